@@ -14,10 +14,10 @@ from statistics import median
 from bench.logs import MAPPING, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import format_named
 from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
 from losslake_ingest.run import ingest
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 
 ROUNDS = 3

@@ -20,7 +20,7 @@ from bench.measure import Measured, in_own_process, machine
 from bench.plan import Scale
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
-from losslake_ingest.report import Summary
+from losslake_ingest.contracts.report import Summary
 from losslake_ingest.run import ingest
 
 

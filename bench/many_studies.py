@@ -26,7 +26,7 @@ from bench.truth import read_truth, truth_path
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
-from losslake_ingest import offer
+from losslake_ingest.pipeline import offer
 from losslake_ingest.run import ingest
 
 QUESTIONS, CHECKED, OPENINGS = 400, 200, 5

@@ -24,8 +24,8 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.spark import register
 from losslake.spark.session import spark_session
+from losslake_ingest.pipeline.spark_engine import SparkEngine
 from losslake_ingest.run import ingest
-from losslake_ingest.spark.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

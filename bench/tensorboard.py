@@ -20,10 +20,10 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from bench.measure import machine
-from losslake_ingest.event_files.file import read_event_file
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.readers.event_files.file import read_event_file
 from losslake_ingest.sources.open import open_source
 
 EVENTS, ROUNDS = 200_000, 3

@@ -12,14 +12,14 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
 from losslake_ingest.bundles.reading import reading_of
-from losslake_ingest.directions import merged_directions, stated_directions
-from losslake_ingest.gather import Stored, no_sources
-from losslake_ingest.moving import sources_of
-from losslake_ingest.reading import Request, open_sources
-from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.rules import MissingField, SourceBroken
+from losslake_ingest.contracts.report import Quarantined, SourceReport
+from losslake_ingest.contracts.rules import MissingField, SourceBroken
+from losslake_ingest.contracts.study import LoadedPart, StudyRejected
+from losslake_ingest.pipeline.directions import merged_directions, stated_directions
+from losslake_ingest.pipeline.gather import Stored, no_sources
+from losslake_ingest.pipeline.reading import Request, open_sources
+from losslake_ingest.releases.moving import sources_of
 from losslake_ingest.sources.open import Place
-from losslake_ingest.study import LoadedPart, StudyRejected
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 

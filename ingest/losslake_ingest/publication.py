@@ -19,9 +19,9 @@ from losslake.lake.data_files import column_by_study
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.layout import file_name
 from losslake_ingest.bundles.writing import write_bundle
+from losslake_ingest.contracts.report import Progress, Summary
 from losslake_ingest.mapping.mapping import MAPPING_NAME
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Progress, Summary
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.tables import STUDIES

@@ -12,19 +12,19 @@ from functools import cache, partial
 
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.reading import reading_of
-from losslake_ingest.copies import Move
-from losslake_ingest.directions import DirectionConflict
-from losslake_ingest.engine import Engine, LocalEngine
-from losslake_ingest.gather import Stored
-from losslake_ingest.memory import Memory, states
-from losslake_ingest.moving import moved_entries, moves_of, sources_of, without_moved
-from losslake_ingest.offer import Offer, ingest_source, merge_offers
-from losslake_ingest.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
-from losslake_ingest.reading import Request, open_sources
-from losslake_ingest.report import NoProgress, Progress, Summary
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.contracts.report import NoProgress, Progress, Summary
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.pipeline.copies import Move
+from losslake_ingest.pipeline.directions import DirectionConflict
+from losslake_ingest.pipeline.engine import Engine, LocalEngine
+from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.memory import Memory, states
+from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers
+from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
+from losslake_ingest.pipeline.reading import Request, open_sources
+from losslake_ingest.releases.moving import moved_entries, moves_of, sources_of, without_moved
+from losslake_ingest.releases.withdrawal import leave_out, withdrawn_trials
 from losslake_ingest.sources.open import Place
-from losslake_ingest.withdrawal import leave_out, withdrawn_trials
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial
@@ -46,10 +46,10 @@ def ingest(
 
     paths: folders, archives, single logs, the URL of a database, or an opened remote file. Nothing of a remote file is
     published unless it arrived completely with the expected SHA-256; otherwise raises SourceBroken. A file that was
-    ingested completely before is skipped: see `losslake_ingest.memory`. If another ingest changes the same study first,
-    everything is read again on top of its release. Before it reads, raises UnknownSource if a path holds nothing
-    readable, BadMapping or UnknownFormat for an invalid request, and LakeBroken if the lake isn't where its catalog
-    says.
+    ingested completely before is skipped: see `losslake_ingest.pipeline.memory`. If another ingest changes the same
+    study first, everything is read again on top of its release. Before it reads, raises UnknownSource if a path holds
+    nothing readable, BadMapping or UnknownFormat for an invalid request, and LakeBroken if the lake isn't where its
+    catalog says.
     """
     can_recall = True
     for _ in range(ATTEMPTS):

@@ -33,8 +33,8 @@ def bundle(
     ingest' reads it.
     """
     from losslake.cli.progress import progress
+    from losslake_ingest.contracts.report import NoProgress
     from losslake_ingest.publication import build, bundle_path, compare
-    from losslake_ingest.report import NoProgress
 
     differs = False
     for folder in folders:

@@ -82,8 +82,8 @@ def fetch(
     recognized.
     """
     from losslake.cli.ingest import IngestOptions, ingest_url
+    from losslake_ingest.pipeline.reading import Request
     from losslake_ingest.publication import publication, publications
-    from losslake_ingest.reading import Request
     from losslake_schema.registry import collections
 
     known = {each.collection: each for each in collections() if each.archive_url}

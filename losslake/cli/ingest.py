@@ -18,10 +18,10 @@ from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
-    from losslake_ingest.engine import Engine
+    from losslake_ingest.contracts.report import Quarantined, SourceReport, Summary
+    from losslake_ingest.pipeline.engine import Engine
+    from losslake_ingest.pipeline.reading import Request
     from losslake_ingest.plan import IngestPlan
-    from losslake_ingest.reading import Request
-    from losslake_ingest.report import Quarantined, SourceReport, Summary
     from losslake_ingest.sources.member import SourceFile
     from losslake_schema.names import Trial
 
@@ -80,7 +80,7 @@ def ingest(
     Creates the lake if it doesn't exist. 'losslake formats' lists the supported formats. Bad trials are quarantined
     with a reason and never block good ones. Ingesting the same bytes again changes nothing.
     """
-    from losslake_ingest.reading import Request
+    from losslake_ingest.pipeline.reading import Request
 
     request = Request(collection, mapping, tuple(format or ()))
     if url is not None:
@@ -180,7 +180,7 @@ def ingest_each(paths: Sequence[str], lake: str | None, request: Request, option
 
 def check_sources(places: Sequence[str | SourceFile], request: Request) -> None:
     """Raise the errors of sources, formats and mappings, before a lake is created."""
-    from losslake_ingest.reading import open_sources
+    from losslake_ingest.pipeline.reading import open_sources
 
     for source in open_sources(places, request):
         request.formats_for(request.mapping_for(source.path))
@@ -192,7 +192,7 @@ def run_ingest(
     """Ingest the sources, creating the lake if it doesn't exist, and show progress."""
     from losslake.cli.progress import progress
     from losslake.lake.lake import Lake
-    from losslake_ingest.report import NoProgress
+    from losslake_ingest.contracts.report import NoProgress
     from losslake_ingest.run import ingest as run
 
     _check_for_logs(places, lake, request)
@@ -206,9 +206,9 @@ def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, reques
     from losslake.lake.lake import Lake
     from losslake.lake.store.folder import FolderStore
     from losslake_ingest.bundles.reading import reading_of
-    from losslake_ingest.gather import Stored, no_sources
-    from losslake_ingest.reading import open_sources
-    from losslake_ingest.rules import SourceBroken
+    from losslake_ingest.contracts.rules import SourceBroken
+    from losslake_ingest.pipeline.gather import Stored, no_sources
+    from losslake_ingest.pipeline.reading import open_sources
     from losslake_schema.errors import LakeNotFound
 
     if not all(isinstance(place, str) for place in places):
@@ -236,7 +236,7 @@ def _engine(url: str | None, lake: Lake) -> Iterator[Engine | None]:
         yield None
         return
     from losslake.spark.session import spark_session
-    from losslake_ingest.spark.engine import SparkEngine
+    from losslake_ingest.pipeline.spark_engine import SparkEngine
 
     with spark_session(url) as spark:
         yield SparkEngine(spark, lake.location)
@@ -274,7 +274,7 @@ def print_moved(moved: Mapping[Trial, Trial]) -> None:
 
 def print_mapping_hint(places: Sequence[str | SourceFile], summary: Summary) -> None:
     """Print how to draft or complete a mapping if runs lack fields."""
-    from losslake_ingest.rules import Rule
+    from losslake_ingest.contracts.rules import Rule
 
     if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
         if any(source.mapping for source in summary.sources):

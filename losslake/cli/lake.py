@@ -34,12 +34,12 @@ def init(
     from losslake.lake.lake import Lake
 
     if adopt:
-        from losslake_ingest.rewriting import adopt_moved
+        from losslake_ingest.releases.rewriting import adopt_moved
 
         opened = adopt_moved(lake)
     elif rewrite:
         from losslake.cli.progress import counting
-        from losslake_ingest.rewriting import rewrite as convert
+        from losslake_ingest.releases.rewriting import rewrite as convert
 
         with counting("the lake") as report:
             opened = convert(lake, report)

@@ -58,7 +58,7 @@ def maintain(
 
 
 def _compact(lake: Lake, dry_run: bool) -> None:
-    from losslake_ingest.compaction import compact
+    from losslake_ingest.releases.compaction import compact
 
     done = compact(lake, dry_run)
     for remark in done.skipped:
@@ -76,7 +76,7 @@ def _maintain(lake: Lake, dry_run: bool, grace: timedelta, keep: int | None, unl
     from losslake.index.maintenance import clean
     from losslake.lake.retention import RetentionPolicy, to_unlist
     from losslake.lake.retention import unlist as unlist_releases
-    from losslake_ingest.memory import forget
+    from losslake_ingest.pipeline.memory import forget
 
     numbers = to_unlist(lake, keep, unlist)
     if not dry_run:

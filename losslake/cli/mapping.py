@@ -27,7 +27,7 @@ def map_logs(
     --dry-run' shows the result for the logs.
     """
     from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
-    from losslake_ingest.mapping_draft import draft_mapping
+    from losslake_ingest.pipeline.mapping_draft import draft_mapping
 
     if init:
         written = draft_mapping(path, tuple(format or ()), output)

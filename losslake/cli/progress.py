@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from losslake.cli.console import printable
-from losslake_ingest.report import Progress as IngestProgress
+from losslake_ingest.contracts.report import Progress as IngestProgress
 
 SECONDS_BETWEEN_LINES = 5.0
 

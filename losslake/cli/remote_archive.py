@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 import httpx
 
 from losslake.client.client import Client, RemoteError, TransientError, parse_url, redact, unencoded_bytes
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.contracts.rules import SourceBroken
 
 CHUNK = 1 << 20
 CACHED_CHUNKS = 64

@@ -28,8 +28,8 @@ def withdraw(
     them, when and why. After --undo, ingest the logs again.
     """
     from losslake.lake.lake import Lake
-    from losslake_ingest.withdrawal import restore
-    from losslake_ingest.withdrawal import withdraw as publish_without
+    from losslake_ingest.releases.withdrawal import restore
+    from losslake_ingest.releases.withdrawal import withdraw as publish_without
 
     opened = Lake.open(lake)
     who = by or _user()

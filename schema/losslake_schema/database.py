@@ -100,7 +100,7 @@ class LedgerEntry(Base):
 class RememberedSource(Base):
     """A source that was ingested completely, and the result. The same bytes need not be read again.
 
-    key: digest of the location and of how it was read. report: JSON, as written by `losslake_ingest.memory`.
+    key: digest of the location and of how it was read. report: JSON, as written by `losslake_ingest.pipeline.memory`.
     """
 
     __tablename__ = "losslake_remembered_sources"

@@ -22,7 +22,7 @@ from losslake.lake.lake import Lake
 from losslake.questions import scaling
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_ingest.report import Summary
+from losslake_ingest.contracts.report import Summary
 from losslake_ingest.run import ingest
 from tests.losslake.questions.views import answer_to
 

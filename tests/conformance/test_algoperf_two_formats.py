@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats import algoperf, tensorboard
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.conformance.corpora import SAMPLE_AND_WHOLE, corpus
 from tests.ingest.formats.reading import cells

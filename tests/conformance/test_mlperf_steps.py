@@ -12,7 +12,7 @@ from losslake.questions import scaling
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_ingest.reading import Request
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import sample
 from tests.losslake.questions.views import answer_to

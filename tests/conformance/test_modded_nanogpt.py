@@ -13,7 +13,7 @@ import pytest
 
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
-from losslake_ingest.reading import Request
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample
 

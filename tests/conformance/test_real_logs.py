@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Summary
+from losslake_ingest.contracts.report import Summary
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import CORPORA, corpus
 

@@ -17,18 +17,19 @@ import numpy as np
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest import engine, offer, run_log
+from losslake_ingest.contracts import run_log
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, SourceBroken
 from losslake_ingest.formats.format import read_files
 from losslake_ingest.mapping.evaluations import on_common_steps
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, SourceBroken
+from losslake_ingest.pipeline import engine, offer
+from losslake_ingest.readers.tables import csv_table
+from losslake_ingest.readers.tables.csv_curves import MOST_BLANK_LINES, read_curves
+from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.member import Member
 from losslake_ingest.sources.open import open_source
 from losslake_ingest.sources.tar import read_tar
-from losslake_ingest.tables import csv_table
-from losslake_ingest.tables.csv_curves import MOST_BLANK_LINES, read_curves
-from losslake_ingest.tables.csv_table import read_csv
 from tests.ingest.bomb_list import BOMBS
 from tests.ingest.bombs import Bomb
 from tests.ingest.offers import HEADER, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
@@ -134,7 +135,7 @@ def test_too_many_blank_lines_in_a_table_are_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_trial_with_too_many_rows_is_refused_and_the_others_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_log, "LARGEST_ROWS", 100)
-    monkeypatch.setattr("losslake_ingest.tables.csv_curves.LARGEST_ROWS", 100)
+    monkeypatch.setattr("losslake_ingest.readers.tables.csv_curves.LARGEST_ROWS", 100)
     small, large = (HEADER + "\n" + "".join(f"{step},1\n" for step in range(n)) for n in (90, 110))
     _, positions, faults = read_curves([small.encode(), large.encode(), small.encode()])
     assert positions == [0, 2]

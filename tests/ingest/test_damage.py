@@ -15,14 +15,14 @@ from random import Random
 import pytest
 
 from losslake.lake.store.folder import FolderStore
-from losslake_ingest.gather import Stored
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.run_log import NOT_UTF8
+from losslake_ingest.contracts.study import LoadedPart, StudyRejected
+from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.reading import UNREAD, Request, SourceReading
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.reading import UNREAD, Request, SourceReading
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import SourceBroken
-from losslake_ingest.run_log import NOT_UTF8
 from losslake_ingest.sources.open import open_source
-from losslake_ingest.study import LoadedPart, StudyRejected
 from tests.ingest.made_up.logs import Content, MadeUp, runs
 from tests.ingest.offers import Files, unpacked
 from tests.ingest.test_random_series import EVERY

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.study import StudyRejected
 from losslake_ingest.formats.batch_science import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.readers.tables.csv_curves import read_curves
 from losslake_ingest.sources.open import open_source
-from losslake_ingest.study import StudyRejected
-from losslake_ingest.tables.csv_curves import read_curves
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, zip_bytes
 
 pytestmark = pytest.mark.fuzz

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest import offer
+from losslake_ingest.pipeline import offer
 from losslake_ingest.run import DEFAULT_REQUEST, ingest
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes
 

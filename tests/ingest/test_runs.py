@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest import publish as publishing
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Summary
+from losslake_ingest.contracts.report import Summary
+from losslake_ingest.pipeline import publish as publishing
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 
 MAPPING = """

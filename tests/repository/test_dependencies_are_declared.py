@@ -44,7 +44,7 @@ EXTRAS = {
     "losslake/cli/spark_session.py": "spark",
     "losslake": "lake",
     "schema": "lake",
-    "ingest/losslake_ingest/spark": "spark",
+    "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",
     "ingest": "ingest",
     "service": "service",
     "studies": "studies",

@@ -17,12 +17,12 @@ from losslake.client.client import Client
 from losslake.index.serving import open_release
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
-from losslake_ingest.reading import Request
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.applications import without_sql
-from tests.ingest.formats.test_mlflow_sqlite import FILLING, database
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
+from tests.ingest.readers.mlflow_stores.test_sql import FILLING, database
 from tests.losslake.cli.web import running
 
 SECRET = "zq7-unpublished"

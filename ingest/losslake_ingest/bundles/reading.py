@@ -20,18 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_ingest.bundles.layout import MANIFEST, SCHEMAS, VERSION, Manifest, file_name
-from losslake_ingest.bundles.tables import BundleTable
-from losslake_ingest.copies import BUNDLE
-from losslake_ingest.gather import Gatherer, Stored
+from losslake_ingest.bundles.parquet_files import BundleTable
+from losslake_ingest.contracts.report import Quarantined, SourceReport
+from losslake_ingest.contracts.rules import BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart
 from losslake_ingest.mapping.metrics import ColumnMetric, checked_metric
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.offer import curves_of
-from losslake_ingest.reading import Reading, Request, SourceReading
-from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.rules import BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
+from losslake_ingest.pipeline.copies import BUNDLE
+from losslake_ingest.pipeline.gather import Gatherer, Stored
+from losslake_ingest.pipeline.offer import curves_of
+from losslake_ingest.pipeline.reading import Reading, Request, SourceReading
 from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
-from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart
 from losslake_schema.names import Study, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.tables import STATUSES, STUDY_KEYS

@@ -16,7 +16,6 @@ from losslake.lake.data_files import files_by_study, read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.store.store import DataFile
-from losslake_ingest import encodings
 from losslake_ingest.bundles.layout import (
     GROUP,
     MANIFEST,
@@ -27,8 +26,9 @@ from losslake_ingest.bundles.layout import (
     Manifest,
     file_name,
 )
-from losslake_ingest.directions import measured_metrics
-from losslake_ingest.publish import in_order
+from losslake_ingest.pipeline import encodings
+from losslake_ingest.pipeline.directions import measured_metrics
+from losslake_ingest.pipeline.publish import in_order
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study, Workload
 from losslake_schema.release import Release

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from losslake_ingest.documents import read_python_json
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
+from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import NO_MEMORY, Refusal, Rule
-from losslake_ingest.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.readers.safe_parsing import read_python_json
+from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.sources.member import LARGEST_FILE, Refused, Source, UntilBreak
-from losslake_ingest.tables.csv_table import read_csv
 
 ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
 STEP, SCORE = "global_step", "score"

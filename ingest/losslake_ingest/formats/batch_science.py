@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
 from losslake_ingest.formats.format import Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.readers.tables.csv_curves import count, read_curves
 from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
-from losslake_ingest.tables.csv_curves import count, read_curves
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, name_problem, natural_number
 from losslake_schema.registry import collections
 from losslake_schema.tables import STATUSES

@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog
+from losslake_ingest.readers.tables.csv_table import read_csv
+from losslake_ingest.readers.tables.table import TableFile, runs_of
 from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.tables.csv_table import read_csv
-from losslake_ingest.tables.table import TableFile, runs_of
 
 _PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")
 _PLOTS = re.compile(r"(?:^|/)plots$")

@@ -12,12 +12,12 @@ from importlib import resources
 from importlib.metadata import entry_points
 from typing import Protocol, TypeVar
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule, UnknownFormat
+from losslake_ingest.contracts.run_log import RunLog
+from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import NO_MEMORY, Refusal, Rule, UnknownFormat
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, Wanted
-from losslake_ingest.study import StudyPart
 
 GLIMPSE = 4096
 

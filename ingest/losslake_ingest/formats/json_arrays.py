@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.documents import flattened, printable, read_document
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.formats.csv_and_jsonl import long_columns, read_tables
 from losslake_ingest.formats.format import Glimpse, defaults_of
-from losslake_ingest.formats.tables import long_columns, read_tables
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.readers.safe_parsing import flattened, printable, read_document
+from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
+from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile, runs_of
 from losslake_ingest.sources.member import Source
-from losslake_ingest.tables.json_table import list_column, read_json_entries, starts_with_objects
-from losslake_ingest.tables.table import LARGEST_COLUMNS, TableFile, runs_of
 from losslake_schema.reached import Flags, Floats
 
 INDEX = "index"

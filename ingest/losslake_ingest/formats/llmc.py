@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from losslake_ingest.documents import read_number
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Rule
+from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
-from losslake_ingest.run_log import Damage, LoggedRows, RunLog, check_size
+from losslake_ingest.readers.safe_parsing import read_number
 from losslake_ingest.sources.member import Member, Source
 
 STEP = "s"

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, text
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.mlflow_stores.files import META, FileStoreReader, is_of_file_store
-from losslake_ingest.mlflow_stores.sql import read_sqlite, read_tables
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import SourceBroken
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.readers.mlflow_stores.files import META, FileStoreReader, is_of_file_store
+from losslake_ingest.readers.mlflow_stores.sql import read_sqlite, read_tables
+from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, Row
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, Source
-from losslake_ingest.sqlite_files.database import MAGIC, SUFFIXES, Row
 
 CHUNK = 10_000
 _RUN_IDS = (b"\nrun_id:", b"\nrun_uuid:")

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.documents import read_json
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, check_size
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, check_size
+from losslake_ingest.readers.safe_parsing import read_json
 from losslake_ingest.sources.member import Member, Source
 from losslake_schema.reached import Floats
 

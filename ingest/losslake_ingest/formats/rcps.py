@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.documents import flattened, printable
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.formats.csv_and_jsonl import read_tables
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.formats.rcp_file import UNITS, ReferenceRuns, reference_runs
-from losslake_ingest.formats.tables import read_tables
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.readers.safe_parsing import flattened, printable
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Source
-from losslake_ingest.tables.table import TableFile
 
 _START, _ENDINGS = "rcps_", (".json",)
 _HYPERPARAMETERS = "Hyperparams"

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.documents import printable, read_document, unix_seconds
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.mapping.side_files import LARGEST_SIDE_FILE, fields_in
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.readers.safe_parsing import printable, read_document, unix_seconds
+from losslake_ingest.readers.side_files import LARGEST_SIDE_FILE, fields_in
+from losslake_ingest.readers.tables.json_table import list_column
 from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.tables.json_table import list_column
 from losslake_schema.reached import Flags, Floats
 
 STEP, TIME = "step", "timestamp"

@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from losslake_ingest.event_files.events import Session
-from losslake_ingest.event_files.file import EventFile, read_event_file
-from losslake_ingest.event_files.layouts import POINT
-from losslake_ingest.event_files.records import HEADER, length_at
-from losslake_ingest.event_files.run import ReadFile, run_log, session_of
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.readers.event_files.events import Session
+from losslake_ingest.readers.event_files.file import EventFile, read_event_file
+from losslake_ingest.readers.event_files.layouts import POINT
+from losslake_ingest.readers.event_files.records import HEADER, length_at
+from losslake_ingest.readers.event_files.run import ReadFile, run_log, session_of
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 LARGEST_PENDING = LARGEST_RUN = 1 << 27

@@ -6,14 +6,14 @@ import hashlib
 import re
 from collections.abc import Iterator
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.readers.text_logs.lines import read_text
+from losslake_ingest.readers.text_logs.proposal import is_text, proposed_line
 from losslake_ingest.sources.member import Member, Source
-from losslake_ingest.text_logs.lines import read_text
-from losslake_ingest.text_logs.proposal import is_text, proposed_line
 
 _NAME = re.compile(r"(?:.*\.)?(?:log|txt|out|err|stdout|stderr|[^.]*log[^.]*)(?:\.[0-9]{1,14})?|[^.]+", re.IGNORECASE)
 

@@ -11,15 +11,15 @@ from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
 
-from losslake_ingest.documents import flattened, printable, unix_seconds
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog, Scalar
+from losslake_ingest.readers.safe_parsing import flattened, printable, unix_seconds
+from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, Row, is_written_ahead, open_sqlite, query
+from losslake_ingest.readers.tables.json_table import parse_line, read_json_entries
+from losslake_ingest.readers.tables.table import TableFile, runs_of
 from losslake_ingest.sources.member import Member, Source
-from losslake_ingest.sqlite_files.database import MAGIC, SUFFIXES, Row, is_written_ahead, open_sqlite, query
-from losslake_ingest.tables.json_table import parse_line, read_json_entries
-from losslake_ingest.tables.table import TableFile, runs_of
 
 _TABLES = frozenset({"metrics", "configs"})
 _ADVICE = "open the project once with a current Trackio, or name the format that it has (losslake formats)"

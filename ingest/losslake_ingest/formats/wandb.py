@@ -10,17 +10,17 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.readers.wandb_files.config import LARGEST_CONFIG, Config, read_config_yaml
+from losslake_ingest.readers.wandb_files.history import History, read_json_lines, read_parquet
+from losslake_ingest.readers.wandb_files.offline import OfflineRun
+from losslake_ingest.readers.wandb_files.panels import Panel, panel_confidence, panel_runs, read_panel
+from losslake_ingest.readers.wandb_files.records import HEADER
 from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.wandb_files.config import LARGEST_CONFIG, Config, read_config_yaml
-from losslake_ingest.wandb_files.history import History, read_json_lines, read_parquet
-from losslake_ingest.wandb_files.offline import OfflineRun
-from losslake_ingest.wandb_files.panels import Panel, panel_confidence, panel_runs, read_panel
-from losslake_ingest.wandb_files.records import HEADER
 
 _CONFIG = "config.yaml"
 _EVENTS = "wandb-events.jsonl"

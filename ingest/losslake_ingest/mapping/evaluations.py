@@ -13,14 +13,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key
 from losslake_ingest.mapping.steps import StepRule, step_rule
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.mapping.witnesses import check_steps
-from losslake_ingest.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
-from losslake_ingest.study import Curves
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
 

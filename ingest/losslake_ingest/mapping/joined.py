@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import JoinedGoal, JoinedTarget
 from losslake_ingest.mapping.metrics import checked_metric
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.study import Curves
 from losslake_schema.reached import Floats
 from losslake_schema.registry import Direction, metric_named
 

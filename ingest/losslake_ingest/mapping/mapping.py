@@ -25,10 +25,10 @@ from pydantic import (
     ValidationInfo,
 )
 
+from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.template import PathPattern, Template
-from losslake_ingest.rules import BadMapping
-from losslake_ingest.run_log import Scalar
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.steps import shown_number, stated_number
-from losslake_ingest.rules import MissingField, Refusal, Rule
-from losslake_ingest.run_log import Scalar
 from losslake_schema.names import name_problem
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.registry import Direction, metric_named, metrics

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.run_log import Damage, RunLog, Scalar
-from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.tables import STATUSES

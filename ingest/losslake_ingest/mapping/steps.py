@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.run_log import Scalar
-from losslake_ingest.study import LARGEST_EXACT_INTEGER
 from losslake_schema.reached import Flags, Floats, Integers
 
 _SAFE = 2**60  # below it, twice a product is an int64

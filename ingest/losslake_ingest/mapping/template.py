@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.run_log import Scalar
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import Scalar
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FACTOR = re.compile(r"\s+([*/])\s+")

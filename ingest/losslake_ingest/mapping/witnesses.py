@@ -9,9 +9,9 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
+from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.mapping.metrics import toml_string
-from losslake_ingest.rules import MissingField, Refusal, Rule
-from losslake_ingest.run_log import RunLog, Scalar
 from losslake_schema.reached import Floats
 
 _COUNTERS = re.compile("(global_|train_)?steps?|iter(ations?)?|n_iter|(num_)?updates?")

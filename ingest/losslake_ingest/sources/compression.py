@@ -15,7 +15,7 @@ import rapidgzip
 import zstandard
 
 from losslake.lake.machine import cores
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.sources.member import SourceFile
 
 _MAGIC = {

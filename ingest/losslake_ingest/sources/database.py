@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from losslake_ingest.rules import SourceBroken, UnknownSource
+from losslake_ingest.contracts.rules import SourceBroken, UnknownSource
 from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")

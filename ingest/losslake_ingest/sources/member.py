@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Generic, NamedTuple, Protocol, TypeVar
 
 from losslake.lake.manifest import sha256_of
-from losslake_ingest.rules import Rule, SourceBroken
+from losslake_ingest.contracts.rules import Rule, SourceBroken
 
 # An ingest promises at most 1 GB of memory. A file is held as a whole, beside what is parsed of it, and beside what was
 # read before and is being converted.

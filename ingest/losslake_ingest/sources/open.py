@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
-from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
+from losslake_ingest.contracts.rules import Rule, SourceBroken, UnknownSource
 from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompress, kind_of
 from losslake_ingest.sources.database import DatabaseSource, is_database_url
 from losslake_ingest.sources.member import (

@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from losslake_ingest.rules import Rule, SourceBroken
+from losslake_ingest.contracts.rules import Rule, SourceBroken
 from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, normalize_path, path_trick, too_large
 
 BLOCK = 512

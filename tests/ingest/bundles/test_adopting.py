@@ -9,11 +9,11 @@ import pytest
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
+from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.rules import BadMapping
+from losslake_ingest.releases.withdrawal import restore, withdraw
 from losslake_ingest.run import ingest
-from losslake_ingest.withdrawal import restore, withdraw
 from losslake_schema.names import Trial
 from tests.ingest.bundles.made_up import LOGS, bundle_of, logs_at
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest.bundles import tables
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.bundles import parquet_files
+from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.run import ingest
 from tests.ingest.bundles.made_up import Change, bundle_of, changed, members, packed, with_column
 from tests.ingest.offers import Files
@@ -172,12 +172,12 @@ def test_bombs_are_refused_before_they_are_unpacked(
         return with_column("source", every("x" * 2**20))(table)
 
     def many_rows(table: pa.Table) -> pa.Table:
-        return table.take(pa.array([0]).take(pa.nulls(tables.MOST_SMALL_ROWS + 1, pa.int64()).fill_null(0)))
+        return table.take(pa.array([0]).take(pa.nulls(parquet_files.MOST_SMALL_ROWS + 1, pa.int64()).fill_null(0)))
 
     def texts(table: pa.Table) -> pa.Table:
         return with_column("source", every("x" * 2**14))(pa.concat_tables([table] * 400))
 
-    monkeypatch.setattr(tables, "LARGEST_TEXTS", 2**24)
+    monkeypatch.setattr(parquet_files, "LARGEST_TEXTS", 2**24)
     bombs = {
         "a text of 1,048,576 bytes": {"trials": long_text},
         "1,048,577 rows, or too many": {"quarantined": many_rows},
@@ -194,5 +194,5 @@ def test_bombs_are_refused_before_they_are_unpacked(
 
 
 def test_limits_leave_room_for_large_collections() -> None:
-    assert tables.MOST_SMALL_ROWS >= 1_000_000
-    assert tables.MOST_ROWS["measurements"] >= 200_000_000
+    assert parquet_files.MOST_SMALL_ROWS >= 1_000_000
+    assert parquet_files.MOST_ROWS["measurements"] >= 200_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import LoggedRows, RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, unpacked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.contracts.run_log import RunLog
 from tests.ingest.formats.reading import cells
 
 

@@ -16,13 +16,13 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
 
-from losslake_ingest.event_files.events import parse_event
-from losslake_ingest.event_files.file import EventFile, in_order
-from losslake_ingest.event_files.records import Break, Data, records
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.readers.event_files.events import parse_event
+from losslake_ingest.readers.event_files.file import EventFile, in_order
+from losslake_ingest.readers.event_files.records import Break, Data, records
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import cells
 

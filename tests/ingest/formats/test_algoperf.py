@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Rule
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.algoperf import FORMAT
 from losslake_ingest.formats.format import Glimpse
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
-from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.offers import Files
 

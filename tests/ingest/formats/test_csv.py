@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog, TextCell
+from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
-from losslake_ingest.formats.tables import CSV
 from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog, TextCell
-from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
@@ -363,7 +363,7 @@ def test_fields_of_runs_are_right_in_tables_wide_enough_for_several_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     width, n_runs = 200, 120
-    monkeypatch.setattr("losslake_ingest.tables.table._LARGEST_BATCH", width * n_runs // 3)
+    monkeypatch.setattr("losslake_ingest.readers.tables.table._LARGEST_BATCH", width * n_runs // 3)
     text = "run," + ",".join(f"c{at}" for at in range(width)) + "\n"
     text += "".join(f"r{run},{run}" + ",0" * (width - 2) + f",{row}\n" for run in range(n_runs) for row in (run, -1))
     found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)

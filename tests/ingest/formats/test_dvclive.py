@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import Damage
 from losslake_ingest.formats.dvclive import FORMAT
 from losslake_ingest.formats.format import Glimpse
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import Damage
 from tests.ingest.formats.reading import cells, read, runs
 
 FILES = {

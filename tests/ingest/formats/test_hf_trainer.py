@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Rule, SourceBroken
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.hf_trainer import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule, SourceBroken
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.offers import tar_bytes, written

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog, TextCell
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.json_arrays import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
+from losslake_ingest.pipeline.reading import Request, with_defaults
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.reading import Request, with_defaults
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog, TextCell
 from tests.ingest.formats.reading import cells, read, runs
 
 LISTS = {"train_losses": [2.5, 1.5, math.nan], "test_losses": [2.75, None, 1e400], "lr": 0.1, "h": {"momentum": 0.9}}

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal
+from losslake_ingest.contracts.run_log import RunLog
+from losslake_ingest.formats.csv_and_jsonl import JSON_LINES
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
-from losslake_ingest.formats.tables import JSON_LINES
 from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal
-from losslake_ingest.run_log import RunLog
-from losslake_ingest.tables.json_table import LONGEST_LINE, read_json_lines
-from losslake_ingest.tables.table import EMPTY_WORDS, Table
+from losslake_ingest.readers.tables.json_table import LONGEST_LINE, read_json_lines
+from losslake_ingest.readers.tables.table import EMPTY_WORDS, Table
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same

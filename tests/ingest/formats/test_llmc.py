@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.llmc import FORMAT
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import Damage, RunLog
 from tests.ingest.formats.reading import cells, read, runs
 
 LOG = b"s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\ns:1 trl:10.9598 lr:0.000002 norm:nan\ns:1 tel:10.5\n"

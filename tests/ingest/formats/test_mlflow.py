@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Rule, SourceBroken, UnknownSource
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Source
 from losslake_ingest.sources.open import open_source

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.mllog import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.mapping.place import PlacedRun, place
-from losslake_ingest.reading import with_defaults
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import Damage, RunLog
+from losslake_ingest.pipeline.reading import with_defaults
 from tests.ingest.formats.reading import cells, read, runs
 
 DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from losslake.lake.lake import Lake
 from losslake.questions import rcp
 from losslake.questions.release.view import ReleaseView
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, formats
 from losslake_ingest.formats.rcps import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
 from losslake_ingest.run import ingest
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.conformance.corpora import sample
 from tests.ingest.offers import unpacked

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.sacred import FORMAT
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.offers import Files, unpacked
 

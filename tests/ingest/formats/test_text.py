@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.text import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_mapping, parse_mapping
-from losslake_ingest.reading import with_defaults
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BadMapping
-from losslake_ingest.run_log import RunLog
-from losslake_ingest.text_logs import lines
-from losslake_ingest.text_logs.lines import constant, read_text
-from losslake_ingest.text_logs.proposal import proposed, toml_expressions
+from losslake_ingest.pipeline.reading import with_defaults
+from losslake_ingest.readers.text_logs import lines
+from losslake_ingest.readers.text_logs.lines import constant, read_text
+from losslake_ingest.readers.text_logs.proposal import proposed, toml_expressions
 from tests.ingest.formats.reading import cells, read, runs
 
 STEPS = r"""lines = ['step:(?P<step>\d+)/\d+ val_loss:(?P<val_loss>\S+)']"""

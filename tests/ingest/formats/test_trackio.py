@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.trackio import FORMAT
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog
-from losslake_ingest.tables.json_table import NOT_AN_OBJECT
+from losslake_ingest.readers.tables.json_table import NOT_AN_OBJECT
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.trackio_files import Calls, database
 from tests.ingest.offers import unpacked

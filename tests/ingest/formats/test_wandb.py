@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Format
 from losslake_ingest.formats.wandb import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import SourceBroken
-from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, panel

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.wandb import FORMAT
-from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.reading import read
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, panel, run_record
 

@@ -18,13 +18,13 @@ from fsspec.implementations.memory import MemoryFileSystem
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.util import tensor_util
 
-from losslake_ingest.event_files.records import masked
+from losslake_ingest.readers.event_files.records import masked
 from tests.ingest.formats.tensorboard_files import event, event_file, simple, tensor
-from tests.ingest.formats.test_mlflow_sqlite import SCHEMA
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, pb, run_record
 from tests.ingest.made_up.logs import METRIC_LINES, METRICS, RUN, Content, MadeUp, Rows, Unusual, Values, curves, whole
 from tests.ingest.made_up.texts import BATCH_SIZE, EMPTY
 from tests.ingest.offers import Files
+from tests.ingest.readers.mlflow_stores.test_sql import SCHEMA
 
 Point = tuple[str, int, float]
 AXIS = '[[axis]]\ncolumn = "{}"\ncounts = "steps"\n'

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog
+from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
 from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, TimeColumns
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog
-from losslake_ingest.study import Curves
 
 
 def line(metric: str) -> MetricLine:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.rules import BadMapping, Refusal
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar
 from losslake_ingest.mapping.mapping import parse_mapping
 from losslake_ingest.mapping.place import PlacedRun, place
-from losslake_ingest.mapping.side_files import MOST_FIELDS, fields_in
-from losslake_ingest.rules import BadMapping, Refusal
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.readers.side_files import MOST_FIELDS, fields_in
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=25_000)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
 from losslake.questions.release.view import ReleaseView
+from losslake_ingest.contracts.rules import BadMapping
 from losslake_ingest.mapping.evaluations import on_common_steps
 from losslake_ingest.mapping.joined import REACHED, add_margins
 from losslake_ingest.mapping.mapping import JoinedGoal, JoinedTarget, parse_mapping
-from losslake_ingest.rules import BadMapping
 from losslake_ingest.run import ingest
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction

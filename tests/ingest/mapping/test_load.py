@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.rules import BadMapping
 from losslake_ingest.formats.format import formats
 from losslake_ingest.mapping.mapping import MetricLine, bundled_mappings, load_mapping, overlay, parse_mapping
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.reading import mapping_file
-from losslake_ingest.rules import BadMapping
+from losslake_ingest.pipeline.reading import mapping_file
 
 WHOLE = """
 [collection]

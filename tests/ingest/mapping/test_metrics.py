@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from losslake_ingest.contracts.rules import Refusal
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.metrics import guess_metric, metric_of
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.mapping_draft import guess_patterns
-from losslake_ingest.rules import Refusal
-from losslake_ingest.run_log import Scalar
+from losslake_ingest.pipeline.mapping_draft import guess_patterns
 
 
 def line(metric: str) -> MetricLine:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import LoggedGoal, LoggedRows, RunLog
 from losslake_ingest.mapping.mapping import parse_mapping
 from losslake_ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog
 
 ROWS = [LoggedRows({"step": np.array([0.0, 10.0]), "val/loss": np.array([2.0, 1.0])})]
 BASE = """

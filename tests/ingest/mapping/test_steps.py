@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.rules import BadMapping, Refusal, Rule
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import Axis, parse_mapping
 from losslake_ingest.mapping.steps import step_rule
 from losslake_ingest.mapping.template import Template
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.rules import BadMapping, Refusal, Rule
-from losslake_ingest.run_log import Scalar
 from tests.ingest.formats.tensorboard_files import event, event_file, simple
 from tests.ingest.offers import unpacked
 

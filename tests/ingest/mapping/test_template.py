@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import Scalar
 
 
 def test_a_constant_keeps_its_type() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake_ingest.contracts.rules import BadMapping
 from losslake_ingest.mapping.mapping import parse_mapping
 from losslake_ingest.mapping.metrics import metric_of
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.rules import BadMapping
 
 MAPPING = """
 collection.name = "c"

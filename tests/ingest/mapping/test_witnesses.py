@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.rules import Rule
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.reading import Request
-from losslake_ingest.rules import Rule
 from tests.ingest.formats.tensorboard_files import event, event_file, simple
 from tests.ingest.formats.wandb_files import panel
 from tests.ingest.offers import unpacked

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
+from losslake_ingest.contracts.rules import Rule, SourceBroken, UnknownSource
 from losslake_ingest.sources import member
 from losslake_ingest.sources.member import Member, Refused
 from losslake_ingest.sources.open import open_source

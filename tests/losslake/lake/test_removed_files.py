@@ -13,10 +13,10 @@ from losslake.lake import iceberg
 from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
-from losslake_ingest import compaction
-from losslake_ingest.compaction import compact
+from losslake_ingest.releases import compaction
+from losslake_ingest.releases.compaction import compact
+from losslake_ingest.releases.withdrawal import withdraw
 from losslake_ingest.run import ingest
-from losslake_ingest.withdrawal import withdraw
 from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.ingest.offers import written
 from tests.losslake.index.maintenance.lakes import ingest_study, policy

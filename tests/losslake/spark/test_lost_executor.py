@@ -37,7 +37,7 @@ def test_an_ingest_with_a_killed_worker_gives_the_release_of_a_local_ingest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from losslake.spark.session import spark_session
-    from losslake_ingest.spark.engine import SparkEngine
+    from losslake_ingest.pipeline.spark_engine import SparkEngine
 
     lake = Lake.create(tmp_path / "lake")
     with spark_session("local-cluster[2,1,1024]") as spark, ThreadPoolExecutor(1) as pool:

@@ -145,7 +145,7 @@ def test_url_and_engine_exclude_each_other(losslake: Run) -> None:
 def test_an_ingest_on_spark_gives_the_release_of_a_local_ingest(
     spark: SparkSession, hostile: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from losslake_ingest.spark.engine import SparkEngine
+    from losslake_ingest.pipeline.spark_engine import SparkEngine
 
     evaluate_manifests_slowly(monkeypatch)
     lake = Lake.create(tmp_path / "lake")
@@ -158,7 +158,7 @@ def test_an_ingest_on_spark_gives_the_release_of_a_local_ingest(
 
 
 def test_java_releases_the_memory_of_converted_parts(spark: SparkSession, tmp_path: Path) -> None:
-    from losslake_ingest.spark.engine import SparkEngine
+    from losslake_ingest.pipeline.spark_engine import SparkEngine
 
     runtime: Any = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
 

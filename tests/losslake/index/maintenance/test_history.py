@@ -17,8 +17,8 @@ from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake.lake.retention import to_unlist, unlist
 from losslake.lake.store.folder import FolderStore
-from losslake_ingest import compaction
-from losslake_ingest.compaction import compact
+from losslake_ingest.releases import compaction
+from losslake_ingest.releases.compaction import compact
 from tests.forked import Forked
 from tests.losslake.index.maintenance.lakes import (
     content,

@@ -16,7 +16,7 @@ from losslake.questions.release.errors import UnknownName
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_ingest.reading import Request
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from losslake_service.app import create_app

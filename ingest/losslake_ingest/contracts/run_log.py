@@ -1,0 +1,114 @@
+"""One training run as a log format reads it: named columns and named fields, not yet interpreted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_schema.reached import Flags, Floats
+
+Scalar = str | int | float | bool
+# Of one log. Its curve needs about 25 bytes for a cell, and 110 for a row while it is converted.
+LARGEST_CELLS = 2**23
+LARGEST_ROWS = 2**21
+
+
+def check_size(n_rows: int, n_columns: int) -> None:
+    """Raise Refusal for a log that is too large for memory."""
+    if n_rows > LARGEST_ROWS or n_rows * n_columns > LARGEST_CELLS:
+        most = f"at most {LARGEST_ROWS:,} rows and {LARGEST_CELLS:,} cells are read"
+        raise Refusal(Rule.FILE_TOO_LARGE, f"{n_rows:,} rows of {n_columns:,} columns; {most}: split the file")
+
+
+class Damage(str):
+    """A remark that says that a part of a log is lost: its run isn't COMPLETE."""
+
+    @staticmethod
+    def placed(remarks: Mapping[str, int], path: str) -> dict[str, int]:
+        """Return the remarks on one of several files of a run, with its path in each Damage."""
+        return {
+            Damage(f"{remark} (in {path})") if isinstance(remark, Damage) else remark: count
+            for remark, count in remarks.items()
+        }
+
+
+NOT_UTF8 = "a line isn't UTF-8: its unknown characters are replaced"
+NOT_ENDED = "the last line doesn't end in a newline: read as it is"
+
+
+def is_utf8(text: bytes) -> bool:
+    """Return True if a text is UTF-8."""
+    return text.decode("utf-8", "ignore").encode() == text
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """A cell that holds text where numbers are expected, and its line, counted from 1; empty in an empty column."""
+
+    text: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class LoggedRows:
+    """Rows of a run's log, in the order written.
+
+    columns: float64 arrays of equal length, by the log's own column names; the mapping decides which are axes (steps,
+    epochs, times) and which are metrics. missing: flags of empty cells by column, whose values are undefined; columns
+    without empty cells are absent. texts: the first cell that isn't a number by column, whether the column holds other
+    numbers or not; such cells are missing. fields: of these rows only, beyond those of the run.
+    """
+
+    columns: Mapping[str, Floats]
+    missing: Mapping[str, Flags] = field(default_factory=dict)
+    texts: Mapping[str, TextCell] = field(default_factory=dict)
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def known(self, column: str) -> Flags:
+        """Return flags of the cells of a column that aren't empty."""
+        missing = self.missing.get(column)
+        return ~missing if missing is not None else np.ones(len(self.columns[column]), np.bool_)
+
+    @staticmethod
+    def of(columns: Mapping[str, tuple[Floats, Flags | None]]) -> LoggedRows:
+        """Return rows from the values of each column and flags of its empty cells, None if it has none."""
+        missing = {name: flags for name, (_, flags) in columns.items() if flags is not None and flags.any()}
+        return LoggedRows({name: values for name, (values, _) in columns.items()}, missing)
+
+
+@dataclass(frozen=True)
+class LoggedGoal:
+    """A target that the log itself states for one of its columns; of benchmarks, where equality counts as reached."""
+
+    column: str
+    target: float
+    source: str
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """One training run as its log describes it.
+
+    run: identifies the run within its source: the path of its file or folder, plus `#name` if a file holds several.
+    files: the SHA-256 of every file read for it, by path. rows: in the order written; if a column has several values
+    for one step, the last is used. fields: values that a mapping can refer to as `{name}`. parameters: metaparameters
+    by the name to store. status: the log's own word for how the run ended, if any. started_at: Unix seconds. private:
+    kinds of personal or machine data that were dropped. most_epochs: a higher position probably isn't in epochs.
+    remarks: decisions of the reader, by a short sentence, with their counts; a Damage makes the run INCOMPLETE.
+    """
+
+    run: str
+    files: Mapping[str, str]
+    rows: Sequence[LoggedRows]
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    status: str | None = None
+    started_at: float | None = None
+    goals: Sequence[LoggedGoal] = ()
+    private: Sequence[str] = ()
+    most_epochs: float = math.inf
+    remarks: Mapping[str, int] = field(default_factory=dict)

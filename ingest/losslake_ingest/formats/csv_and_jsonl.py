@@ -1,0 +1,166 @@
+"""Logs in tables with a row per evaluation: wide CSV (Keras, Lightning, Ultralytics, …) and JSON lines (DETR, MAE)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import RunLog
+from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
+from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
+from losslake_ingest.readers.tables.table import LongColumns, TableFile, is_number, runs_of
+from losslake_ingest.sources.member import Member, Source, normalize_path
+
+_ENDINGS = (".csv", ".tsv")
+_KERAS_METRICS = {"loss", "val_loss", "accuracy", "val_accuracy"}
+_BY_NAME = (".jsonl", ".ndjson")
+_BY_FIRST_LINE = (".txt", ".log")
+_BY_TWO_LINES = (".json",)  # A single line is more likely the settings of a run than its log.
+_DEEPEST = 4
+
+# Returns the runs of a file. Raises Refusal.
+Read = Callable[[TableFile, bytes], Iterable[RunLog | Quarantined]]
+
+
+class WideCsv:
+    """The format of CSV tables with a column per axis and metric."""
+
+    name = "csv"
+    reads = "a .csv or .tsv with a header and a row per evaluation (Keras, Lightning, Ultralytics, any wide table)"
+    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
+    defaults = defaults_of("csv")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a table of evaluations by its header and first row."""
+        if not file.name.lower().endswith(_ENDINGS):
+            return 0.0
+        try:
+            layout = find_layout(file.start)
+        except Refusal:
+            return 0.0
+        if len(layout.names) < 2:
+            return 0.0
+        first, newline, _ = file.start[layout.start :].partition(b"\n")
+        if newline or len(file.start) < GLIMPSE:
+            cells = first.decode("utf-8", "replace").split(layout.delimiter)
+            if first.strip() and not any(is_number(cell.strip().strip('"')) for cell in cells):
+                return 0.0
+        is_keras = layout.names[0] == "epoch" and not _KERAS_METRICS.isdisjoint(layout.names)
+        return 0.5 if is_keras or file.name in ("metrics.csv", "results.csv") else 0.3
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per file, or per value of the mapping's run column."""
+        run_column = mapping.run.column or None
+
+        def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
+            return runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+
+        for item in read_tables(source, _ENDINGS, mapping, read):
+            yield _with_keras_epochs(item) if isinstance(item, RunLog) else item
+
+
+class JsonLines:
+    """The format of logs with a JSON object per line."""
+
+    name = "jsonl"
+    reads = (
+        "JSON lines, an object per evaluation: .jsonl, .ndjson, or a .json, .txt or .log that begins with such lines"
+    )
+    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
+    defaults = defaults_of("jsonl")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a log by its first lines, one of which must be an object with a number."""
+        name = file.name.lower()
+        if not name.endswith(_BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES):
+            return 0.0
+        by_name = name.endswith(_BY_NAME)
+        *lines, last = file.start.split(b"\n")
+        is_cut = len(file.start) >= GLIMPSE
+        if not lines and is_cut:
+            return 0.5 if by_name and last.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else 0.0
+        if not by_name and not _is_log(name, file.start):
+            return 0.0
+        objects = [parse_line(line) for line in [*lines, *([] if is_cut else [last])]]
+        if not any(line is not None and _has_number(line) for line in objects):
+            return 0.0
+        return 0.5 if by_name else 0.3
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per file, or per value of the mapping's run column; skip files that aren't JSON lines."""
+        run_column = mapping.run.column or None
+
+        def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
+            if not _is_log(file.path, data):
+                return ()
+            return runs_of(read_json_lines(data, run_column), file, run_column, long_columns(mapping))
+
+        return read_tables(source, _BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES, mapping, read)
+
+
+def read_tables(
+    source: Source, endings: tuple[str, ...], mapping: LogMapping, read: Read
+) -> Iterator[RunLog | Quarantined]:
+    """Yield the runs of every file with such an ending, but not of side files and lookup tables of the mapping."""
+    sides = set(mapping.files.side)
+    lookups = {normalize_path(lookup.file) for lookup in mapping.lookup}
+    seen: set[str] = set()
+
+    def is_wanted(path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return name.lower().endswith(endings) and name not in sides and path not in lookups
+
+    def runs(member: Member) -> Iterator[RunLog | Quarantined]:
+        file = TableFile(source.name, member.path, hashlib.sha256(member.data).hexdigest())
+        if member.path in seen:
+            yield file.quarantined(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+            return
+        seen.add(member.path)
+        try:
+            items = read(file, member.data)
+        except Refusal as fault:
+            yield file.quarantined(fault.rule, fault.message, fault.line)
+            return
+        del member
+        yield from items
+
+    return read_files(source, is_wanted, runs)
+
+
+def long_columns(mapping: LogMapping) -> LongColumns | None:
+    """Return the columns of a long table, None if the mapping gives the column of values a metric of its own."""
+    name, value = mapping.long.name, mapping.long.value
+    return LongColumns(name, value) if name and value and value not in mapping.metrics else None
+
+
+def _with_keras_epochs(run: RunLog) -> RunLog:
+    """Return the run; if Keras' CSVLogger wrote it, with fields that say how it counts epochs.
+
+    It writes epoch, then the logs by name, after each epoch; the first is epoch 0. fit() keeps an epoch's last batch.
+    """
+    first, *others = run.rows[0].columns if run.rows else [""]
+    if first != "epoch" or "loss" not in others or others != sorted(others) or 0 not in run.rows[0].columns[first]:
+        return run
+    return replace(run, fields={"epoch_offset": 1, "epoch_last_batch": "kept", **run.fields})
+
+
+def _is_log(path: str, data: bytes) -> bool:
+    """Return True if the name or the first lines are those of JSON lines."""
+    name = path.lower()
+    return name.endswith(_BY_NAME) or starts_with_objects(data, 2 if name.endswith(_BY_TWO_LINES) else 1)
+
+
+def _has_number(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, dict) and depth < _DEEPEST:
+        return any(_has_number(inner, depth + 1) for inner in value.values())
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+CSV = WideCsv()
+JSON_LINES = JsonLines()

@@ -1,0 +1,332 @@
+"""Grouping of runs, which come in any order, into parts of studies with numbered trials.
+
+Trials whose logs give no number get one: a stored run keeps its number, a new one gets the next free number. Several
+logs of one trial are merged: Keras writes training and validation measurements as two runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from losslake.lake.data_files import column_by_study, read_small_table
+from losslake.lake.store.store import DataFile, Store
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenate
+from losslake_ingest.mapping.evaluations import Measured, on_common_steps
+from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path
+from losslake_schema.names import Study, Trial
+
+LARGEST_PENDING = 256 * 2**20  # of memory to convert it
+_PER_RUN = 8000
+EQUAL_BYTES = (
+    "run with the same bytes as another, but different facts (workload, batch size or metaparameters): both are kept"
+)
+LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+@dataclass(frozen=True)
+class RunsPart:
+    """Numbered runs of one study, in memory; a `StudyPart`."""
+
+    study: Study
+    facts: StudyFacts
+    format: str
+    runs: Mapping[int, PlacedRun]
+
+    @property
+    def reader_version(self) -> str:
+        """The format's version in digests; see `StudyPart`."""
+        return f"{self.format}/1"
+
+    @property
+    def n_trials(self) -> int:
+        """The number of trials."""
+        return len(self.runs)
+
+    @property
+    def size(self) -> int:
+        """The approximate memory to convert them, in bytes."""
+        return sum(_size_of(run.curve) for run in self.runs.values())
+
+    def file_digests(self) -> Mapping[str, str]:
+        """Return the SHA-256 of each file by path."""
+        return {path: sha256 for run in self.runs.values() for path, sha256 in run.files.items()}
+
+    def load(self) -> LoadedPart:
+        """Return the trials and their concatenated curves."""
+        trials = []
+        for number, run in self.runs.items():
+            steps = run.steps if run.steps is not None else int(run.curve.steps[-1])
+            trials.append(TrialFacts(number, run.status, steps, run.parameters, run.attributes, run.run, run.sha256))
+        return LoadedPart(self.facts, trials, concatenate([run.curve for run in self.runs.values()]), ())
+
+
+class Gatherer:
+    """A collector of the runs that a format reads from one source; it yields parts of studies."""
+
+    def __init__(self, source: str, name: str, stored: Stored, remark: Callable[[str, str], None]) -> None:
+        """Begin a source. remark: takes a decision about a run, and the run."""
+        self._source = source
+        self._name = name
+        self._stored = stored
+        self._remark = remark
+        self._units = dict(stored.studies("batch_unit"))
+        self._pending: dict[Study, list[PlacedRun]] = {}
+        self._size = 0
+
+    def add(self, run: PlacedRun) -> Iterator[RunsPart | Quarantined]:
+        """Add a run; yield all pending parts when they hold too much memory."""
+        unit = run.facts.batch_unit
+        others = self._units.setdefault(run.study, unit)
+        if unit != others:
+            message = f"its batch size counts {unit}, but that of the study's other trials counts {others}"
+            yield self._quarantined(run, Rule.FACTS_DISAGREE, f"{message}: correct batch_unit in the mapping")
+            return
+        self._pending.setdefault(run.study, []).append(run)
+        self._size += _size_of(run.curve)
+        if self._size > LARGEST_PENDING:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[RunsPart | Quarantined]:
+        """Yield all pending runs as parts."""
+        self._stored.look_up(run for runs in self._pending.values() for run in runs)
+        for study, runs in self._pending.items():
+            numbered = self._stored.number(study, runs, self._source)
+            for run in numbered.duplicates:
+                message = f"another run of this study is already trial {run.trial_id}: map each to its own trial_id"
+                yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
+            for run, first in numbered.copies:
+                message = f"a copy of {first.run}, which is trial {first.trial}: equal bytes and facts count once"
+                yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
+            for run in numbered.equal:
+                self._remark(EQUAL_BYTES, run.run)
+            for run in numbered.logged:
+                self._remark(LOGGED, run.run)
+            if numbered.runs:
+                yield RunsPart(study, runs[0].facts, self._name, numbered.runs)
+        self._pending, self._size = {}, 0
+
+    def _quarantined(self, run: PlacedRun, rule: Rule, message: str, study: Study | None = None) -> Quarantined:
+        return Quarantined(self._source, run.run, rule, message, None, str(study or run.study), None, run.sha256)
+
+
+def _size_of(curve: Curves) -> int:
+    """Return the bytes that it takes to convert a curve."""
+    arrays = [curve.steps, curve.steps, *curve.values.values(), *curve.missing.values()]
+    return _PER_RUN + 80 * len(curve.steps) + 2 * sum(array.nbytes for array in arrays)
+
+
+def no_sources(_: Study) -> Collection[str]:
+    """Return the sources of a study where no ledger names them."""
+    return ()
+
+
+@dataclass
+class _Trials:
+    """The trials of one study: the stored ones and those of the current ingest.
+
+    sources: see `Copies`. by_sha256: numbers with the path of the log; None for a trial that is withdrawn.
+    """
+
+    sources: Collection[str] = ()
+    by_run: dict[str, int] = field(default_factory=dict)
+    by_sha256: dict[str, list[tuple[int, str | None]]] = field(default_factory=dict)
+    content: dict[int, str] = field(default_factory=dict)
+    offered: set[int] = field(default_factory=set)
+    highest: int = 0
+
+    def offer(self, number: int) -> None:
+        """Record that this ingest has the trial of that number."""
+        self.offered.add(number)
+        self.highest = max(self.highest, number)
+
+    def known(self, run: PlacedRun, source: str) -> int | None:
+        """Return the number that a run has by its mapping or its path; None if it has none.
+
+        A bundle numbers its trials, but never takes the number of another stored run. A log whose trial came from a
+        bundle is recognized by the end of its path, for it may have been reduced before.
+        """
+        if source == BUNDLE:
+            number = self.by_run.get(run.run)
+            return run.trial_id if number is None and run.trial_id not in self.content else number
+        if run.trial_id is not None or BUNDLE not in self.sources:
+            return run.trial_id if run.trial_id is not None else self.by_run.get(run.run)
+        parts = f"{source}/{run.run}".split("/")
+        ends = ("/".join(parts[start:]) for start in range(max(1, len(parts) - 1)))
+        return next((self.by_run[end] for end in ends if end in self.by_run), None)
+
+    def next_for(self, run: PlacedRun) -> int:
+        """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
+        for number, path in self.by_sha256.get(run.sha256, ()):
+            if number not in self.offered and (path is None or is_same_path(path, run.run)):
+                return number
+        return self.highest + 1
+
+
+@dataclass
+class Numbered:
+    """The runs of a study by trial number, ascending, and those that aren't stored.
+
+    duplicates: their number is in use. copies: with the trial that counts. equal: those of `runs` with the bytes of
+    others that have other facts. logged: runs of a bundle that are stored from their logs.
+    """
+
+    runs: dict[int, PlacedRun] = field(default_factory=dict)
+    duplicates: list[PlacedRun] = field(default_factory=list)
+    copies: list[tuple[PlacedRun, Known]] = field(default_factory=list)
+    equal: list[PlacedRun] = field(default_factory=list)
+    logged: list[PlacedRun] = field(default_factory=list)
+
+
+class Stored:
+    """The studies and trials in the data files of a release; it numbers the runs of one ingest.
+
+    A run is identified by its path within the source, or else by its bytes and the end of its path: a folder that was
+    moved, or is ingested from a parent folder, adds no duplicates.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        files: Sequence[DataFile],
+        withdrawn: Mapping[Study, Mapping[int, str]] | None = None,
+        sources_of: Callable[[Study], Collection[str]] = no_sources,
+    ) -> None:
+        """Read the studies of a release. withdrawn: the SHA-256 of the logs of trials that keep their numbers.
+
+        sources_of: see `Copies`.
+        """
+        self._sources_of = sources_of
+        self.copies = Copies(sources_of)
+        self._store = store
+        self._withdrawn = withdrawn or {}
+        self.files = files
+        self._studies = read_small_table(store, files, "studies")
+        self._columns: dict[str, dict[Study, Any]] = {}
+        self._trials: dict[Study, _Trials] = {}
+
+    def studies(self, column: str) -> Mapping[Study, Any]:
+        """Return a column of `studies` by study."""
+        if column not in self._columns:
+            self._columns[column] = column_by_study(self._studies, column)
+        return self._columns[column]
+
+    def look_up(self, runs: Iterable[PlacedRun]) -> None:
+        """Prepare `number` for these runs."""
+        self.copies.look_up(runs, self._table)
+
+    def number(self, study: Study, runs: Sequence[PlacedRun], source: str) -> Numbered:
+        """Return the runs of a study from a source with their numbers.
+
+        Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts,
+        else the first in the natural order of their paths. What logs gave stays when a bundle has it, too.
+        """
+        trials, result = self._of(study), Numbered()
+        for run in sorted(runs, key=lambda run: (trials.known(run, source) is None, _natural_order(run.run))):
+            known = trials.known(run, source)
+            trial = Trial(study, known if known is not None else trials.next_for(run))
+            is_logged = trial.trial_id in trials.content and set(trials.sources) != {BUNDLE}
+            if source == BUNDLE and (is_logged or self.copies.has_log(run)):
+                result.logged.append(run)
+                continue
+            first = self.copies.first(run, trial, source, self._is_offered)
+            if first is not None:
+                self.copies.move(run, first.trial, source)
+                result.copies.append((run, first))
+                continue
+            merged: PlacedRun | None = run
+            if trial.trial_id in trials.offered:
+                earlier = result.runs.get(trial.trial_id)
+                merged = _merge(earlier, run) if earlier is not None else None
+            if merged is None:
+                result.duplicates.append(run)
+                continue
+            trials.offer(trial.trial_id)
+            result.runs[trial.trial_id] = merged
+            if self.copies.add(run, trial, source):
+                result.equal.append(run)
+        result.runs = dict(sorted(result.runs.items()))
+        return result
+
+    def moved(self) -> dict[Trial, Move]:
+        """Return the stored trials whose runs are now other trials."""
+        return {trial: move for trial, move in self.copies.moved.items() if not self._is_offered(trial)}
+
+    def _is_offered(self, trial: Trial) -> bool:
+        """Return True if this ingest offers the trial."""
+        return trial.study in self._trials and trial.trial_id in self._trials[trial.study].offered
+
+    def content(self, study: Study) -> Mapping[int, str]:
+        """Return the content digest of each stored trial of a study."""
+        return self._of(study).content
+
+    def _of(self, study: Study) -> _Trials:
+        if study not in self._trials:
+            trials = self._trials[study] = _Trials()
+            if study in self.studies("n_trials"):
+                trials.sources = self._sources_of(study)
+                condition = [pl.col(key) == value for key, value in study.key().items()]
+                rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
+                for trial_id, source, sha256, content in rows.iter_rows():
+                    trials.by_run[source] = trial_id
+                    trials.by_sha256.setdefault(sha256, []).append((trial_id, source))
+                    trials.content[trial_id] = content
+                    trials.highest = max(trials.highest, trial_id)
+            for trial_id, sha256 in self._withdrawn.get(study, {}).items():
+                trials.by_sha256.setdefault(sha256, []).append((trial_id, None))
+                trials.highest = max(trials.highest, trial_id)
+        return self._trials[study]
+
+    @cached_property
+    def _table(self) -> pl.DataFrame:
+        return pl.DataFrame(read_small_table(self._store, self.files, "trials"))
+
+
+def _natural_order(text: str) -> list[tuple[int, int | str]]:
+    """Return a sort key that puts `result_2` before `result_10`."""
+    return [(0, int(part)) if part.isdigit() and part.isascii() else (1, part) for part in _DIGITS.split(text)]
+
+
+def _merge(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
+    """Merge two runs of one trial under the first one's name; None if they can't be logs of the same trial.
+
+    They can't if a metric occurs in both, if their status or a common metaparameter differs, or if together they are
+    too large. Attributes that differ
+    describe the logs and not the trial: they are dropped.
+    """
+    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
+    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
+        return None
+    attributes = {**second.attributes, **first.attributes}
+    try:
+        curve = on_common_steps(_measured(first.curve) | _measured(second.curve))
+    except Refusal:
+        return None
+    return replace(
+        first,
+        parameters={**second.parameters, **first.parameters},
+        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
+        curve=curve,
+        files={**second.files, **first.files},
+    )
+
+
+def _measured(curve: Curves) -> dict[str, Measured]:
+    """Return each metric of a curve at the steps at which it was measured."""
+    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
+    measured: dict[str, Measured] = {}
+    for metric, values in curve.values.items():
+        missing = curve.missing.get(metric)
+        rows = ~missing if missing is not None else slice(None)
+        measured[metric] = (curve.steps[rows], values[rows], elapsed[rows])
+    return measured

@@ -1,0 +1,249 @@
+"""Draft of a mapping file: what the logs contain, with guesses as comments, and lines to complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import commonprefix
+from pathlib import Path
+
+from losslake.lake.store.folder import FolderStore
+from losslake_ingest.contracts.rules import BadMapping, UnknownFormat
+from losslake_ingest.contracts.run_log import RunLog, Scalar
+from losslake_ingest.formats.format import Format
+from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
+from losslake_ingest.mapping.metrics import guess_metric, metric_of, toml_key, toml_string
+from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
+from losslake_ingest.readers.side_files import SideFiles
+from losslake_ingest.readers.text_logs.proposal import AXES, proposed_mapping
+from losslake_ingest.sources.member import Source, UntilBreak
+from losslake_ingest.sources.open import open_source
+
+LONGEST_VALUE = 60
+LONGEST_PATH = 400
+_FIELDS = {
+    "dataset": ("dataset", "data", "dataset_name", "data_set", "task"),
+    "model": ("model", "arch", "architecture", "model_name", "net", "backbone"),
+    "optimizer": ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type"),
+    "batch_size": ("batch_size", "global_batch_size", "train_batch_size", "bs", "batch", "b"),
+}
+_SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
+_WORDS = "|".join(sorted(_FIELDS["batch_size"], key=len, reverse=True))
+_BATCH_SIZE = re.compile(rf"(?i)^(|.*[^a-z])((?:{_WORDS})[_=-]?)[0-9]+((?:[^0-9.].*)?)$")
+
+
+def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path | None = None) -> Path:
+    """Write a draft mapping for the logs at a place, by default beside them; return its path.
+
+    Raises BadMapping if the file exists or can't be written, UnknownFormat if no format fits, and UnknownSource.
+    """
+    source = open_source(place)
+    folder = source.path if source.path.is_dir() else source.path.parent
+    target = output or folder / MAPPING_NAME
+    if target.exists():
+        raise BadMapping(f"{target} already exists: edit it, or name another file with --output")
+    text, mapping = "", LogMapping()
+    samples = _samples(source, formats, mapping)
+    if not samples:
+        text, mapping = proposed_mapping(source)
+        samples = _samples(source, formats, mapping)
+    if not samples:
+        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'")
+    try:
+        target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
+    except OSError as error:
+        raise BadMapping(f"can't write {target}: {error.strerror}") from None
+    return target
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The logs of one format: its default mapping, the names of runs, fields with one value each, and columns."""
+
+    format: str
+    defaults: LogMapping
+    runs: Sequence[str]
+    fields: Mapping[str, Scalar]
+    columns: Sequence[str]
+
+
+def _samples(source: Source, formats: tuple[str, ...], mapping: LogMapping) -> list[_Sample]:
+    reading = SourceReading(source, Request(formats=formats), Stored(FolderStore(Path()), []), mapping)
+    samples = [_sample(reading.part(name), reading.formats[name], mapping) for name in reading.detected.files]
+    return [sample for sample in samples if sample.runs]
+
+
+def _sample(source: Source, log_format: Format, mapping: LogMapping) -> _Sample:
+    defaults = with_defaults(mapping, log_format)
+    side = SideFiles.read(source, defaults.files.side)
+    runs: list[str] = []
+    fields: dict[str, Scalar] = {}
+    columns: dict[str, None] = {}
+    for item in UntilBreak(log_format.read(source, defaults)):  # a broken source is sampled up to its break
+        if isinstance(item, RunLog):
+            runs.append(item.run)
+            fields = {**item.fields, **side.beside(item.run), **fields}
+            for rows in item.rows:
+                columns |= dict.fromkeys(rows.columns)
+                fields = {**rows.fields, **fields}
+    return _Sample(log_format.name, defaults, runs, fields, list(columns))
+
+
+def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
+    """Yield the lines of the mapping. It loads as it is, and `ingest --dry-run` reports what is missing.
+
+    text: lines that read a text log, above the other sections.
+    """
+    formats = ", ".join(sample.format for sample in samples)
+    yield f"# A mapping for these logs ({formats}). Complete it, and remove the # from the lines that are right."
+    yield "# Then try it with: losslake ingest PATH --dry-run"
+    yield "# docs/mapping.md explains every line."
+    yield ""
+    if text:
+        yield "# Made from the lines of the log: each named group is a column."
+        yield text
+    yield "[collection]"
+    yield '# name = "my-runs"   # needed: where these studies come from'
+    for key in ("title", "licence", "citation", "source_url"):
+        yield f'# {key} = "…"'
+    yield ""
+    yield from _path([run for sample in samples for run in sample.runs])
+    yield from _run({name: value for sample in samples for name, value in sample.fields.items()}, samples)
+    yield from _metrics(samples)
+    for sample in samples:
+        yield from _axis(sample)
+
+
+def _path(paths: Sequence[str]) -> Iterator[str]:
+    patterns = guess_patterns(paths)
+    yield "[path]"
+    yield '# Fields in the paths, e.g. patterns = ["{optimizer}/b{batch_size:int}/seed{seed:int}/*"]. These logs:'
+    for path in paths[:3]:
+        yield f"#   {_shown(path, LONGEST_PATH)}"
+    if patterns:
+        yield f"# patterns = [{', '.join(toml_string(pattern) for pattern in patterns[:3])}]"
+    yield ""
+
+
+def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample]) -> Iterator[str]:
+    yield "[run]"
+    yield '# Each is a constant, or "{field}" for a value from the log, a file beside it, or the path.'
+    by_name = {field.lower().rpartition(".")[2]: field for field in reversed(list(fields))}
+    for fact, names in _FIELDS.items():
+        given = [getattr(sample.defaults.run, fact) for sample in samples]
+        guess = next((by_name[name] for name in names if name in by_name), None)
+        if guess is not None:
+            yield f'# {fact} = "{{{guess}}}"   # a guess by its name, for example {_shown(fields[guess])}'
+        elif all(given):
+            yield f"# {fact} comes from the format: {given[0].text}"
+        else:
+            yield f"# {fact} = " + ("64" if fact == "batch_size" else '"…"') + "   # needed"
+    yield '# batch_unit = "examples"     # or tokens, sequences …'
+    yield '# trial_id = "{seed}"         # without it, trials are numbered in order of their paths'
+    if fields:
+        yield "# Fields of these logs, each with one of its values:"
+        for name in fields:
+            yield f"#   {{{_shown(name)}}} = {_shown(fields[name])}"
+    yield ""
+
+
+def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
+    yield "[metrics]"
+    yield '# logged column = metric "split/quantity"; "" leaves a column out'
+    unknown: dict[str, None] = {}
+    for sample in samples:
+        axes = {axis.column for axis in sample.defaults.axis} | {*vars(sample.defaults.time).values()}
+        for column in sample.columns:
+            try:
+                known = metric_of(column, sample.defaults.metrics, sample.fields)
+            except (KeyError, UnknownField):
+                unknown |= {} if column in axes else {column: None}
+            else:
+                if known:
+                    yield f"# {toml_key(column)} = {toml_string(known.name)}   # known without this line"
+    axis = _guessed_axis(list(unknown))
+    for column in unknown:
+        guess = guess_metric(column)
+        if guess:
+            yield f"# {toml_key(column)} = {toml_string(guess)}   # a guess by its name"
+        elif axis is None or column != axis[0]:
+            yield f'# {toml_key(column)} = ""'
+    yield ""
+
+
+def _axis(sample: _Sample) -> Iterator[str]:
+    axis = next((axis for axis in sample.defaults.axis if _is_used(axis, sample.columns)), None)
+    if axis is not None:
+        yield f"# The step of {sample.format} is its column {axis.column}, which counts {axis.counts}."
+        if axis.counts == "epochs" and axis.epoch_size is not None:
+            for name in axis.epoch_size.names[:1]:
+                yield f"# [fields]\n# {name} = 50000   # examples per epoch"
+        return
+    guess = _guessed_axis(sample.columns)
+    column, counts = guess or ("step", "steps")
+    yield "# The column with the position in training" + (", a guess by its name:" if guess else ":")
+    yield "# [[axis]]"
+    yield f"# column = {toml_string(column)}"
+    yield f'# counts = "{counts}"   # steps, examples or epochs'
+    if counts == "epochs":
+        yield '# epoch_size = "{epoch_examples}"   # examples per epoch: a number or a field'
+
+
+def _is_used(axis: Axis, columns: Sequence[str]) -> bool:
+    return axis.column in columns and any(axis.holds(column) for column in columns if column != axis.column)
+
+
+def _guessed_axis(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return the column that looks like an axis and what it counts: steps before examples before epochs."""
+    for counts, names in AXES.items():
+        for name in names:
+            for column in columns:
+                if column.lower() == name:
+                    return column, counts
+    return None
+
+
+def guess_patterns(paths: Sequence[str]) -> list[str]:
+    """Return a path pattern for the names at each depth, such as `b64/seed1/metrics.csv`; none without a number."""
+    by_depth: dict[int, list[list[str]]] = {}
+    for path in paths:
+        names = path.partition("#")[0].split("/")
+        by_depth.setdefault(len(names), []).append(names)
+    patterns = []
+    for same_depth in by_depth.values():
+        fields: set[str] = set()
+        parts = [_guess_part(list(dict.fromkeys(names)), fields) for names in zip(*same_depth, strict=True)]
+        patterns += ["/".join(parts)] if fields else []
+    return patterns
+
+
+def _guess_part(names: Sequence[str], fields: set[str]) -> str:
+    """Return the pattern of the names at one place of the paths. fields: those of the places before; added to."""
+    sizes = [digits[0] for name in names if len(digits := _BATCH_SIZE.findall(name)) == 1]
+    if len(sizes) == len(names) and len({word for _, word, _ in sizes}) == 1 and "batch_size" not in fields:
+        fields.add("batch_size")
+        heads, (word, *_), tails = (list(texts) for texts in zip(*sizes, strict=True))
+        head = commonprefix([text[::-1] for text in heads])[::-1]  # noqa: RUF071 - of characters
+        tail = commonprefix(tails)  # noqa: RUF071 - of characters
+        before, after = "*" * (len(set(heads)) > 1), "*" * (len(set(tails)) > 1)
+        return f"{before}{head}{word}{{batch_size:int}}{tail}{after}"
+    matches = [_SEGMENT.fullmatch(name) for name in names]
+    words = {match and match.group(1, 2) for match in matches}
+    first = matches[0]
+    if first is not None and len(words) == 1:
+        plain = re.sub("[^a-z0-9]+", "_", first[1].lower()).strip("_")
+        field = "batch_size" if plain in _FIELDS["batch_size"] else plain
+        if field not in fields:
+            fields.add(field)
+            kind = "int" if all(match is not None and match[3].isdigit() for match in matches) else "float"
+            return f"{first[1]}{first[2]}{{{field}:{kind}}}"
+    return names[0] if len(names) == 1 else "*"
+
+
+def _shown(value: Scalar, limit: int = LONGEST_VALUE) -> str:
+    text = str(value)
+    text = text if len(text) <= limit else f"{text[:limit]}…"
+    return "".join(c if c.isprintable() else "?" for c in text)

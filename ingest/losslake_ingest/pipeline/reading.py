@@ -1,0 +1,385 @@
+"""Reading of one source: detect its formats, place its runs by the mapping, and yield parts of studies."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Protocol
+
+from losslake_ingest.contracts.report import Quarantined, SourceReport
+from losslake_ingest.contracts.rules import NO_MEMORY, MissingField, Refusal, Rule, SourceBroken
+from losslake_ingest.contracts.run_log import Damage, RunLog
+from losslake_ingest.contracts.study import StudyPart
+from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
+from losslake_ingest.mapping.mapping import (
+    MAPPING_NAME,
+    LogMapping,
+    bundled_mappings,
+    load_mapping,
+    overlay,
+    parse_mapping,
+)
+from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
+from losslake_ingest.mapping.template import Template
+from losslake_ingest.pipeline.gather import Gatherer, Stored
+from losslake_ingest.readers.side_files import SideFiles
+from losslake_ingest.readers.text_logs.proposal import advice
+from losslake_ingest.sources.database import DatabaseSource
+from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
+from losslake_ingest.sources.open import FolderSource, Place, open_source
+from losslake_schema.names import Study
+from losslake_schema.registry import CollectionMetadata, Direction, Goal
+
+UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
+NO_KNOWN_FORMAT = "no log of a known format is in it: see 'losslake formats', or name one with --format"
+PICKLE = (
+    "{path} is a pickle or a file of arrays, which LossLake never opens, because opening a pickle can run code: if you "
+    "trust it, load it in Python and write its values as CSV, as in pandas.DataFrame({{'step': steps, 'val/loss': "
+    "losses}}).to_csv('run.csv', index=False), then ingest that"
+)
+PICKLE_ENDINGS = ("pkl", "pickle", "pt", "pth", "ckpt", "joblib", "npy", "npz")
+MOST_FILES = 200_000
+MOST_ARCHIVED = 200
+CERTAIN_SCORE = 0.85
+TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options for reading the sources of an ingest.
+
+    collection: overrides the collection's name from the mapping or folder. mapping: a mapping file for every source, or
+    the name of a bundled mapping; without it, each source's own `losslake.toml` is used. formats: read only these,
+    without detection.
+    """
+
+    collection: str | None = None
+    mapping: Path | None = None
+    formats: tuple[str, ...] = ()
+
+    def mapping_for(self, source: Path) -> LogMapping:
+        """Return the mapping for a source: the requested one, else `losslake.toml` in the folder or beside the file."""
+        beside = (source if source.is_dir() else source.parent) / MAPPING_NAME
+        if self.mapping is not None:
+            mapping = load_mapping(mapping_file(self.mapping))
+        else:
+            mapping = load_mapping(beside) if beside.is_file() else LogMapping()
+        if self.collection is not None:
+            mapping = replace(mapping, collection=replace(mapping.collection, name=Template(self.collection)))
+        return mapping
+
+    def formats_for(self, mapping: LogMapping) -> dict[str, Format]:
+        """Return the formats that may be read; text only where the mapping has expressions. Raises UnknownFormat."""
+        names = self.formats or mapping.files.formats
+        if names:
+            return {name: format_named(name) for name in names}
+        return {name: each for name, each in formats().items() if name != TEXT or mapping.text.lines}
+
+
+def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
+    """Open the sources at some places. Raises UnknownSource.
+
+    Without a mapping for all, a folder in which folders have a `losslake.toml` is read part by part: each of these is a
+    source of its own, and the rest of the folder is one, if it has files.
+    """
+    sources: list[Source] = []
+    for offered in places:
+        source = open_source(offered)
+        if not isinstance(source, FolderSource) or request.mapping is not None:
+            sources.append(source)
+            continue
+        top = source.path
+        nested = sorted(file.parent for file in top.rglob(MAPPING_NAME) if file.is_file() and not file.is_symlink())
+        folders = {folder for folder in nested if folder != top}
+        has_rest = any(file.is_file() and folders.isdisjoint(file.parents) for file in top.rglob("*"))
+        for folder in (top, *sorted(folders)) if has_rest or not folders else sorted(folders):
+            within = folder.relative_to(top).as_posix() if folder != top else ""
+            sources.append(FolderSource(folder, within, folders - {folder}))
+    return sources
+
+
+class Reading(Protocol):
+    """A reader of one source, of logs or a bundle; what it collects is complete once all items are drawn."""
+
+    source: Source
+    stored: Stored
+    collections: dict[str, CollectionMetadata]
+    goals: dict[Goal, None]
+    directions: dict[tuple[str, Direction], None]
+    missing: Counter[MissingField]
+
+    def items(self) -> Iterator[StudyPart | Quarantined]:
+        """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break."""
+
+    def report(self) -> SourceReport:
+        """Return the report of the source, for what has been read so far."""
+
+
+class SourceReading:
+    """A reader of one source. Its collections, goals, directions and report are complete once all items are drawn.
+
+    remarks: decisions of the readers, with their counts. left_out: columns that nothing maps to a metric, with the
+    number of runs. missing: fields that the mapping has to add, with the number of runs.
+    """
+
+    def __init__(self, source: Source, request: Request, stored: Stored, mapping: LogMapping | None = None) -> None:
+        self.source = source
+        self.stored = stored
+        self.mapping = mapping or request.mapping_for(source.path)
+        self.formats = request.formats_for(self.mapping)
+        self._is_forced = bool(request.formats)
+        self.detected = self._detect()
+        self.remarks: Counter[str] = Counter()
+        self._first_run: dict[str, str] = {}
+        self.left_out: Counter[str] = Counter()
+        self.missing: Counter[MissingField] = Counter()
+        self.collections: dict[str, CollectionMetadata] = {}
+        self.goals: dict[Goal, None] = {}
+        self.directions: dict[tuple[str, Direction], None] = {}
+        self._place = str(source.path.resolve()).lstrip("/")
+        self._unread = set(self.detected.unlike)
+        self._refused: set[str] = set()
+
+    def _detect(self) -> Detected:
+        if isinstance(self.source, DatabaseSource):
+            return Detected({}, {name: 1 for name in self.formats if name == "mlflow"})
+        if self._is_forced:
+            return Detected({}, dict.fromkeys(self.formats, 0))
+        return detect(self.source, list(self.formats.values()), self._is_wanted)
+
+    def _is_wanted(self, path: str) -> bool:
+        files = self.mapping.files
+        if any(path == table.file for table in self.mapping.lookup):
+            return False
+        is_included = not files.include or any(fnmatch.fnmatchcase(path, pattern) for pattern in files.include)
+        return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in files.exclude)
+
+    def items(self) -> Iterator[StudyPart | Quarantined]:
+        """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break.
+
+        Also raises SourceBroken if no format recognizes anything in the source, or requested formats read nothing.
+        """
+        if not self.detected.files:
+            if isinstance(self.source, FolderSource) and self.source.parts and self.mapping.where is None:
+                return  # all logs are in its parts
+            pickle = self.detected.pickle
+            why = PICKLE.format(path=pickle) if pickle else NO_KNOWN_FORMAT + advice(self.source)
+            raise SourceBroken(self.detected.broken or why)
+        readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
+        is_empty = True
+        for items in readings:
+            for item in items:
+                is_empty = False
+                yield item
+        for items in readings:
+            items.raise_break()
+        if is_empty and self._is_forced:
+            raise SourceBroken(
+                f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
+            )
+
+    def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
+        mapping = with_defaults(self.mapping, log_format)
+        source = self.part(log_format.name)
+        gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark)
+        side = SideFiles.read(source, mapping.files.side)
+        yield from side.unreadable
+        self._unread -= {path for path in self._unread if path.rpartition("/")[2] in mapping.files.side}
+        logs = UntilBreak(log_format.read(source, mapping))
+        for item in logs:
+            if isinstance(item, RunLog):
+                self._unread.difference_update(item.files)
+                placed = self._place_run(item, mapping, side)
+                yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
+                yield from self._damages(item)
+            else:
+                if isinstance(item, Quarantined):
+                    self._refused.add(item.path)
+                else:
+                    self._collect_metadata(item.study, mapping)
+                yield item
+        yield from gatherer.flush()
+        logs.raise_break()
+
+    def part(self, name: str) -> Source:
+        """Return the files of the source that belong to a format."""
+        files = self.mapping.files
+        is_whole = len(self.detected.files) == 1 and not (files.include or files.exclude or self.mapping.lookup)
+        if is_whole or isinstance(self.source, DatabaseSource):
+            return self.source
+        belongs = self.detected.belongs(name)
+        return PartOfSource(self.source, lambda path: self._is_wanted(path) and belongs(path))
+
+    def _place_run(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
+        """Return the placed run, or the quarantined run with the reason."""
+        try:
+            run = place(log, mapping, self._place, side.beside(log.run))
+        except Refusal as refusal:
+            self.missing.update(refusal.missing)
+            sha256 = next(iter(log.files.values()), None)
+            return Quarantined(
+                str(self.source.path), log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256
+            )
+        except MemoryError:
+            return Quarantined(str(self.source.path), log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+        for remark, count in run.remarks.items():
+            self._remark(remark, log.run, count)
+        self.left_out.update(run.left_out)
+        self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
+        self.collections[run.collection.collection] = run.collection
+        self.goals.update(dict.fromkeys(run.goals))
+        self.directions.update(dict.fromkeys(run.directions))
+        within = self.source.within if isinstance(self.source, FolderSource) else ""
+        return replace(run, run=f"{within}/{run.run}") if within else run
+
+    def _damages(self, log: RunLog) -> Iterator[Quarantined]:
+        """Yield a line for each kind of damage in the files of a run."""
+        path = next(iter(log.files)) if len(log.files) == 1 else log.run
+        for remark, count in log.remarks.items():
+            if isinstance(remark, Damage):
+                message = f"{count:,} x {remark}; the run isn't COMPLETE: copy the file again"
+                yield Quarantined(str(self.source.path), path, Rule.DAMAGED_LOG, message)
+
+    def _remark(self, remark: str, run: str, count: int = 1) -> None:
+        self.remarks[remark] += count
+        self._first_run.setdefault(remark, run)
+
+    def _with_place(self, remark: str) -> str:
+        run = self._first_run.get(remark)
+        return remark if run is None else f"{remark} (first in {run})"
+
+    def _collect_metadata(self, study: Study, mapping: LogMapping) -> None:
+        """Collect the mapping's collection metadata and goals for a study that a format reads completely."""
+        facts = collection_facts(mapping, study, study.key())
+        if facts != CollectionMetadata(facts.collection):
+            self.collections[facts.collection] = facts
+        self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
+
+    def report(self) -> SourceReport:
+        """Return the report of the source, for what has been read so far."""
+        detected = self.detected
+        remarks = {self._with_place(remark): count for remark, count in self.remarks.items()}
+        unread = [path for path in self._unread if self._refused.isdisjoint(_with_folders(path))]
+        if unread:
+            remarks[f"{UNREAD} (first in {min(unread)})"] = len(unread)
+        return SourceReport(
+            str(self.source.path),
+            detected.files,
+            detected.others,
+            detected.excluded,
+            detected.is_whole,
+            self.mapping.where,
+            tuple(sorted(remarks.items())),
+            tuple(sorted(self.left_out.items())),
+        )
+
+
+def with_defaults(mapping: LogMapping, log_format: Format) -> LogMapping:
+    """Return the mapping with the format's defaults for everything that it leaves open."""
+    return overlay(mapping, parse_mapping(log_format.defaults.encode(), f"defaults of {log_format.name}"))
+
+
+def mapping_file(name: Path) -> Path:
+    """Return the mapping file: the path itself if it exists, else the bundled mapping of that name."""
+    return name if name.exists() else bundled_mappings().get(str(name), name)
+
+
+@dataclass(frozen=True)
+class Detected:
+    """The formats that were detected in a source.
+
+    folders: the formats of each folder with recognized files. files: the number of recognized files by format. others:
+    the number of unrecognized files. excluded: the number of files that the mapping excludes. is_whole: every file was
+    examined. broken: why the examination stopped early, if it did. unlike: unrecognized files with the ending of a
+    recognized one. pickle: the first unrecognized file whose name ends like that of a pickle or of arrays.
+    """
+
+    folders: Mapping[str, Collection[str]] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
+    others: int = 0
+    excluded: int = 0
+    is_whole: bool = True
+    broken: str | None = None
+    unlike: Sequence[str] = ()
+    pickle: str | None = None
+
+    def belongs(self, name: str) -> Wanted:
+        """Return a predicate for the paths of a format: the nearest folder above with a detected format decides."""
+
+        def decide(path: str) -> bool:
+            folder = path
+            while folder:
+                folder = folder.rpartition("/")[0]
+                if folder in self.folders:
+                    return name in self.folders[folder]
+            return True
+
+        return decide
+
+
+def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detected:
+    """Detect the formats of a source, folder by folder, from the start of each file (200 files in an archive).
+
+    A format that recognizes a file by its bytes gets the folder exclusively; of several, the one with the highest
+    score. For example, event files beside AlgoPerf's CSVs are the same run again.
+    """
+    limit = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
+    scores: dict[str, dict[str, list[float]]] = {}
+    excluded = n_examined = 0
+    others: list[str] = []
+    recognized: list[tuple[str, str]] = []
+    broken: str | None = None
+    try:
+        for member in source.members(lambda _: True, GLIMPSE):
+            n_examined += 1
+            if n_examined > limit:
+                break
+            if not isinstance(member, Member) or member.path == MAPPING_NAME:
+                continue
+            if not wanted(member.path):
+                excluded += 1
+                continue
+            file = Glimpse(member.path, member.data)
+            scores_of = ((one.detect(file), one.name) for one in formats)
+            score, name = max(scores_of, key=lambda pair: pair[0], default=(0.0, ""))
+            if score <= 0:
+                others.append(member.path)
+                continue
+            recognized.append((member.path, name))
+            scores.setdefault(_folder(member.path), {}).setdefault(name, []).append(score)
+    except SourceBroken as error:
+        broken = str(error)
+    folders = {folder: _readers(of_format) for folder, of_format in scores.items()}
+    files: Counter[str] = Counter()
+    for folder, names in folders.items():
+        files.update({name: len(scores[folder][name]) for name in names})
+    read = {path for path, name in recognized if name in folders[_folder(path)]}
+    endings = {_ending(path) for path in read}
+    beside = {(_folder(path), _ending(path)) for path in read}
+    unlike = [path for path in others if _ending(path) in endings]
+    unlike += [path for path, _ in recognized if path not in read and (_folder(path), _ending(path)) in beside]
+    pickle = next((path for path in others if _ending(path).lower() in PICKLE_ENDINGS), None)
+    counts = dict(sorted(files.items()))
+    return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, pickle)
+
+
+def _with_folders(path: str) -> Iterator[str]:
+    return accumulate(path.split("/"), "{}/{}".format)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _ending(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2]
+
+
+def _readers(scores: Mapping[str, Sequence[float]]) -> Collection[str]:
+    """Return the formats that read a folder, from their scores for its files."""
+    best = max(scores, key=lambda name: max(scores[name]))
+    return (best,) if max(scores[best]) >= CERTAIN_SCORE else tuple(sorted(scores))

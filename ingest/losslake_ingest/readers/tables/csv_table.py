@@ -1,0 +1,465 @@
+"""Parser of CSV tables: pyarrow parses number columns to float64 and other columns to distinct words.
+
+The first row shows which columns are numbers; if a later row contradicts it, the file is read again as text. Lines that
+repeat the header are dropped, and an unfinished last line is parsed separately.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
+from losslake_ingest.readers.tables.table import (
+    CHANGING_TEXT,
+    EMPTY_WORDS,
+    ENOUGH_WORDS,
+    LARGEST_COLUMNS,
+    LARGEST_WORDS,
+    NUMBER,
+    TEXT_AMONG_NUMBERS,
+    Codes,
+    Numbers,
+    Table,
+    Words,
+    check_run_column,
+    is_number,
+)
+from losslake_schema.reached import Flags
+
+LONGEST_LINE = 1 << 20
+DELIMITERS = ",;\t"
+HEADER_REPEATED = "header line repeated"
+CUT_SHORT = Damage("the last line is cut short: left out")
+NO_NAME = "a column without a name: left out"
+MOST_BLANK_LINES = 100_000
+_MOST_COMMENTS = 10_000
+_UTF8_MARK = b"\xef\xbb\xbf"
+_LARGEST_PADDING = 64
+_BLANKS = " \t"
+_BLOCK = 1 << 22
+_WORTH_THREADS = 1 << 20
+# With all words, a file takes a fifth longer.
+_COMMON_WORDS = ("", "NA")
+# A longer list would slow down small files.
+_PADDING = [" " * width for width in range(1, _LARGEST_PADDING + 1)]
+
+
+def read_csv(data: bytes, run_column: str | None = None) -> Table:
+    """Parse a CSV. The run column is read as words even if it holds numbers. Raises Refusal."""
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    layout = find_layout(data)
+    check_run_column(run_column, layout.names)
+    n_blank = data.count(b"\n\n", layout.start) + data.count(b"\n\r\n", layout.start)
+    if n_blank > MOST_BLANK_LINES:
+        message = f"it has more than {MOST_BLANK_LINES:,} blank lines: remove them"
+        raise Refusal(Rule.BLANK_LINE, message)
+    rows = _rows_of(data, layout)
+    check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
+    parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
+    remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
+    if not is_utf8(layout.line):
+        remarks[NOT_UTF8] = 1
+    nameless = sum(not name for name in layout.names[1:])
+    if nameless:
+        remarks[NO_NAME] = nameless
+    parsed = [_parse_complete_rows(data, rows, parser, run_column)] if len(rows.whole) else []
+    if rows.last.strip():
+        last = _parse_last(rows.last, parser)
+        parsed += [last] if last is not None else []
+        remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
+    if not sum(part.num_rows for part in parsed):
+        raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
+    table = _table(pa.concat_tables(parsed), parser, run_column, remarks)
+    if table.words or table.first_texts:
+        table.lines = _lines_of(data, layout, table.n_rows)
+    return table
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The header of a CSV.
+
+    names: of all columns in order, stripped; empty for a column without a name. line: the header line without its line
+    end. line_number: of the header, from 1. start: the offset of the first row.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    line: bytes
+    line_number: int
+    start: int
+
+
+def find_layout(data: bytes) -> Layout:
+    """Return the layout of a CSV. Raises Refusal if it has no header line."""
+    start, line, line_number = _header_line(data)
+    text = line.decode("utf-8", "replace")
+    bare = "".join(text.split('"')[::2])
+    delimiter = max(DELIMITERS, key=bare.count)  # of equally many, the first
+    try:
+        cells = _split_line(text, delimiter)
+    except csv.Error as error:
+        raise Refusal(Rule.BAD_HEADER, f"the header can't be read ({error})", line_number) from None
+    names = tuple(cell.strip() for cell in cells)
+    _check_names(names, line_number)
+    return Layout(delimiter, names, line, line_number, start)
+
+
+def _header_line(data: bytes) -> tuple[int, bytes, int]:
+    """Return the offset of the rows, the first line that isn't empty or a comment, and its number."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Refusal(Rule.BAD_HEADER, "the file is UTF-16: save it as UTF-8", 1)
+    start = len(_UTF8_MARK) if data.startswith(_UTF8_MARK) else 0
+    for line_number in range(1, _MOST_COMMENTS + 1):
+        if start >= len(data):
+            raise Refusal(Rule.EMPTY_FILE, "there is no header line", 1)
+        end = data.find(b"\n", start, start + LONGEST_LINE)
+        if end < 0:
+            if len(data) - start > LONGEST_LINE:
+                message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
+                raise Refusal(Rule.BAD_HEADER, message, line_number)
+            end = len(data)
+        line = data[start:end].strip(b"\r\n")
+        start = end + 1
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            return min(start, len(data)), line, line_number
+    raise Refusal(Rule.BAD_HEADER, f"there is no header in the first {_MOST_COMMENTS:,} lines", 1)
+
+
+def _check_names(names: tuple[str, ...], line_number: int) -> None:
+    if len(names) > LARGEST_COLUMNS:
+        message = f"there are {len(names):,} columns; at most {LARGEST_COLUMNS:,} are read"
+        raise Refusal(Rule.BAD_HEADER, message, line_number)
+    named = [name for name in names if name]
+    if not named or all(is_number(name) for name in named):
+        message = "the first line holds no names: write a line with the names of the columns above the rows"
+        raise Refusal(Rule.BAD_HEADER, message, line_number)
+    duplicates = [name for name, count in Counter(named).items() if count > 1]
+    if duplicates:
+        raise Refusal(Rule.BAD_HEADER, f"the column {shown(duplicates[0])} occurs more than once", line_number)
+
+
+def _split_line(line: str, delimiter: str) -> list[str]:
+    """Split a line into cells. Raises csv.Error."""
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True), [])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that end in a newline, and the last one if it doesn't."""
+
+    whole: bytes | memoryview
+    last: bytes
+    headers_repeated: int
+    is_quoted: bool
+
+
+def _rows_of(data: bytes, layout: Layout) -> _Rows:
+    """Return the rows below the header. Raises Refusal if a line is too long for a log."""
+    _check_line_lengths(data, layout)
+    body, repeated = _without_headers(data, layout)
+    is_quoted = data.find(b'"', layout.start) >= 0
+    cut = _start_of_last_line(bytes(body), layout) if is_quoted else _last_newline(body) + 1
+    return _Rows(memoryview(body)[:cut], bytes(body[cut:]), repeated, is_quoted)
+
+
+def _check_line_lengths(data: bytes, layout: Layout) -> None:
+    """Raise Refusal for a line that spans whole windows, before anything is parsed."""
+    for start in range(layout.start, len(data) - LONGEST_LINE + 1, LONGEST_LINE):
+        if data.find(b"\n", start, start + LONGEST_LINE) < 0:
+            line_number = data.count(b"\n", 0, start) + 1
+            message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
+            raise Refusal(Rule.UNREADABLE_CSV, message, line_number)
+
+
+def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, int]:
+    """Return the rows without repeated header lines, which restarted jobs write, and their number."""
+    if data.find(layout.line, layout.start) < 0:
+        return memoryview(data)[layout.start :], 0
+    body, repeated = b"\n" + data[layout.start :], 0
+    for end in (b"\n", b"\r\n"):
+        # Consecutive headers share a newline, so each pass removes only every second one.
+        while count := body.count(b"\n" + layout.line + end):
+            body, repeated = body.replace(b"\n" + layout.line + end, b"\n"), repeated + count
+    if body.endswith(b"\n" + layout.line):
+        body, repeated = body.removesuffix(layout.line), repeated + 1
+    return memoryview(body)[1:], repeated
+
+
+def _last_newline(body: bytes | memoryview) -> int:
+    """Return the offset of the last newline, or -1. Lines are known to be short."""
+    window = bytes(body[-2 * LONGEST_LINE :])
+    at = window.rfind(b"\n")
+    return at if at < 0 else at + len(body) - len(window)
+
+
+def _start_of_last_line(body: bytes, layout: Layout) -> int:
+    """Return the offset of the unfinished last line; a newline in a quoted cell ends no line.
+
+    Only one such newline is accepted: an open quote with more lines after it is an error in its line.
+    """
+    opened = body.rfind(b'"')
+    is_open = body.count(b'"') % 2 and (opened == 0 or body[opened - 1 : opened] in (layout.delimiter.encode(), b"\n"))
+    last = body.rfind(b"\n")
+    if is_open and body.count(b"\n", opened) <= 1:
+        return body.rfind(b"\n", 0, opened) + 1
+    before = body.rfind(b"\n", 0, max(last, 0))
+    if body.count(b'"', last + 1) % 2 and body.count(b'"', before + 1) % 2 == 0:
+        return before + 1
+    return last + 1
+
+
+class _Kind(Enum):
+    """The type of a column. PADDED numbers have blank cells that only slower parsing recognizes."""
+
+    NUMBERS = pa.float64()
+    PADDED = pa.string()
+    WORDS = pa.dictionary(pa.int32(), pa.binary())
+
+
+@dataclass
+class _Parser:
+    """A parser for rows of one layout. kinds: of each named column by position. has_blanks: rows contain spaces."""
+
+    layout: Layout
+    is_quoted: bool
+    has_blanks: bool
+    kinds: dict[int, _Kind]
+
+    def parse(self, rows: bytes | memoryview) -> pa.Table:
+        """Parse rows. Raises pa.ArrowInvalid."""
+        try:
+            return self._parse(rows, _COMMON_WORDS)
+        except pa.ArrowInvalid:
+            return self._parse(rows, EMPTY_WORDS)
+
+    def _parse(self, rows: bytes | memoryview, empty_words: Sequence[str]) -> pa.Table:
+        kinds = {str(place): kind.value for place, kind in self.kinds.items()}
+        return pa.csv.read_csv(
+            pa.py_buffer(rows),
+            self._reading(len(rows), len(rows) > _WORTH_THREADS),
+            self._splitting(),
+            pa.csv.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=[*empty_words, *_PADDING] if self.has_blanks else empty_words,
+                check_utf8=False,
+            ),
+        )
+
+    def infer_kinds(self, rows: bytes | memoryview, run_column: str | None) -> None:
+        """Determine every column's kind from all of its cells. Raises pa.ArrowInvalid."""
+        unknown_places = [place for place in self.kinds if self.layout.names[place] != run_column]
+        kinds = dict.fromkeys(unknown_places, _Kind.NUMBERS)
+        for batch in self._as_text(rows, unknown_places):
+            for place, kind in kinds.items():
+                if kind is not _Kind.WORDS:
+                    batch_kind = _kind_of(batch[str(place)])
+                    kinds[place] = kind if batch_kind is _Kind.NUMBERS else batch_kind
+        self.kinds |= kinds
+
+    def _as_text(self, rows: bytes | memoryview, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        names = [str(place) for place in places]
+        kinds = dict.fromkeys(names, pa.string())
+        convert = pa.csv.ConvertOptions(column_types=kinds, include_columns=names, check_utf8=False)
+        if names:
+            yield from pa.csv.open_csv(pa.py_buffer(rows), self._reading(len(rows), True), self._splitting(), convert)
+
+    def _reading(self, size: int, use_threads: bool) -> pa.csv.ReadOptions:
+        names = [str(place) for place in range(len(self.layout.names))]
+        return pa.csv.ReadOptions(use_threads=use_threads, column_names=names, block_size=min(_BLOCK, size + 1))
+
+    def _splitting(self) -> pa.csv.ParseOptions:
+        return pa.csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=self.is_quoted)
+
+
+def _guess(rows: _Rows, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
+    """Guess the kinds of the named columns from the first row."""
+    end = bytes(rows.whole[:_BLOCK]).find(b"\n")
+    first = bytes(rows.whole[:end]) if end >= 0 else rows.last
+    try:
+        cells = _split_line(first.decode("utf-8", "replace"), layout.delimiter)
+    except csv.Error:
+        cells = []
+    kinds = {}
+    for place, name in enumerate(layout.names):
+        cell = cells[place] if place < len(cells) else ""
+        is_text = name == run_column or not (is_number(cell) or cell.strip() in EMPTY_WORDS)
+        if name:
+            kinds[place] = _Kind.WORDS if is_text else _Kind.NUMBERS
+    return kinds
+
+
+def _parse_complete_rows(data: bytes, rows: _Rows, parser: _Parser, run_column: str | None) -> pa.Table:
+    """Parse the complete rows; if the guessed kinds are wrong, infer them from all cells and parse again."""
+    as_written = memoryview(data)[parser.layout.start : len(data) - len(rows.last)]
+    if rows.is_quoted and data.count(b'"', parser.layout.start) % 2:
+        fault = _fault_of(as_written, parser.layout)
+        if fault:
+            raise fault
+    try:
+        return parser.parse(rows.whole)
+    except pa.ArrowInvalid:
+        try:
+            parser.infer_kinds(rows.whole, run_column)
+            return parser.parse(rows.whole)
+        except pa.ArrowInvalid:
+            message = "its rows can't be separated: write one row per line, and close every quote"
+            raise (_fault_of(as_written, parser.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
+
+
+def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
+    """Parse the unfinished last line; return None if it is incomplete."""
+    try:
+        table = parser.parse(line)
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows else None
+
+
+def _kind_of(texts: pa.Array) -> _Kind:
+    """Return the kind of the cells: numbers, padded numbers that pyarrow doesn't recognize, or words."""
+    trimmed = pc.ascii_trim(texts, characters=_BLANKS)
+    is_empty = pc.is_in(trimmed, value_set=pa.array(EMPTY_WORDS))
+    try:
+        pc.if_else(is_empty, None, trimmed).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return _Kind.WORDS
+    return (
+        _Kind.NUMBERS
+        if pc.is_in(texts, value_set=pa.array([*EMPTY_WORDS, *_PADDING])).equals(is_empty)
+        else _Kind.PADDED
+    )
+
+
+def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: dict[str, int]) -> Table:
+    """Convert the columns to arrays, freeing Arrow's memory column by column."""
+    n_rows = parsed.num_rows
+    columns = parsed.unify_dictionaries().columns
+    del parsed
+    table = Table(n_rows, {}, {}, remarks)
+    room = LARGEST_WORDS
+    for at, (place, kind) in enumerate(parser.kinds.items()):
+        name, column, columns[at] = parser.layout.names[place], columns[at], None
+        if kind is not _Kind.WORDS:
+            table.numbers[name] = _numbers(column, kind)
+            continue
+        array = column.combine_chunks()
+        distinct = len(array.dictionary)
+        if name == run_column:
+            if distinct > LARGEST_WORDS:
+                message = f"the column {shown(name)} has {distinct:,} runs; at most {LARGEST_WORDS:,} are read"
+                raise Refusal(Rule.FILE_TOO_LARGE, message)
+            table.words[name] = _words(array, ("",), np.zeros(distinct, np.bool_))
+            continue
+        is_numeric = _is_numeric(array.dictionary)
+        if is_numeric.any():
+            table.numbers[name] = _numbers_among_text(array, is_numeric)
+        room -= distinct
+        if room >= 0 and (run_column or distinct <= ENOUGH_WORDS):
+            table.words[name] = _words(array, EMPTY_WORDS, is_numeric)
+        else:
+            table.first_texts[name] = _first_text(array, is_numeric)
+            remark = TEXT_AMONG_NUMBERS if name in table.numbers else CHANGING_TEXT
+            remarks[remark.format(name=shown(name))] = 1
+    return table
+
+
+def _is_numeric(words: pa.Array) -> Flags:
+    flags = pc.match_substring_regex(words, f"^{NUMBER.pattern}$", ignore_case=True)
+    return np.asarray(flags.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _numbers_among_text(array: pa.DictionaryArray, is_numeric: Flags) -> Numbers:
+    """Return the numbers of a column; its other cells are missing."""
+    values = np.full(len(is_numeric), np.nan)
+    numbers = pc.ascii_trim(array.dictionary.filter(pa.array(is_numeric)).cast(pa.string()), characters=_BLANKS)
+    values[is_numeric] = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    return Numbers(values[codes], ~is_numeric[codes])
+
+
+def _first_text(array: pa.DictionaryArray, is_numeric: Flags) -> tuple[int, str]:
+    """Return the row and the text of the first cell that holds neither a number nor a word for a missing value."""
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    cells = ((row, _text(array.dictionary[int(codes[row])].as_py())) for row in np.flatnonzero(~is_numeric[codes]))
+    return next((int(row), text) for row, text in cells if text not in EMPTY_WORDS)
+
+
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "replace").strip()
+
+
+def _numbers(column: pa.ChunkedArray, kind: _Kind) -> Numbers:
+    if kind is _Kind.PADDED:
+        trimmed = pc.ascii_trim(column, characters=_BLANKS)
+        column = pc.if_else(pc.is_in(trimmed, value_set=pa.array(EMPTY_WORDS)), None, trimmed).cast(pa.float64())
+    array = column.combine_chunks()
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return Numbers(array.to_numpy(zero_copy_only=False), missing)
+
+
+def _words(array: pa.DictionaryArray, empty: Sequence[str], is_numeric: Flags) -> Words:
+    """Return the words that aren't numbers, stripped; words that become equal or empty by that are merged."""
+    places = dict.fromkeys(empty, -1)
+    texts = map(_text, array.dictionary.to_pylist())
+    known = len(places)
+    word_codes = [
+        -1 if numeric else places.setdefault(text, len(places) - known)
+        for text, numeric in zip(texts, is_numeric.tolist(), strict=True)
+    ]
+    codes: Codes = np.array(word_codes, np.int32)
+    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[known:])
+
+
+def _lines_of(data: bytes, layout: Layout, n_rows: int) -> Sequence[tuple[int, int]]:
+    """Return rows and their lines, as in a Table: the first row, and each after a line that isn't one row."""
+    first = layout.line_number + 1
+    if n_rows == data.count(b"\n", layout.start) + (not data.endswith(b"\n")):
+        return ((0, first),)
+    reader = csv.reader(_decoded(memoryview(data)[layout.start :]), delimiter=layout.delimiter)
+    header = _split_line(layout.line.decode("utf-8", "replace"), layout.delimiter)
+    lines = [(0, first)]
+    row, at = 0, 0
+    with suppress(csv.Error):
+        for cells in reader:
+            if cells and cells != header:
+                if at - row != lines[-1][1] - lines[-1][0] - first:
+                    lines.append((row, first + at))
+                row += 1
+            at = reader.line_num
+    return lines
+
+
+def _decoded(rows: bytes | memoryview) -> Iterator[str]:
+    return (line.decode("utf-8", "replace") for line in io.BytesIO(rows))
+
+
+def _fault_of(rows: bytes | memoryview, layout: Layout) -> Refusal | None:
+    """Return the error of the first row with the wrong number of cells, reading line by line."""
+    reader = csv.reader(_decoded(rows), delimiter=layout.delimiter, strict=True)
+    expected = len(layout.names)
+    while True:
+        line_number = layout.line_number + reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            return Refusal(Rule.UNREADABLE_CSV, f"the row can't be split into cells ({error})", line_number)
+        if cells is None:
+            return None
+        if cells and len(cells) != expected:
+            message = f"the row has {len(cells):,} cells, the header has {expected:,}"
+            return Refusal(Rule.WRONG_CELL_COUNT, message, line_number)

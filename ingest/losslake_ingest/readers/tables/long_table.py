@@ -1,0 +1,49 @@
+"""Rows of a long table, which has a row for each value: a column of metrics' names, and one of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, TextCell
+from losslake_schema.reached import Flags, Floats, Integers
+
+Cells = TypeVar("Cells", Floats, Flags)
+NO_METRIC = Damage("a row without the name of a metric: left out")
+
+
+def split_metrics(
+    rows: LoggedRows,
+    codes: npt.NDArray[np.int32],
+    names: Sequence[str | bool],
+    value: str,
+    text_of: Callable[[Integers], TextCell | None],
+) -> list[LoggedRows]:
+    """Return the rows of each metric, whose values are a column with its name. Raises Refusal.
+
+    codes: the name of each row as its index in `names`, -1 for none. value: the column of values. text_of: returns the
+    first of some values that is text.
+    """
+    present, counts = np.unique(codes, return_counts=True)
+    if len(present) * len(rows.columns) > LARGEST_CELLS:
+        message = f"{len(present):,} metrics in {len(rows.columns):,} columns; at most {LARGEST_CELLS:,} cells are read"
+        raise Refusal(Rule.FILE_TOO_LARGE, message)
+    order = np.argsort(codes, kind="stable")
+    split = []
+    for code, at in zip(present.tolist(), np.split(order, np.cumsum(counts)[:-1]), strict=True):
+        if code >= 0:
+            name = str(names[code])
+            columns, missing = _renamed(rows.columns, value, name, at), _renamed(rows.missing, value, name, at)
+            text = text_of(at)
+            texts = {column: cell for column, cell in rows.texts.items() if column != value}
+            split.append(LoggedRows(columns, missing, texts if text is None else {**texts, name: text}))
+    return split
+
+
+def _renamed(columns: Mapping[str, Cells], value: str, name: str, at: Integers) -> dict[str, Cells]:
+    """Return some rows of columns, with the column of values under the name of its metric."""
+    return {name if column == value else column: cells[at] for column, cells in columns.items()}

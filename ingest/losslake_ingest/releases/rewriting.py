@@ -1,0 +1,222 @@
+"""Conversion of a lake of layout 2 to layout 3, and adoption of a moved lake, from the data files alone.
+
+The releases are published anew, with their numbers, times and notes, in a temporary database, whose Iceberg tables are
+in the lake's own warehouse. One transaction then replaces the releases and tables of the lake's database by them: a
+kill leaves the lake as it was or as it should be, and `losslake maintain` deletes the files of the other one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from sqlalchemy import Connection, make_url, select, text
+from sqlalchemy.orm import Session
+
+from losslake.lake.catalog import create_tables
+from losslake.lake.data_files import check_files_exist, damaged_file, read_small_table, write_small_table
+from losslake.lake.lake import LAYOUT_VERSION, MARKER_TEXT, REWRITABLE_VERSION, WAREHOUSE, Lake, creation_lock
+from losslake.lake.location import MARKER, check_layout, location_of
+from losslake.lake.publishing import ReleaseMetadata, adopt
+from losslake.lake.store.store import DataFile
+from losslake_ingest.pipeline import encodings
+from losslake_ingest.pipeline.write import LARGEST_ROW_GROUP, CurveFile
+from losslake_schema.database import ReleaseRow
+from losslake_schema.errors import LossLakeError
+from losslake_schema.migrating import NEWEST, migrate, version_of
+from losslake_schema.registry import Goal
+from losslake_schema.registry import goals as registered_goals
+from losslake_schema.release import Release
+from losslake_schema.tables import GOALS, PARTITIONED
+
+_BEFORE = "0002"  # the version of the database of a lake of layout 2
+Progress = Callable[[int, int], None]
+
+
+def rewrite(location: str | Path | None = None, progress: Progress | None = None) -> Lake:
+    """Convert a lake of layout 2, if it isn't converted yet, and return it.
+
+    Numbers, times, notes, content digests and values stay; sources of studies lose their folders. Unlisted releases
+    keep their row. progress: called with the number of converted files and the total. Raises LossLakeError if a release
+    is published meanwhile, and the errors of `Lake.open`.
+    """
+    lake = Lake(location_of(location))
+    if lake.store.first_missing([MARKER]):
+        return Lake.open(location)
+    marker = bytes(lake.store.read(MARKER)).decode("utf-8", "replace")
+    check_layout(marker, lake.store.display_name(MARKER), (REWRITABLE_VERSION, LAYOUT_VERSION))
+    with creation_lock(lake):
+        with lake.engine.connect() as connection:
+            is_old = (version_of(connection) or "") < NEWEST
+        if is_old:
+            migrate(lake.engine, _BEFORE)
+            with tempfile.TemporaryDirectory() as folder:
+                _rewrite(lake, Path(folder), progress)
+        if marker != MARKER_TEXT:
+            lake.store.put(MARKER, MARKER_TEXT.encode())
+    return Lake.open(location)
+
+
+def adopt_moved(location: str | Path | None = None) -> Lake:
+    """Let the catalog of a lake that was moved or copied refer to the files that are beside it now; return the lake.
+
+    Nothing changes if it does so already. Numbers, times, digests and data files of releases stay. Raises LakeBroken if
+    a data file is missing, LossLakeError if a release is published meanwhile, and the errors of `Lake.open`.
+    """
+    lake = Lake.open(location)
+    with creation_lock(lake):
+        if not lake.is_in_place():
+            releases = list(reversed(lake.releases()))
+            for release in releases:
+                check_files_exist(lake.store, lake.files(release))
+            with tempfile.TemporaryDirectory() as folder:
+                _republish(lake, Path(folder), releases, lake.files)
+    return lake
+
+
+def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:
+    releases = list(reversed(lake.releases()))
+    files = {file.path: file for release in releases for file in lake.files(release)}
+    converted = _Conversion(lake, files, progress).run()
+
+    def converted_files(release: Release) -> list[DataFile]:
+        return [new for file in lake.files(release) for new in converted[file.path]]
+
+    _republish(lake, folder, releases, converted_files)
+
+
+def _republish(lake: Lake, folder: Path, releases: list[Release], files: Callable[[Release], list[DataFile]]) -> None:
+    """Publish releases anew, with these files, in a temporary database, and switch to it.
+
+    releases: all that were listed when the work began. Raises LossLakeError if they are others by now.
+    """
+    scratch = Lake(replace(lake.location, catalog=make_url(f"sqlite:///{folder / 'catalog.db'}")))
+    migrate(scratch.engine)
+    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE))
+    for release in releases:
+        release_files = files(release)
+        metadata = ReleaseMetadata(release.number, release.created_at, release.notes, release.content_digest)
+        adopt(scratch, metadata, release_files, read_small_table(lake.store, release_files, "studies"), [])
+    with lake.engine.begin() as connection:
+        _switch(lake, connection, scratch, releases)
+
+
+@dataclass
+class _Conversion:
+    """The conversion of the data files of all listed releases, each once. files: by path."""
+
+    lake: Lake
+    files: dict[str, DataFile]
+    progress: Progress | None
+    done: int = field(default=0, init=False)
+
+    def run(self) -> dict[str, list[DataFile]]:
+        """Store the converted files; return those that replace each file, by its path."""
+        with ThreadPoolExecutor() as pool:
+            return dict(zip(self.files, pool.map(self._converted, self.files.values()), strict=True))
+
+    def _converted(self, file: DataFile) -> list[DataFile]:
+        try:
+            data = self.lake.store.read(file.path)
+        except OSError as error:
+            raise damaged_file(self.lake.store, file.path, f"can't be read ({error.strerror})") from None
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise damaged_file(self.lake.store, file.path, "was altered (its sha256 differs)")
+        if file.table in PARTITIONED:
+            new = self._with_plain_values(file, data)
+        else:
+            changed = {"studies": self._without_folders, "goals": self._with_comparators}.get(file.table)
+            new = [changed(file) if changed else file]
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, len(self.files))
+        return new
+
+    def _with_plain_values(self, file: DataFile, data: pa.Buffer) -> list[DataFile]:
+        """Store the rows of a file of curves with the value of each row and, of records, the previous step.
+
+        As in an ingest, metrics whose values repeat get a file of their own.
+
+        The columns of layout 2 are taken by their places: metric, trial_id, step, its distance from the previous step
+        (records only), digits, the power of ten that the digits are divided by, value (if it isn't their quotient),
+        elapsed_s.
+        """
+        table = pq.ParquetFile(pa.BufferReader(data)).read()
+        metric, trial_id, step, *distance, digits, power, value, elapsed_s = table.columns
+        columns = {"trial_id": trial_id, "step": step}
+        if distance:
+            columns["previous_step"] = pc.subtract(step, distance[0])
+        columns |= {"value": pc.coalesce(value, pc.divide(digits, power)), "elapsed_s": elapsed_s}
+        rows = pa.table(columns)
+        steps = encodings.smallest(step.to_numpy(), encodings.STEPS)
+        of_steps = dict.fromkeys(("step", "previous_step") if distance else ("step",), steps)
+        targets: dict[str, CurveFile] = {}
+        for name in sorted(pc.unique(metric).to_pylist()):
+            metric_rows = rows.filter(pc.equal(metric, name)).combine_chunks()
+            values = encodings.for_values(np.asarray(metric_rows["value"].to_numpy()), LARGEST_ROW_GROUP)
+            if values.name not in targets:
+                targets[values.name] = CurveFile(file.table, of_steps, values)
+            columns = {column: metric_rows[column].combine_chunks() for column in metric_rows.column_names}
+            targets[values.name].add(name, columns)
+        if not targets:
+            targets[""] = CurveFile(file.table, of_steps, encodings.SPLIT)
+        assert file.study is not None
+        return [target.finish(self.lake.store, file.study).file for target in targets.values()]
+
+    def _with_comparators(self, file: DataFile) -> DataFile:
+        """Store the table of goals with a comparator: that of the goal that LossLake knows, else strict as it was."""
+        known = {(goal.workload, goal.metric, goal.target): goal.comparator for goal in registered_goals()}
+        rows = pq.ParquetFile(pa.BufferReader(self.lake.store.read(file.path))).read().to_pylist()
+        goals = [Goal.of(row) for row in rows]
+        comparators = [known.get((goal.workload, goal.metric, goal.target), "strict") for goal in goals]
+        rows = [row | {"comparator": each} for row, each in zip(rows, comparators, strict=True)]
+        return write_small_table(self.lake.store, "goals", pa.Table.from_pylist(rows, GOALS)).file
+
+    def _without_folders(self, file: DataFile) -> DataFile:
+        """Store the table of studies with the last name of each local source: its folders name users and projects."""
+        studies = read_small_table(self.lake.store, [file], "studies")
+        sources = [
+            source if source.startswith(("http://", "https://")) else source.rstrip("/").rpartition("/")[2]
+            for source in studies["source"].to_pylist()
+        ]
+        place = studies.column_names.index("source")
+        studies = studies.set_column(place, studies.schema.field("source"), pa.array(sources, pa.string()))
+        return write_small_table(self.lake.store, "studies", studies).file
+
+
+def _switch(lake: Lake, connection: Connection, scratch: Lake, releases: list[Release]) -> None:
+    """Replace the releases and Iceberg tables of the lake's database by those of the scratch one."""
+    if lake.engine.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE losslake_releases IN EXCLUSIVE MODE"))
+    else:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    session = Session(connection)
+    known = {release.number: release.manifest for release in releases}
+    listed = session.scalars(select(ReleaseRow).where(ReleaseRow.unlisted_at.is_(None))).all()
+    if {release.number: release.manifest for release in listed} != known:
+        raise LossLakeError(f"another process changed the releases of {lake}: stop it and run the same command again")
+    new = {release.number: release for release in scratch.releases()}
+    for release in listed:
+        release.manifest, release.manifest_sha256 = new[release.number].manifest, new[release.number].manifest_sha256
+        for snapshot in release.snapshots:
+            snapshot.snapshot_id = new[release.number].snapshots[snapshot.table]
+    session.commit()  # of the session only: the connection's transaction goes on
+    with scratch.engine.connect() as other:
+        tables = other.execute(text("SELECT metadata_location, table_namespace, table_name FROM iceberg_tables"))
+        for location, namespace, name in tables:
+            connection.execute(
+                text(
+                    "UPDATE iceberg_tables SET metadata_location = :location, previous_metadata_location = NULL "
+                    "WHERE table_namespace = :namespace AND table_name = :name"
+                ),
+                {"location": location, "namespace": namespace, "name": name},
+            )
+    connection.execute(text("UPDATE losslake_version SET version_num = :version"), {"version": NEWEST})

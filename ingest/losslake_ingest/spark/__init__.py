@@ -1,1 +1,0 @@
-"""Spark engine for ingests: conversion on a cluster."""
