@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from losslake.lake.citations import Collection
-from losslake.lake.documents import AUTHORS, template
 from losslake.lake.manifest import public_paths, url_path
+from losslake.lake.readme_and_licences import AUTHORS, template
 from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES

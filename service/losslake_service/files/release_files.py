@@ -18,9 +18,9 @@ import pyarrow as pa
 from losslake.index.file_list import file_list
 from losslake.index.serving import MOST_REMOTE_FILES, remote_file
 from losslake.lake.croissant import CROISSANT_PATH, croissant, json_ld
-from losslake.lake.documents import collections_of, documents
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import checksum_lines, public_paths, sha256_of
+from losslake.lake.readme_and_licences import collections_of, documents
 from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.release import Release

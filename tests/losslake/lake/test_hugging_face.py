@@ -27,7 +27,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.tables import PARTITIONED, TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
-from tests.losslake.lake.test_documents import RELEASE, collection
+from tests.losslake.lake.test_readme_and_licences import RELEASE, collection
 
 REPOSITORY = "ann/curves"
 

@@ -21,8 +21,8 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from losslake.lake.documents import AUTHORS
 from losslake.lake.lake import Lake
+from losslake.lake.readme_and_licences import AUTHORS
 from losslake.questions.questions import QUESTIONS
 from losslake.questions.release.changes import changes_in_words, release_changes
 from losslake.questions.release.releases import Releases

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
-from losslake.lake.documents import URL_SCHEMES
+from losslake.lake.readme_and_licences import URL_SCHEMES
 from losslake.questions import regimes
 from losslake.questions.release.known_names import collection_name
 from losslake.questions.release.view import ReleaseView

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from losslake.lake.citations import Collection, bibtex_entry, cite_collection, tex
-from losslake.lake.documents import AUTHORS, URL_SCHEMES, licence_path
 from losslake.lake.manifest import url_path
+from losslake.lake.readme_and_licences import AUTHORS, URL_SCHEMES, licence_path
 from losslake.lake.store.store import DataFile
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.changes import ReleaseChanges, release_changes

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.lake.croissant import croissant, json_ld
-from losslake.lake.documents import documents
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
+from losslake.lake.readme_and_licences import documents
 from losslake_ingest.run import ingest
 from losslake_schema.release import Release
 from tests.ingest.offers import TrialOffer, study_files, unpacked
