@@ -11,10 +11,10 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import LogMapping, LongTable
 from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
-from losslake_ingest.readers.tables.table import LongColumns, TableFile, is_number, runs_of
+from losslake_ingest.readers.tables.table import TableFile, is_number, runs_of
 from losslake_ingest.sources.member import Member, Source, normalize_path
 
 _ENDINGS = (".csv", ".tsv")
@@ -59,10 +59,10 @@ class WideCsv:
         run_column = mapping.run.column or None
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
-            return runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+            runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+            return map(_with_keras_epochs, runs)
 
-        for item in read_tables(source, _ENDINGS, mapping, read):
-            yield _with_keras_epochs(item) if isinstance(item, RunLog) else item
+        return read_tables(source, _ENDINGS, mapping, read)
 
 
 class JsonLines:
@@ -133,17 +133,19 @@ def read_tables(
     return read_files(source, is_wanted, runs)
 
 
-def long_columns(mapping: LogMapping) -> LongColumns | None:
+def long_columns(mapping: LogMapping) -> LongTable | None:
     """Return the columns of a long table, None if the mapping gives the column of values a metric of its own."""
-    name, value = mapping.long.name, mapping.long.value
-    return LongColumns(name, value) if name and value and value not in mapping.metrics else None
+    long = mapping.long
+    return long if long.name and long.value and long.value not in mapping.metrics else None
 
 
-def _with_keras_epochs(run: RunLog) -> RunLog:
+def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:
     """Return the run; if Keras' CSVLogger wrote it, with fields that say how it counts epochs.
 
     It writes epoch, then the logs by name, after each epoch; the first is epoch 0. fit() keeps an epoch's last batch.
     """
+    if isinstance(run, Quarantined):
+        return run
     first, *others = run.rows[0].columns if run.rows else [""]
     if first != "epoch" or "loss" not in others or others != sorted(others) or 0 not in run.rows[0].columns[first]:
         return run

@@ -120,8 +120,8 @@ class Files:
 class LongTable:
     """The columns of a long table (a row per value) with the names of metrics and with their values."""
 
-    name: _Text | None = None
-    value: _Text | None = None
+    name: _Text = ""
+    value: _Text = ""
 
 
 @dataclass(frozen=True)

@@ -66,23 +66,22 @@ def read_csv(data: bytes, run_column: str | None = None) -> Table:
     if n_blank > MOST_BLANK_LINES:
         message = f"it has more than {MOST_BLANK_LINES:,} blank lines: remove them"
         raise Refusal(Rule.BLANK_LINE, message)
-    rows = _rows_of(data, layout)
+    rows = _rows_of(data, layout, run_column)
     check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
-    parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
     remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
     if not is_utf8(layout.line):
         remarks[NOT_UTF8] = 1
     nameless = sum(not name for name in layout.names[1:])
     if nameless:
         remarks[NO_NAME] = nameless
-    parsed = [_parse_complete_rows(data, rows, parser, run_column)] if len(rows.whole) else []
+    parsed = [_parse_complete_rows(data, rows, run_column)] if len(rows.whole) else []
     if rows.last.strip():
-        last = _parse_last(rows.last, parser)
+        last = _parse_last(rows)
         parsed += [last] if last is not None else []
         remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
     if not sum(part.num_rows for part in parsed):
         raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
-    table = _table(pa.concat_tables(parsed), parser, run_column, remarks)
+    table = _table(pa.concat_tables(parsed), rows, run_column, remarks)
     if table.words or table.first_texts:
         table.lines = _lines_of(data, layout, table.n_rows)
     return table
@@ -157,23 +156,15 @@ def _split_line(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True), [])
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows that end in a newline, and the last one if it doesn't."""
-
-    whole: bytes | memoryview
-    last: bytes
-    headers_repeated: int
-    is_quoted: bool
-
-
-def _rows_of(data: bytes, layout: Layout) -> _Rows:
+def _rows_of(data: bytes, layout: Layout, run_column: str | None) -> _Rows:
     """Return the rows below the header. Raises Refusal if a line is too long for a log."""
     _check_line_lengths(data, layout)
     body, repeated = _without_headers(data, layout)
     is_quoted = data.find(b'"', layout.start) >= 0
     cut = _start_of_last_line(bytes(body), layout) if is_quoted else _last_newline(body) + 1
-    return _Rows(memoryview(body)[:cut], bytes(body[cut:]), repeated, is_quoted)
+    whole, last = memoryview(body)[:cut], bytes(body[cut:])
+    has_blanks = data.find(b" ", layout.start) >= 0
+    return _Rows(layout, whole, last, repeated, is_quoted, has_blanks, _guess(whole, last, layout, run_column))
 
 
 def _check_line_lengths(data: bytes, layout: Layout) -> None:
@@ -231,26 +222,33 @@ class _Kind(Enum):
 
 
 @dataclass
-class _Parser:
-    """A parser for rows of one layout. kinds: of each named column by position. has_blanks: rows contain spaces."""
+class _Rows:
+    """The rows below the header, and how they are parsed.
+
+    whole: those that end in a newline. last: the last one if it doesn't. has_blanks: rows contain spaces. kinds: of
+    each named column by position.
+    """
 
     layout: Layout
+    whole: bytes | memoryview
+    last: bytes
+    headers_repeated: int
     is_quoted: bool
     has_blanks: bool
     kinds: dict[int, _Kind]
 
-    def parse(self, rows: bytes | memoryview) -> pa.Table:
-        """Parse rows. Raises pa.ArrowInvalid."""
+    def parse(self, lines: bytes | memoryview) -> pa.Table:
+        """Parse some of the rows. Raises pa.ArrowInvalid."""
         try:
-            return self._parse(rows, _COMMON_WORDS)
+            return self._parse(lines, _COMMON_WORDS)
         except pa.ArrowInvalid:
-            return self._parse(rows, EMPTY_WORDS)
+            return self._parse(lines, EMPTY_WORDS)
 
-    def _parse(self, rows: bytes | memoryview, empty_words: Sequence[str]) -> pa.Table:
+    def _parse(self, lines: bytes | memoryview, empty_words: Sequence[str]) -> pa.Table:
         kinds = {str(place): kind.value for place, kind in self.kinds.items()}
         return pa.csv.read_csv(
-            pa.py_buffer(rows),
-            self._reading(len(rows), len(rows) > _WORTH_THREADS),
+            pa.py_buffer(lines),
+            self._reading(len(lines), len(lines) > _WORTH_THREADS),
             self._splitting(),
             pa.csv.ConvertOptions(
                 column_types=kinds,
@@ -260,23 +258,24 @@ class _Parser:
             ),
         )
 
-    def infer_kinds(self, rows: bytes | memoryview, run_column: str | None) -> None:
-        """Determine every column's kind from all of its cells. Raises pa.ArrowInvalid."""
+    def infer_kinds(self, run_column: str | None) -> None:
+        """Determine every column's kind from all of its cells in the complete rows. Raises pa.ArrowInvalid."""
         unknown_places = [place for place in self.kinds if self.layout.names[place] != run_column]
         kinds = dict.fromkeys(unknown_places, _Kind.NUMBERS)
-        for batch in self._as_text(rows, unknown_places):
+        for batch in self._as_text(unknown_places):
             for place, kind in kinds.items():
                 if kind is not _Kind.WORDS:
                     batch_kind = _kind_of(batch[str(place)])
                     kinds[place] = kind if batch_kind is _Kind.NUMBERS else batch_kind
         self.kinds |= kinds
 
-    def _as_text(self, rows: bytes | memoryview, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    def _as_text(self, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         names = [str(place) for place in places]
         kinds = dict.fromkeys(names, pa.string())
         convert = pa.csv.ConvertOptions(column_types=kinds, include_columns=names, check_utf8=False)
         if names:
-            yield from pa.csv.open_csv(pa.py_buffer(rows), self._reading(len(rows), True), self._splitting(), convert)
+            reading = self._reading(len(self.whole), True)
+            yield from pa.csv.open_csv(pa.py_buffer(self.whole), reading, self._splitting(), convert)
 
     def _reading(self, size: int, use_threads: bool) -> pa.csv.ReadOptions:
         names = [str(place) for place in range(len(self.layout.names))]
@@ -286,10 +285,10 @@ class _Parser:
         return pa.csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=self.is_quoted)
 
 
-def _guess(rows: _Rows, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
+def _guess(whole: memoryview, last: bytes, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
     """Guess the kinds of the named columns from the first row."""
-    end = bytes(rows.whole[:_BLOCK]).find(b"\n")
-    first = bytes(rows.whole[:end]) if end >= 0 else rows.last
+    end = bytes(whole[:_BLOCK]).find(b"\n")
+    first = bytes(whole[:end]) if end >= 0 else last
     try:
         cells = _split_line(first.decode("utf-8", "replace"), layout.delimiter)
     except csv.Error:
@@ -303,28 +302,28 @@ def _guess(rows: _Rows, layout: Layout, run_column: str | None) -> dict[int, _Ki
     return kinds
 
 
-def _parse_complete_rows(data: bytes, rows: _Rows, parser: _Parser, run_column: str | None) -> pa.Table:
+def _parse_complete_rows(data: bytes, rows: _Rows, run_column: str | None) -> pa.Table:
     """Parse the complete rows; if the guessed kinds are wrong, infer them from all cells and parse again."""
-    as_written = memoryview(data)[parser.layout.start : len(data) - len(rows.last)]
-    if rows.is_quoted and data.count(b'"', parser.layout.start) % 2:
-        fault = _fault_of(as_written, parser.layout)
+    as_written = memoryview(data)[rows.layout.start : len(data) - len(rows.last)]
+    if rows.is_quoted and data.count(b'"', rows.layout.start) % 2:
+        fault = _fault_of(as_written, rows.layout)
         if fault:
             raise fault
     try:
-        return parser.parse(rows.whole)
+        return rows.parse(rows.whole)
     except pa.ArrowInvalid:
         try:
-            parser.infer_kinds(rows.whole, run_column)
-            return parser.parse(rows.whole)
+            rows.infer_kinds(run_column)
+            return rows.parse(rows.whole)
         except pa.ArrowInvalid:
             message = "its rows can't be separated: write one row per line, and close every quote"
-            raise (_fault_of(as_written, parser.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
+            raise (_fault_of(as_written, rows.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
 
 
-def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
+def _parse_last(rows: _Rows) -> pa.Table | None:
     """Parse the unfinished last line; return None if it is incomplete."""
     try:
-        table = parser.parse(line)
+        table = rows.parse(rows.last)
     except pa.ArrowInvalid:
         return None
     return table if table.num_rows else None
@@ -345,15 +344,15 @@ def _kind_of(texts: pa.Array) -> _Kind:
     )
 
 
-def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: dict[str, int]) -> Table:
+def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[str, int]) -> Table:
     """Convert the columns to arrays, freeing Arrow's memory column by column."""
     n_rows = parsed.num_rows
     columns = parsed.unify_dictionaries().columns
     del parsed
     table = Table(n_rows, {}, {}, remarks)
     room = LARGEST_WORDS
-    for at, (place, kind) in enumerate(parser.kinds.items()):
-        name, column, columns[at] = parser.layout.names[place], columns[at], None
+    for at, (place, kind) in enumerate(rows.kinds.items()):
+        name, column, columns[at] = rows.layout.names[place], columns[at], None
         if kind is not _Kind.WORDS:
             table.numbers[name] = _numbers(column, kind)
             continue

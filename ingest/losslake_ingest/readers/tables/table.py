@@ -17,6 +17,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
+from losslake_ingest.mapping.mapping import LongTable
 from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -102,14 +103,6 @@ def is_number(cell: str) -> bool:
 
 
 @dataclass(frozen=True)
-class LongColumns:
-    """The columns of a long table, with the names of metrics and with their values."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True)
 class TableFile:
     """The file of a table."""
 
@@ -124,7 +117,7 @@ class TableFile:
 
 
 def runs_of(
-    table: Table, file: TableFile, run_column: str | None, long: LongColumns | None = None
+    table: Table, file: TableFile, run_column: str | None, long: LongTable | None = None
 ) -> Iterator[RunLog | Quarantined]:
     """Yield the runs of a table in order of their first row. Consumes the table.
 
@@ -177,7 +170,7 @@ class _Runs:
         file: TableFile,
         starts: Integers,
         named: tuple[str, Sequence[str]] | None,
-        long: LongColumns | None,
+        long: LongTable | None,
     ) -> None:
         self._table = table
         self._file = file
@@ -271,7 +264,7 @@ class _Runs:
             return RunLog(path, self._files, [logged], fields, remarks=remarks)
         return self._long_run(RunLog(path, self._files, [logged], fields, remarks=remarks), self._long, rows, name)
 
-    def _long_run(self, run: RunLog, long: LongColumns, rows: slice, name: str | None) -> RunLog | Quarantined:
+    def _long_run(self, run: RunLog, long: LongTable, rows: slice, name: str | None) -> RunLog | Quarantined:
         names, values = self._table.words[long.name], self._table.words.get(long.value)
         codes = names.codes[rows]
 
