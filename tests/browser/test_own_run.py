@@ -23,9 +23,9 @@ POINT = 1e-4
 """Share of the pixels of a chart that a single point changes at least."""
 GOAL = f"metric={METRIC}&target=0.05"
 _IN_MODULES = """async (argument) => {
-  const folder = document.querySelector('script[src*="own_panel.js"]').src.replace('own_panel.js', '');
-  const { cellOf, readTable } = await import(`${folder}own_table.js`);
-  const { curveOf, medianOf, stepsTo } = await import(`${folder}own_run.js`);
+  const folder = document.querySelector('script[src*="own_run.js"]').src.replace('own_run.js', 'own_run/');
+  const { cellOf, readTable } = await import(`${folder}table.js`);
+  const { curveOf, medianOf, stepsTo } = await import(`${folder}curve.js`);
   return BODY;
 }"""
 

@@ -35,13 +35,13 @@ _MEASURE = """() => {
   }
 }"""
 _COLOURS = """async (rates) => {
-  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer_colours.js');
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer/colours.js');
   const { colouring } = await import(address);
   const curves = rates.map((rate) => ({ trial: String(rate) }));
   return curves.map(colouring(curves, new Map(rates.map((rate) => [String(rate), rate])), false).of);
 }"""
 _SMOOTHED = """async ([values, weight]) => {
-  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'smoothing.js');
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer/smoothing.js');
   const { smoothed } = await import(address);
   return [...smoothed(Float64Array.from(values), weight)];
 }"""

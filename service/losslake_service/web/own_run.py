@@ -1,6 +1,6 @@
 """The panel on pages of curves and of scaling where a reader's own run is compared, in the browser, with stored trials.
 
-What is here goes to the script of the panel, own_panel.js; the run itself never reaches the server.
+What is here goes to the script of the panel, own_run.js; the run itself never reaches the server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
 
-SCRIPT = "own_panel.js"
+SCRIPT = "own_run.js"
 
 
 def own_run(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import posixpath
 import re
 from collections.abc import Callable
 
@@ -51,8 +52,8 @@ def test_every_import_of_a_script_exists() -> None:
     for name, file in STATIC_FILES.files.items():
         if name.startswith("vendor/") or not name.endswith((".js", ".css")):
             continue
-        for other in re.findall(r"""(?:from|import\()\s*"\./([^"]+)\"""", file.content.decode()):
-            assert other in STATIC_FILES.files, name
+        for other in re.findall(r"""(?:from|import\()\s*"(\.[^"]+)\"""", file.content.decode()):
+            assert posixpath.normpath(posixpath.join(posixpath.dirname(name), other)) in STATIC_FILES.files, name
 
 
 def test_every_font_exists_with_source_and_licence(client: TestClient) -> None:

@@ -1,7 +1,7 @@
 // Charts: draws figures from their specifications, with their headings and notes as text.
 
 import { offerKeys } from "./chart_keys.js";
-import { addOwnRun, takesOwnRun } from "./own_layer.js";
+import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
 import { loadVega } from "./vega.js";
 
 const STEP = 10;

@@ -1,140 +1,186 @@
-// A reader's own run: its curve from a table, its steps to a target, and how it compares to stored trials.
+// The panel for a reader's own run: it is read here, in the browser, compared with stored trials, and sent nowhere.
 
-import { general, significant, whole } from "./key_figures.js";
-import { cellOf, numberIn } from "./own_table.js";
+import { showOwnRun } from "./own_run/layer.js";
+import { bestOf, compared, curveOf, guessed, statedBatchSize } from "./own_run/curve.js";
+import { readTable } from "./own_run/table.js";
+import { numberOf } from "./values.js";
 
-const STEPS = ["step", "steps", "global_step", "iteration", "iterations", "iter", "update", "updates", "num_updates", "trainer_global_step"];
-const RATES = ["learning_rate", "effective_learning_rate", "lr", "init_lr", "base_learning_rate"];
-const OTHERS = /epoch|time|learning_rate|^lr$|batch|seed|version|grad_norm/;
+const KEPT = "losslake-own-run";
+const MOST_KEPT = 2e6;
+const MOST_BYTES = 40e6;
+const panel = document.getElementById("own");
+const place = document.getElementById("own-about");
+const form = panel.querySelector("form");
+const controls = form.elements;
+const said = panel.querySelector("[role=status]");
+let about = JSON.parse(place.textContent);
+let table;
+let stored;
 
-/** Returns a name in lower case, with anything but letters and digits as _. */
-function plain(name) {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "");
+panel.hidden = false;
+controls.file.addEventListener("change", () => controls.file.files.length && take(controls.file.files[0]));
+controls.text.addEventListener("input", () => (controls.text.value.trim() ? read("pasted columns", controls.text.value) : remove()));
+controls.remove.addEventListener("click", remove);
+for (const name of ["step", "value", "batch_size"]) controls[name].addEventListener("input", show);
+form.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+addEventListener("drop", (event) => {
+  if (!event.dataTransfer.files.length) return;
+  event.preventDefault();
+  take(event.dataTransfer.files[0]);
+});
+panel.addEventListener("toggle", () => panel.open && storedTrials());
+// A slider changes the target.
+new MutationObserver(() => {
+  about = JSON.parse(place.textContent);
+  stored = undefined;
+  show();
+}).observe(place, { childList: true });
+restore();
+
+async function take(file) {
+  panel.open = true;
+  if (file.size > MOST_BYTES) {
+    tell(`${file.name} has ${Math.round(file.size / 1e6)} MB: keep the columns of steps and of ${about.metric}.`);
+    return;
+  }
+  read(file.name, await file.text());
 }
 
-/**
- * Guesses which columns hold the steps and a metric; undefined where that isn't clear.
- * @returns {{step: string | undefined, value: string | undefined}}
- */
-export function guessed({ names, rows }, metric) {
-  const numeric = names.filter((_, index) => rows.some((row) => numberIn(cellOf(row, index)) !== undefined));
-  const byName = STEPS.map((each) => numeric.find((name) => plain(name) === each)).find(Boolean);
-  const isUnnamed = names.every((name, index) => name === `column ${index + 1}`);
-  const step = byName ?? (isUnnamed && names.length === 2 ? names[0] : undefined);
-  const others = numeric.filter((name) => name !== step && !OTHERS.test(plain(name)));
-  const wanted = plain(metric);
-  const value = others.find((name) => name === metric) ?? only(others.filter((name) => plain(name) === wanted)) ?? only(others.filter((name) => plain(name).endsWith(wanted)));
-  return { step, value: value ?? only(others) };
+/** Reads a text, fills the choices of columns, and shows the run. */
+function read(name, text, kept = {}) {
+  panel.open = true;
+  table = undefined;
+  try {
+    table = readTable(text);
+  } catch (error) {
+    showOwnRun(undefined);
+    tell(`${name}: ${error.message}`);
+    return;
+  }
+  const columns = guessed(table, about.metric);
+  offer(controls.step, "Choose the steps", kept.step ?? columns.step);
+  offer(controls.value, `Choose ${about.metric}`, kept.values?.[about.metric] ?? columns.value);
+  if (about.batchSize === null) controls.batch_size.value = kept.batchSize ?? statedBatchSize(table) ?? "";
+  for (const each of panel.querySelectorAll(".of-run")) each.hidden = false;
+  table.source = { name, text, values: kept.values ?? {} };
+  show();
 }
 
-function only(list) {
-  return list.length === 1 ? list[0] : undefined;
+function offer(select, hint, chosen) {
+  select.replaceChildren(new Option(hint, ""), ...table.names.map((name) => new Option(name, name)));
+  select.value = table.names.includes(chosen) ? chosen : "";
 }
 
-/** Returns the batch size that all rows of a table state; undefined if they don't. */
-export function statedBatchSize({ names, rows }) {
-  const place = names.findIndex((each) => ["batch_size", "global_batch_size"].includes(plain(each)));
-  const sizes = new Set(rows.map((row) => numberIn(cellOf(row, place))));
-  sizes.delete(undefined);
-  return sizes.size === 1 ? [...sizes][0] : undefined;
+/** Draws the run, and says how it compares. */
+async function show() {
+  if (!table) return;
+  const { step, value } = { step: controls.step.value, value: controls.value.value };
+  if (!step || !value) {
+    showOwnRun(undefined);
+    tell(`Choose the column of ${step ? about.metric : "steps"}: the names don't make it clear.`);
+    return;
+  }
+  keep(step, value);
+  let curve;
+  try {
+    curve = curveOf(table, step, value);
+  } catch (error) {
+    showOwnRun(undefined);
+    tell(error.message);
+    return;
+  }
+  const batchSize = about.batchSize ?? (Number(controls.batch_size.value) || undefined);
+  showOwnRun({ ...curve, metric: about.metric, goal: about.goal, batchSize });
+  try {
+    tell(await sentence(curve, batchSize));
+  } catch (error) {
+    tell(`The stored trials couldn't be loaded. ${error.message}`);
+  }
 }
 
-/**
- * Returns the curve of two columns, by step; rows without one of both are left out.
- * Throws an error of one line where a cell is no number, a step no whole one, or a step has two values.
- * @returns {{steps: Float64Array, values: Float64Array}}
- */
-export function curveOf({ names, rows }, step, value) {
-  const [stepPlace, valuePlace] = [names.indexOf(step), names.indexOf(value)];
+async function sentence(curve, batchSize) {
+  if (!about.workload) return "Several workloads are shown here: open one of them for a comparison.";
+  if (!about.goal) return "There is no target to reach, so the curve alone is drawn.";
+  if (!batchSize) return `${compared(curve, about.goal, [])} Give its batch size to compare it with stored trials.`;
+  const rows = await storedTrials();
+  const sizes = [...new Set(rows.map((row) => row.batch_size))];
+  const text = compared(curve, about.goal, rows.filter((row) => row.batch_size === batchSize));
+  const stated = statedBatchSize(table);
+  const notes = [];
+  if (!sizes.includes(batchSize)) notes.push(`No trial has batch size ${batchSize}: there are ${sizes.sort((one, other) => one - other).join(", ")}.`);
+  if (stated !== undefined && stated !== batchSize) notes.push(`Its file says batch size ${stated}, and it is compared with trials at ${batchSize}.`);
+  const odd = curve.values.filter((value) => !Number.isFinite(value)).length;
+  if (odd) notes.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
+  const best = bestOf(curve, about.goal.direction);
+  if (best > 1.5 && about.unit === "fraction") notes.push("Its values are above 1: they look like percent, and the stored ones are fractions.");
+  return [text, ...notes].join(" ");
+}
+
+/** Returns the trials of this page with their steps to the target and their metaparameters, fetched once. */
+function storedTrials() {
+  if (!about.goal || !about.workload) return Promise.resolve([]);
+  stored ??= Promise.all([rowsOf("steps-to-target", stepsQuery()), parametersByTrial()]).then(([rows, parameters]) =>
+    rows.map((row) => ({ ...row, parameters: parameters.get(`${row.batch_size}/${row.trial_id}`) })));
+  stored.catch(() => (stored = undefined));
+  return stored;
+}
+
+function stepsQuery() {
+  const { target, comparator, direction } = about.goal;
+  const size = about.batchSize === null ? {} : { batch_size: about.batchSize };
+  const where = about.where ? { where: about.where } : {};
+  return { workload: about.workload, ...size, ...where, metric: about.metric, target, comparator, direction, release: about.release };
+}
+
+async function parametersByTrial() {
+  const place = about.batchSize === null ? { workload: about.workload } : { study: `${about.workload}/${about.batchSize}` };
   const found = new Map();
-  const lines = new Map();
-  for (const row of rows) {
-    const { line } = row;
-    const cells = [cellOf(row, stepPlace), cellOf(row, valuePlace)];
-    if (!cells[0] || !cells[1]) continue;
-    const at = number(cells[0], line, step);
-    const measured = number(cells[1], line, value);
-    if (!Number.isInteger(at) || at < 0) throw new Error(`Line ${line}: ${step} is ${cells[0]}, but steps are whole numbers from 0.`);
-    if (found.has(at) && !Object.is(found.get(at), measured)) {
-      throw new Error(`Step ${whole(at)} has two values of ${value}, in lines ${lines.get(at)} and ${line}: give one run.`);
+  let cursor;
+  do {
+    const answer = await answerOf("trials", { ...place, fields: "trial,batch_size,parameters", limit: 10000, release: about.release, ...(cursor && { cursor }) });
+    for (const { trial, batch_size, parameters } of answer.rows) {
+      const numbers = Object.entries(parameters).map(([name, value]) => [name, typeof value === "number" ? value : numberOf(value)]);
+      found.set(`${batch_size}/${trial.slice(trial.lastIndexOf("/") + 1)}`, Object.fromEntries(numbers));
     }
-    found.set(at, measured);
-    lines.set(at, line);
-  }
-  if (!found.size) throw new Error(`No row has both ${step} and ${value}.`);
-  const steps = Float64Array.from(found.keys()).sort();
-  return { steps, values: steps.map((at) => found.get(at)) };
+    cursor = answer.next_cursor;
+  } while (cursor);
+  return found;
 }
 
-function number(cell, line, name) {
-  const value = numberIn(cell);
-  if (value === undefined) throw new Error(`Line ${line}: ${name} is “${cell.slice(0, 40)}”, which isn't a number.`);
-  return value;
+async function rowsOf(question, parameters) {
+  return (await answerOf(question, parameters)).rows;
 }
 
-/** Returns the first step at which a curve reaches the target, else null. NaN never does. */
-export function stepsTo({ steps, values }, { target, direction, comparator }) {
-  const isAt = (value) => comparator === "inclusive" && value === target;
-  const isBeyond = direction === "minimize" ? (value) => value < target : (value) => value > target;
-  const index = values.findIndex((value) => isBeyond(value) || isAt(value));
-  return index < 0 ? null : steps[index];
+async function answerOf(question, parameters) {
+  const response = await fetch(`/v1/${question}.json?${new URLSearchParams(parameters)}`);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.detail ?? `The service answered ${response.status}.`);
+  return answer;
 }
 
-/** Returns the best value of a curve; undefined if none is finite. */
-export function bestOf({ values }, direction) {
-  const finite = values.filter(Number.isFinite);
-  if (!finite.length) return undefined;
-  return finite.reduce((one, other) => (direction === "maximize" ? Math.max(one, other) : Math.min(one, other)));
+/** Keeps the run for the other pages of this tab. */
+function keep(step, value) {
+  const { name, text, values } = table.source;
+  values[about.metric] = value;
+  if (text.length > MOST_KEPT) return;
+  sessionStorage.setItem(KEPT, JSON.stringify({ name, text, step, values, batchSize: controls.batch_size.value || about.batchSize }));
 }
 
-/** Returns the median of steps, null for never; null if fewer than half are known, or an even number's half. */
-export function medianOf(rows) {
-  const ordered = rows.map((row) => row.steps ?? Infinity).sort((one, other) => one - other);
-  const middle = ordered.length / 2;
-  const median = (ordered[Math.ceil(middle) - 1] + ordered[Math.floor(middle)]) / 2;
-  return Number.isFinite(median) ? median : null;
+function restore() {
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+  if (kept) read(kept.name, kept.text, kept);
 }
 
-/** Returns the row whose steps are nearest; of two as near, that of the lower trial. */
-export function nearestTo(steps, rows) {
-  const reached = rows.filter((row) => row.steps !== null);
-  return reached.reduce((best, row) => {
-    const gap = Math.abs(row.steps - steps) - Math.abs((best?.steps ?? Infinity) - steps);
-    return gap < 0 || (gap === 0 && row.trial_id < best.trial_id) ? row : best;
-  }, undefined);
+function remove() {
+  sessionStorage.removeItem(KEPT);
+  table = undefined;
+  form.reset();
+  for (const each of panel.querySelectorAll(".of-run")) each.hidden = true;
+  showOwnRun(undefined);
+  tell("");
 }
 
-/**
- * Returns sentences about a run beside the trials of a study.
- * @param {{steps: Float64Array, values: Float64Array}} curve
- * @param {{target: number, direction: string, comparator: string, text: string}} goal
- * @param {{trial_id: number, steps: number | null, parameters: Record<string, unknown>}[]} rows
- */
-export function compared(curve, goal, rows) {
-  const own = stepsTo(curve, goal);
-  const n = rows.length;
-  const trials = `${whole(n)} trial${n === 1 ? "" : "s"}`;
-  const reached = rows.filter((row) => row.steps !== null).length;
-  const median = n ? medianOf(rows) : null;
-  if (own === null) {
-    const best = bestOf(curve, goal.direction);
-    const reach = best === undefined ? "no value is finite" : `its best value is ${general(best)}`;
-    const others = !n ? "" : ` ${whole(reached)} of ${trials} reach${n === 1 && reached ? "es" : ""} it${median === null ? "" : `, the median after ${whole(median)}`}.`;
-    return `Your run doesn't reach ${goal.text} within its ${whole(curve.steps.at(-1))} steps: ${reach}.${others}`;
-  }
-  if (!n) return `Your run needs ${whole(own)} steps to ${goal.text}.`;
-  const nearest = nearestTo(own, rows);
-  const beside = nearest ? `; the nearest is trial ${nearest.trial_id} (${whole(nearest.steps)} steps${rateOf(nearest)})` : "";
-  if (median === null || median === 0) {
-    const why = median === 0 ? "needs none" : `doesn't reach it (${whole(reached)} ${reached === 1 ? "does" : "do"})`;
-    return `Your run needs ${whole(own)} steps to ${goal.text}; the median of ${trials} ${why}${beside}.`;
-  }
-  const ratio = significant(own / median, 2);
-  const so = ratio === "1" ? "about as many steps as" : `${ratio} times the steps of`;
-  return `Your run needs ${so} the median of ${trials} to ${goal.text} (${whole(own)} rather than ${whole(median)})${beside}.`;
-}
-
-function rateOf({ parameters }) {
-  const name = RATES.find((each) => Number.isFinite(parameters?.[each]));
-  return name ? `, ${name.replaceAll("_", " ")} ${significant(parameters[name], 3)}` : "";
+function tell(text) {
+  said.textContent = text;
 }

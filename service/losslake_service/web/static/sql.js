@@ -1,13 +1,13 @@
 // The SQL page: an editor, results without a reload, a history, links to share.
 
 import { element } from "./elements.js";
-import { Problem, ask } from "./sql_ask.js";
-import { offerNames, tablesBelow } from "./sql_browser.js";
-import { remember, showHistory } from "./sql_history.js";
-import { showResult } from "./sql_result.js";
-import { addressOf, read, write } from "./sql_state.js";
-import { fillIn } from "./sql_take.js";
-import { described } from "./sql_values.js";
+import { Problem, ask } from "./sql/ask.js";
+import { offerNames, tablesBelow } from "./sql/browser.js";
+import { remember, showHistory } from "./sql/history.js";
+import { showResult } from "./sql/result.js";
+import { addressOf, read, write } from "./sql/state.js";
+import { fillIn } from "./sql/take.js";
+import { described } from "./values.js";
 
 const part = (id) => document.getElementById(id);
 const known = { ...JSON.parse(part("known").textContent), tables: tablesBelow(document) };
@@ -136,7 +136,7 @@ if (state.statement) run(false);
 
 // Paint the page first: the editor is large, and the text area works until it has loaded.
 await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
-const { openEditor } = await import("./sql_editor.js");
+const { openEditor } = await import("./sql/editor.js");
 editor = openEditor(part("editor"), part("q"), known, () => run(true));
 part("keys").hidden = false;
 if (!state.statement) editor.focus();

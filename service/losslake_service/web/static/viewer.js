@@ -1,11 +1,11 @@
 // The curve viewer: fetches the curves that the page names, draws them, and keeps the view in the address.
 
-import { colouring } from "./viewer_colours.js";
-import { loadCurves } from "./viewer_curves.js";
-import { showLegend } from "./viewer_legend.js";
-import { offerMoves } from "./viewer_moves.js";
-import { Plot } from "./viewer_plot.js";
-import * as address from "./viewer_state.js";
+import { colouring } from "./viewer/colours.js";
+import { loadCurves } from "./viewer/curves.js";
+import { showLegend } from "./viewer/legend.js";
+import { offerMoves } from "./viewer/moves.js";
+import { Plot } from "./viewer/plot.js";
+import * as address from "./viewer/state.js";
 import { whole } from "./key_figures.js";
 
 const figure = document.getElementById("viewer");

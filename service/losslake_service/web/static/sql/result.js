@@ -1,9 +1,9 @@
 // The result of a statement, as a table or a chart.
 
-import { element } from "./elements.js";
-import { drawable } from "./sql_chart.js";
-import { resultChart } from "./sql_chart_view.js";
-import { resultTable } from "./sql_table.js";
+import { element } from "../elements.js";
+import { drawable } from "./chart.js";
+import { resultChart } from "./chart_view.js";
+import { resultTable } from "./table.js";
 
 /**
  * Shows a result in place of the previous one.

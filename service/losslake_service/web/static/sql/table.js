@@ -1,8 +1,8 @@
 // A result as a table, sorted by its headers, one page at a time.
 
-import { element } from "./elements.js";
-import { linksOf } from "./sql_links.js";
-import { cellOf, compare } from "./sql_values.js";
+import { element } from "../elements.js";
+import { linksOf } from "./links.js";
+import { cellOf, compare } from "../values.js";
 
 const ROWS_ON_A_PAGE = 100;
 

@@ -1,6 +1,6 @@
 // The list of tables next to the editor: a click on a name inserts it into the statement.
 
-import { element } from "./elements.js";
+import { element } from "../elements.js";
 
 /** Turns the names inside a node into buttons. */
 export function offerNames(node, insert) {

@@ -1,6 +1,6 @@
 // Colours of curves by a fact of their trials: a ramp for numbers, a few colours for texts.
 
-import { interpolateViridis } from "./vendor/d3.js";
+import { interpolateViridis } from "../vendor/d3.js";
 
 const MOST_GROUPS = 8;
 // Okabe and Ito's, which the colour blind can tell apart; dark ones are lighter on a dark ground.

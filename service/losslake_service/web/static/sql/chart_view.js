@@ -1,9 +1,9 @@
 // The chart of a result, with its controls and downloads.
 
-import { offerKeys } from "./chart_keys.js";
-import { element } from "./elements.js";
-import { chosen, drawable, specification } from "./sql_chart.js";
-import { loadVega } from "./vega.js";
+import { offerKeys } from "../chart_keys.js";
+import { element } from "../elements.js";
+import { chosen, drawable, specification } from "./chart.js";
+import { loadVega } from "../vega.js";
 
 const MARKS = [["line", "Line"], ["points", "Points"], ["bars", "Bars"]];
 const STEP = 40;

@@ -1,7 +1,7 @@
 // The axes of a panel: numbers and lines of a grid, placed by the scales of D3.
 
-import { scaleLinear, scaleLog } from "./vendor/d3.js";
-import { from } from "./viewer_lines.js";
+import { scaleLinear, scaleLog } from "../vendor/d3.js";
+import { from } from "./lines.js";
 
 const FONT = '12px "Liberation Sans"';
 const NUMBERS = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });

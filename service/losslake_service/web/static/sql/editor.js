@@ -1,8 +1,8 @@
 // The editor: CodeMirror in place of the text area, in a shadow root, so that its styles need no inline style element.
 
-import * as cm from "./vendor/codemirror.js";
-import { completions } from "./sql_completion.js";
-import { KEYWORDS, TYPES } from "./sql_words.js";
+import * as cm from "../vendor/codemirror.js";
+import { completions } from "./completion.js";
+import { KEYWORDS, TYPES } from "./words.js";
 
 const setWrong = cm.StateEffect.define();
 const wrong = cm.StateField.define({

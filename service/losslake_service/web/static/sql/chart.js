@@ -1,7 +1,7 @@
 // A result as a Vega-Lite specification, in the style of the service's figures.
 
-import { linkOf } from "./sql_links.js";
-import { cellOf, numberOf } from "./sql_values.js";
+import { linkOf } from "./links.js";
+import { cellOf, numberOf } from "../values.js";
 
 const MOST_SERIES = 20;
 const MOST_IN_TOOLTIP = 14;

@@ -1,8 +1,8 @@
 // The plot of curves: the view, what is in front, and what is pointed at. All panels share one view.
 
-import { drawAxes, tickText } from "./viewer_axes.js";
-import { Layer, clip, trace } from "./viewer_layer.js";
-import { batched, extent, lineOf, nearestLine, panelsOf, to, from } from "./viewer_lines.js";
+import { drawAxes, tickText } from "./axes.js";
+import { Layer, clip, trace } from "./layer.js";
+import { batched, extent, lineOf, nearestLine, panelsOf, to, from } from "./lines.js";
 
 // The picture is drawn anew when the view has rested for as many ms; until then the last one is moved.
 const REST_MS = 60;

@@ -1,6 +1,6 @@
 // The curves of the viewer and the facts of their trials, from the answers of REST.
 
-import { numberOf } from "./sql_values.js";
+import { numberOf } from "../values.js";
 
 // Trials that one address names.
 const MOST_NAMED = 100;

@@ -1,7 +1,7 @@
 // Completions in a statement: tables, columns, macros, functions, and the release's names inside quotes.
 
-import { snippetCompletion } from "./vendor/codemirror.js";
-import { COMPLETED } from "./sql_words.js";
+import { snippetCompletion } from "../vendor/codemirror.js";
+import { COMPLETED } from "./words.js";
 
 const COMPARED = /([a-z_]+)"?\s*(?:=|<>|!=|\b(?:not\s+)?i?like\b|\b(?:not\s+)?in\s*\((?:\s*'(?:[^']|'')*'\s*,)*)\s*$/i;
 const METRIC = /\b(?:(?:pooled_)?result_at|steps_to)\s*\(\s*(?:metric\s*:=\s*)?$/i;

@@ -1,6 +1,6 @@
 // The history of statements run in this browser, newest first.
 
-import { element } from "./elements.js";
+import { element } from "../elements.js";
 
 const KEY = "losslake.sql.history";
 const MOST = 50;

@@ -1,6 +1,6 @@
 // Draws a reader's own run over the figure of stored curves, or of steps by batch size.
 
-import { stepsTo } from "./own_run.js";
+import { stepsTo } from "./curve.js";
 
 // Those of --own in viewer.css.
 const OWN = { light: "#c2185b", dark: "#ff80ab" };

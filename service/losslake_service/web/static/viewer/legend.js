@@ -1,7 +1,7 @@
 // The legend of the colours of curves.
 
-import { element } from "./elements.js";
-import { significant, whole } from "./key_figures.js";
+import { element } from "../elements.js";
+import { significant, whole } from "../key_figures.js";
 
 const WIDTH = 160;
 

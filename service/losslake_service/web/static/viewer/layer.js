@@ -1,6 +1,6 @@
 // The picture of all curves behind what is in front, drawn in slices: a page with 2,000 curves answers between them.
 
-import { firstAfter } from "./viewer_lines.js";
+import { firstAfter } from "./lines.js";
 
 // Segments of a slice; it follows the time that frames take.
 const SEGMENTS = { least: 300, first: 1500, most: 10000 };

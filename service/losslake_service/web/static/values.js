@@ -1,4 +1,4 @@
-// The values of a result: their text and their order.
+// The values of an answer: their text, their numbers and their order.
 
 const NUMBER = /^u?int|^float|^double|^halffloat|^decimal/;
 const TIME = /^timestamp|^date/;
