@@ -13,7 +13,7 @@ from bench.truth import StudyTruth
 from losslake.questions.release.view import ReleaseView
 
 COLUMNS = ("workload", "batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")
-Row = tuple[Any, ...]
+ResultRow = tuple[Any, ...]
 
 
 class WrongAnswer(Exception):
@@ -31,17 +31,17 @@ def statement(name: str) -> str:
     return resources.files("bench.statements").joinpath(f"{name}.sql").read_text("utf-8")
 
 
-def results_of(truths: Iterable[StudyTruth]) -> list[Row]:
+def results_of(truths: Iterable[StudyTruth]) -> list[ResultRow]:
     """Return the expected steps to the goal of a workload, by batch size."""
     return [(t.workload, t.batch_size, t.steps, t.trial_id, t.value, t.previous_step, t.complete) for t in truths]
 
 
-def results_in(answer: bytes) -> list[Row]:
+def results_in(answer: bytes) -> list[ResultRow]:
     """Return the steps of a scaling answer in JSON, by workload and batch size."""
     return [tuple(row[name] for name in COLUMNS) for row in json.loads(answer)["rows"]]
 
 
-def by_sql(view: ReleaseView, question: ScalingQuestion) -> Iterator[Row]:
+def by_sql(view: ReleaseView, question: ScalingQuestion) -> Iterator[ResultRow]:
     """Yield the same steps from DuckDB, which searches all records."""
     goal = {"metric": question.metric, "target": question.target}
     wanted = set(map(str, question.workloads))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.simulated import TRIALS, Row
+from bench.simulated import TRIALS, SimulatedRow
 from bench.simulated_curves import critical_batch_sizes, other_ranges, regimes
 from bench.simulated_searches import (
     comparisons,
@@ -27,7 +27,7 @@ from losslake.analysis.measured_levels import FILE, MeasuredLevel, binomial_erro
 ROOT = Path(__file__).parents[1]
 DOCUMENT, LEVELS = ROOT / "docs/analysis.md", ROOT / "losslake/analysis" / FILE
 BEGIN, END = "<!-- coverage: written by python -m bench.coverage -->", "<!-- end of coverage -->"
-SIMULATIONS: tuple[Callable[[int], list[Row]], ...] = (
+SIMULATIONS: tuple[Callable[[int], list[SimulatedRow]], ...] = (
     comparisons,
     repeated_settings,
     critical_batch_sizes,

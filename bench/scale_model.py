@@ -77,7 +77,7 @@ class Lake:
         return (self.measurements * INGEST_S + self.studies * STUDY_INGEST_S) / cores
 
 
-Row = tuple[str, Callable[[Lake], str]]
+MeasuredRow = tuple[str, Callable[[Lake], str]]
 
 
 def number(value: float) -> str:
@@ -104,7 +104,7 @@ def span(seconds: float) -> str:
     return f"{float(f'{seconds * 1000:.2g}'):g} ms"
 
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[MeasuredRow, ...] = (
     ("studies, which are partitions", lambda lake: number(lake.studies)),
     ("data files", lambda lake: number(lake.files)),
     ("mean size of a data file", lambda lake: size(lake.measurements * PARQUET_BYTES / lake.files)),

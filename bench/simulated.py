@@ -21,7 +21,7 @@ _ERRORS = 3.0
 
 
 @dataclass
-class Row:
+class SimulatedRow:
     """A row of the table: a statement, and the simulations in which it held, by trials a study and by cell.
 
     name: the question, and what it says in a word or two.

@@ -20,7 +20,7 @@ from bench.simulated import (
     SPACINGS,
     SPREADS,
     TRIALS,
-    Row,
+    SimulatedRow,
     evaluated,
     generator,
     spread_of_trials,
@@ -38,10 +38,10 @@ from losslake.analysis.permutation_test import ERROR
 from losslake_schema.reached import Floats
 
 
-def critical_batch_sizes(n: int) -> list[Row]:
+def critical_batch_sizes(n: int) -> list[SimulatedRow]:
     """Return rows of the profile interval. n: simulations in a cell."""
     rows = {
-        (noise, spacing): Row(
+        (noise, spacing): SimulatedRow(
             f"critical-batch-size interval-{noise:g}-{spacing:g}",
             f"interval, noise {noise:.0%}, evaluations every {spacing:.0f} steps",
             "at least",
@@ -49,18 +49,20 @@ def critical_batch_sizes(n: int) -> list[Row]:
         )
         for noise, spacing in product(NOISES, SPACINGS)
     }
-    bounds = Row("critical-batch-size interval-bounds", "bounds without a number", "at least", INTERVAL)
-    stated = Row("critical-batch-size number", "a number is stated", "power")
-    censored = Row(
+    bounds = SimulatedRow("critical-batch-size interval-bounds", "bounds without a number", "at least", INTERVAL)
+    stated = SimulatedRow("critical-batch-size number", "a number is stated", "power")
+    censored = SimulatedRow(
         "critical-batch-size interval-censored",
         "interval, the two smallest batch sizes never reach",
         "at least",
         INTERVAL,
     )
-    twice = Row(
+    twice = SimulatedRow(
         "critical-batch-size interval-halved", "interval, trials halve over the batch sizes", "at least", INTERVAL
     )
-    unequal = Row("critical-batch-size unequal", "not stated: interval, a 16th of the trials at the largest batch size")
+    unequal = SimulatedRow(
+        "critical-batch-size unequal", "not stated: interval, a 16th of the trials at the largest batch size"
+    )
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, SIZES):
         rng = generator(trials, spread, noise, m, spacing)
         sizes = 8 * 2.0 ** np.arange(m)
@@ -92,16 +94,18 @@ def critical_batch_sizes(n: int) -> list[Row]:
     return [*rows.values(), censored, twice, unequal, bounds, stated]
 
 
-def other_ranges(n: int) -> list[Row]:
+def other_ranges(n: int) -> list[SimulatedRow]:
     """Return rows of what stands beside the interval: other ranges, and the tests of the curve."""
     ranges = {
-        "delta_method": Row("critical-batch-size delta-method", "`delta_method` range"),
-        "bootstrap": Row("critical-batch-size bootstrap", "`bootstrap` range"),
-        "left_out": Row("critical-batch-size leave-one-out", "`leave_one_out` range"),
-        "subsampled": Row("critical-batch-size half-search", "`half_search` range"),
+        "delta_method": SimulatedRow("critical-batch-size delta-method", "`delta_method` range"),
+        "bootstrap": SimulatedRow("critical-batch-size bootstrap", "`bootstrap` range"),
+        "left_out": SimulatedRow("critical-batch-size leave-one-out", "`leave_one_out` range"),
+        "subsampled": SimulatedRow("critical-batch-size half-search", "`half_search` range"),
     }
-    knee = Row("critical-batch-size knee", "a hyperbola's knee is called sharper or blunter", "at most", MOST_ERRORS)
-    runs = Row("critical-batch-size runs", "residuals of a hyperbola keep their sign", "at most", MOST_ERRORS)
+    knee = SimulatedRow(
+        "critical-batch-size knee", "a hyperbola's knee is called sharper or blunter", "at most", MOST_ERRORS
+    )
+    runs = SimulatedRow("critical-batch-size runs", "residuals of a hyperbola keep their sign", "at most", MOST_ERRORS)
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (6, 11)):
         rng = generator(trials, spread, noise, m)
         sizes = 8 * 2.0 ** np.arange(m)
@@ -124,12 +128,12 @@ def other_ranges(n: int) -> list[Row]:
     return [*ranges.values(), knee, runs]
 
 
-def regimes(n: int) -> list[Row]:
+def regimes(n: int) -> list[SimulatedRow]:
     """Return rows of the bounds of both ends."""
     rows = {}
     ends = {"perfect": "perfect scaling ends", "useful": "maximal data parallelism begins"}
     for (name, words), noise in product(ends.items(), NOISES):
-        rows[name, noise] = Row(
+        rows[name, noise] = SimulatedRow(
             f"regimes {name}-{noise:g}",
             f"{words} within its bounds with noise, noise {noise:.0%}",
             "at least",

@@ -16,7 +16,7 @@ from bench.simulated import (
     SPACINGS,
     SPREADS,
     TRIALS,
-    Row,
+    SimulatedRow,
     evaluated,
     generator,
     spread_of_trials,
@@ -34,14 +34,14 @@ from losslake_schema.reached import Floats
 RATIO, SEEDS, SHARED = 0.7, 4, 0.05
 
 
-def comparisons(n: int) -> list[Row]:
+def comparisons(n: int) -> list[SimulatedRow]:
     """Return rows of differences, of clear ones, and of clear flips. n: comparisons in a cell."""
-    differs = Row("compare differs", "equal searches differ at a batch size", "at most", MOST_ERRORS)
-    clear = Row("compare clear", "equal searches are `is_clear`", "at most", MOST_ERRORS)
-    power = Row("compare power", f"a ratio of {RATIO} differs at a batch size", "power")
-    power_clear = Row("compare power-clear", f"a ratio of {RATIO} is `is_clear`", "power")
-    flip = Row("compare flips", "equal searches flip over the batch sizes")
-    clear_flip = Row("compare clear-flips", "a flip of equal searches is `is_clear`", "at most", MOST_ERRORS)
+    differs = SimulatedRow("compare differs", "equal searches differ at a batch size", "at most", MOST_ERRORS)
+    clear = SimulatedRow("compare clear", "equal searches are `is_clear`", "at most", MOST_ERRORS)
+    power = SimulatedRow("compare power", f"a ratio of {RATIO} differs at a batch size", "power")
+    power_clear = SimulatedRow("compare power-clear", f"a ratio of {RATIO} is `is_clear`", "power")
+    flip = SimulatedRow("compare flips", "equal searches flip over the batch sizes")
+    clear_flip = SimulatedRow("compare clear-flips", "a flip of equal searches is `is_clear`", "at most", MOST_ERRORS)
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (4, 11)):
         rng = generator(trials, spread, noise, m, spacing)
         first, second = (_steps(rng, spread, noise, (n * m, trials)) for _ in range(2))
@@ -59,10 +59,12 @@ def comparisons(n: int) -> list[Row]:
     return [differs, clear, power, power_clear, flip, clear_flip]
 
 
-def repeated_settings(n: int) -> list[Row]:
+def repeated_settings(n: int) -> list[SimulatedRow]:
     """Return rows of trials that aren't independent: settings with several seeds, and noise that a search shares."""
-    seeds = Row("compare seeds", f"equal searches with {SEEDS} seeds a setting differ", "at most", MOST_ERRORS)
-    shared = Row("compare shared", f"equal searches differ, noise of {SHARED:.0%} shared by the trials of each")
+    seeds = SimulatedRow("compare seeds", f"equal searches with {SEEDS} seeds a setting differ", "at most", MOST_ERRORS)
+    shared = SimulatedRow(
+        "compare shared", f"equal searches differ, noise of {SHARED:.0%} shared by the trials of each"
+    )
     for trials, spread, noise in product(TRIALS, SPREADS, NOISES):
         rng = generator(trials, spread, noise, 1)
         number = np.arange(trials, dtype=np.uint64) // SEEDS
@@ -77,10 +79,10 @@ def repeated_settings(n: int) -> list[Row]:
     return [seeds, shared]
 
 
-def qualities(n: int) -> list[Row]:
+def qualities(n: int) -> list[SimulatedRow]:
     """Return rows of the shortfall of the largest batch size."""
-    equal = Row("quality clear", "equal batch sizes: the shortfall is `is_clear`", "at most", MOST_ERRORS)
-    power = Row("quality power", "the largest is 1.5 times as bad: the shortfall is `is_clear`", "power")
+    equal = SimulatedRow("quality clear", "equal batch sizes: the shortfall is `is_clear`", "at most", MOST_ERRORS)
+    power = SimulatedRow("quality power", "the largest is 1.5 times as bad: the shortfall is `is_clear`", "power")
     for trials, spread, m in product(TRIALS, SPREADS, (4, 11)):
         rng = generator(trials, spread, 0.0, m)
         losses = spread_of_trials(rng, spread, (n // 4, m, trials))
@@ -91,11 +93,11 @@ def qualities(n: int) -> list[Row]:
     return [equal, power]
 
 
-def survivals(n: int) -> list[Row]:
+def survivals(n: int) -> list[SimulatedRow]:
     """Return rows of the share of trials that reached, and of its interval where some were stopped before."""
     level = round(100 * CONFIDENCE)
-    chance = Row("survival chance", "interval of `chance`, the share that reaches", "at least", level)
-    reached = Row(
+    chance = SimulatedRow("survival chance", "interval of `chance`, the share that reaches", "at least", level)
+    reached = SimulatedRow(
         "survival reached", "interval of `reached` at a step, a third of the trials stopped", "at least", level
     )
     for trials, spread in product(TRIALS, SPREADS):
@@ -122,14 +124,14 @@ def _covers(steps: Floats, stops: Floats, at: float, share: float) -> bool:
     return place < 0 or bool(curve.lower[place] <= share <= curve.upper[place])
 
 
-def tuning_budgets(n: int) -> list[Row]:
+def tuning_budgets(n: int) -> list[SimulatedRow]:
     """Return rows of what smaller searches would find, and of the ratio of two of them."""
-    half = Row(
+    half = SimulatedRow(
         "tuning-budget half", "the best of half of the same trials in `half_lower` to `half_upper`", "at least", 90
     )
-    ratio = Row("compare half", "the ratio of halves in `ratio_lower` to `ratio_upper`", "at least", 90)
-    fresh = Row("tuning-budget fresh", "not stated: the best of half as many new trials in that range")
-    needed = Row("tuning-budget needed", "as many new trials as `trials_needed` reach (chance 30%)")
+    ratio = SimulatedRow("compare half", "the ratio of halves in `ratio_lower` to `ratio_upper`", "at least", 90)
+    fresh = SimulatedRow("tuning-budget fresh", "not stated: the best of half as many new trials in that range")
+    needed = SimulatedRow("tuning-budget needed", "as many new trials as `trials_needed` reach (chance 30%)")
     for trials, spread in product(TRIALS, SPREADS):
         rng = generator(trials, spread, 0.0, 1)
         first, second, new = (spread_of_trials(rng, spread, (n, trials)) for _ in range(3))
@@ -152,11 +154,13 @@ def _p_of(signed: Floats) -> Callable[[int, int, int], float]:
     return lambda _, __, place: float(signed[place])
 
 
-def others(n: int) -> list[Row]:
+def others(n: int) -> list[SimulatedRow]:
     """Return rows of the learning rate's growth and of reference convergence."""
-    exponent = Row("metaparameters exponent", "interval of the learning rate's exponent", "at least", INTERVAL)
-    turn = Row("metaparameters turn", "interval of `noise_batch_size`, of a saturating rate", "at least", INTERVAL)
-    fails = Row("rcp fails", "submissions equal to the reference fail", "at most", MOST_ERRORS)
+    exponent = SimulatedRow("metaparameters exponent", "interval of the learning rate's exponent", "at least", INTERVAL)
+    turn = SimulatedRow(
+        "metaparameters turn", "interval of `noise_batch_size`, of a saturating rate", "at least", INTERVAL
+    )
+    fails = SimulatedRow("rcp fails", "submissions equal to the reference fail", "at most", MOST_ERRORS)
     rules = Rules(submission_runs=10)
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (4, 6, 11)):
         rng = generator(trials, spread, noise, m)

@@ -21,7 +21,7 @@ from threading import Event
 from typing import IO, Any, TypeVar
 
 from losslake.cli.console import Format, echo, plural, print_error, write_csv
-from losslake.cli.session import Arrow, Query, Row, Rows, Session
+from losslake.cli.session import Arrow, Query, ResultRow, Rows, Session
 from losslake.cli.table import show_table
 from losslake_schema.errors import LossLakeError
 
@@ -77,7 +77,7 @@ class Output:
                 echo(line)
             return
         limit, total = self.max_rows, 0
-        first: list[Row] = []
+        first: list[ResultRow] = []
         for batch in _until(stop, rows.batches):
             total += len(batch)
             first += batch[: limit - len(first)]
@@ -158,11 +158,11 @@ def _warn_if_truncated(limit: str | None) -> None:
         )
 
 
-def _write_csv(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_csv(file: IO[str], names: Sequence[str], rows: Iterable[ResultRow]) -> None:
     write_csv(file, names, ([_to_csv_cell(value) for value in row] for row in rows))
 
 
-def _write_json(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_json(file: IO[str], names: Sequence[str], rows: Iterable[ResultRow]) -> None:
     is_ascii = file.isatty()  # escapes all control characters, including C1
     file.write("[")
     for number, row in enumerate(rows):

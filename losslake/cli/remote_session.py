@@ -13,7 +13,7 @@ import duckdb
 import httpx
 import pyarrow as pa
 
-from losslake.cli.session import Arrow, Query, Row, Rows, add_caret, ctrl_c_noted, is_complete
+from losslake.cli.session import Arrow, Query, ResultRow, Rows, add_caret, ctrl_c_noted, is_complete
 from losslake.client.client import Client, RemoteError, TransientError
 from losslake.client.service import Service
 from losslake.index.serving import VIEWS
@@ -68,7 +68,7 @@ class RemoteSession:
             return list(columns)
         return [*(columns | dict.fromkeys(views)), *metrics]
 
-    def _rows(self, statement: str) -> list[Row]:
+    def _rows(self, statement: str) -> list[ResultRow]:
         with _RemoteQuery(self._client, self._service, self._release, statement).rows() as rows:
             return [row for batch in rows.batches for row in batch]
 
@@ -126,7 +126,7 @@ def _one_line_errors() -> Iterator[None]:
         raise RemoteError(f"the response was cut off ({str(error).splitlines()[0]}): run the statement again") from None
 
 
-def rows_of(batch: pa.RecordBatch) -> list[Row]:
+def rows_of(batch: pa.RecordBatch) -> list[ResultRow]:
     """Return the rows of a batch as the Python values that DuckDB would return."""
     columns = [_values(column) for column in batch.columns]
     return list(zip(*columns, strict=True)) if columns else []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-Row = tuple[Any, ...]
+ResultRow = tuple[Any, ...]
 BATCH = 10_000
 _POLL_SECONDS = 0.05
 
@@ -37,7 +37,7 @@ class Rows:
     """
 
     names: Sequence[str]
-    batches: Iterator[list[Row]]
+    batches: Iterator[list[ResultRow]]
     limit: str | None = None
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Row as SparkRow
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from losslake.cli.session import BATCH, Arrow, Query, Row, Rows, add_caret, run_in_thread
+from losslake.cli.session import BATCH, Arrow, Query, ResultRow, Rows, add_caret, run_in_thread
 from losslake.spark.session import error_place, error_reason, first_error_line
 from losslake_schema.errors import LossLakeError
 
@@ -110,7 +110,7 @@ def _check_only_reads(tokens: Sequence[Token]) -> None:
         raise LossLakeError(f"{tokens[0].text.upper()} is disabled, the lake is read-only: use --output for results")
 
 
-def _batches(result: DataFrame) -> Iterator[list[Row]]:
+def _batches(result: DataFrame) -> Iterator[list[ResultRow]]:
     rows = result.toLocalIterator(prefetchPartitions=True)
     while batch := [tuple(map(_plain, row)) for row in islice(rows, BATCH)]:
         yield batch

@@ -19,7 +19,7 @@ _LARGEST_FILE = 1 << 44
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 TableName = Literal["collections", "studies", "trials", "measurements", "records", "metrics", "goals"]
-Row = TypeVar("Row", bound=BaseModel)
+Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
 class ListedRelease(BaseModel):
@@ -123,7 +123,7 @@ class Service:
         """Return the URL of the bytes of a file."""
         return self.url(f"data/{number}/{file.path}")
 
-    def _rows(self, path: str, kind: type[Row]) -> Iterator[Row]:
+    def _rows(self, path: str, kind: type[Parsed]) -> Iterator[Parsed]:
         """Yield the rows of a list, page by page, without files of no table, such as README.md."""
         page: httpx.URL | None = self.url(path, format="json")
         for _ in range(_MOST_PAGES):
@@ -140,7 +140,7 @@ class Service:
                     yield self._checked(path, kind, row)
         raise RemoteError(f"{self.name}/{path} has more than {_MOST_PAGES:,} pages: refused")
 
-    def _checked(self, path: str, kind: type[Row], row: Any) -> Row:
+    def _checked(self, path: str, kind: type[Parsed], row: Any) -> Parsed:
         try:
             return kind.model_validate(row)
         except ValidationError as error:

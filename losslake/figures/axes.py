@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from losslake.figures.panel import Limits, Panel, Row
+from losslake.figures.panel import ChartRow, Limits, Panel
 from losslake_schema.reached import Floats
 
 ToPx = Callable[[Floats], Floats]
@@ -43,7 +43,9 @@ class Scale:
     base: int | None = 2
 
     @classmethod
-    def over(cls, rows: Iterable[Row], field: str, title: str, limits: Limits | None, base: int | None = 2) -> Scale:
+    def over(
+        cls, rows: Iterable[ChartRow], field: str, title: str, limits: Limits | None, base: int | None = 2
+    ) -> Scale:
         """Return the axis of a field of rows. limits: those of the rows by default."""
         if limits is None:
             values = (row[field] for row in rows)

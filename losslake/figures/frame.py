@@ -10,7 +10,7 @@ import numpy as np
 from losslake.figures import theme
 from losslake.figures.axes import Scale
 from losslake.figures.layers import Channel, Layer, Plot, category, layer, plot_layers, px, quantity, tip
-from losslake.figures.panel import BEFORE_NAMES, Panel, Row, legend_columns, names_width
+from losslake.figures.panel import BEFORE_NAMES, ChartRow, Panel, legend_columns, names_width
 
 # px from one line of text to the next.
 _LINE = 14
@@ -40,23 +40,23 @@ class Frame:
         """Return the tooltip of a mark: these lines, after the name of its series if it has one."""
         return {"tooltip": [tip("series", "Series"), *lines] if self._has_names else list(lines)}
 
-    def lines(self, rows: Sequence[Row], width: float = 1.6) -> Layer:
+    def lines(self, rows: Sequence[ChartRow], width: float = 1.6) -> Layer:
         """Return a layer with a line through the rows of each series."""
         return layer(rows, "line", self.place | self.colour, strokeWidth=width, clip=True)
 
-    def points(self, rows: Sequence[Row], tooltip: Sequence[Channel], size: float = theme.POINT) -> Layer:
+    def points(self, rows: Sequence[ChartRow], tooltip: Sequence[Channel], size: float = theme.POINT) -> Layer:
         """Return a layer with a filled mark for each row."""
         marks = self.place | self.colour | self.shape | self.tooltip(tooltip)
         return layer(rows, "point", marks, size=size, filled=True, opacity=1, clip=True)
 
-    def names(self, rows: Iterable[Row], colour: Channel | None = None) -> list[Layer]:
+    def names(self, rows: Iterable[ChartRow], colour: Channel | None = None) -> list[Layer]:
         """Return the layers that name each series at the end of its line, if the panel has room for it there.
 
         rows: the points of the lines. colour: of the series, instead of the palette.
         """
         if self.panel.legend != "ends":
             return []
-        lasts: dict[str, Row] = {}
+        lasts: dict[str, ChartRow] = {}
         for row in sorted(rows, key=lambda row: float(row[self.x_axis.field])):
             lasts[row["series"]] = row
         ends = sorted(lasts.values(), key=lambda row: -float(row[self.y_axis.field]))

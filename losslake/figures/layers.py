@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from losslake.figures import theme
 from losslake.figures.links import HREF, Transform
-from losslake.figures.panel import HANGING, Panel, Row, wrap
+from losslake.figures.panel import HANGING, ChartRow, Panel, wrap
 
 Mark = Literal["line", "point", "rule", "rect", "area", "text"]
 # How a mark encodes a field of its row: a part of Vega-Lite's `encoding`.
@@ -49,7 +49,7 @@ class Layer:
     rows: of JSON values; a list shared by several layers is written once. mark, encoding, transforms: as in Vega-Lite.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ChartRow]
     mark: Mapping[str, Any]
     encoding: Mapping[str, Any]
     transforms: Sequence[Transform] = ()
@@ -73,7 +73,7 @@ class Plot:
     subtitle: str = ""
 
 
-def layer(rows: Sequence[Row], mark: Mark, encoding: Mapping[str, Any], **style: Any) -> Layer:
+def layer(rows: Sequence[ChartRow], mark: Mark, encoding: Mapping[str, Any], **style: Any) -> Layer:
     """Return a layer with a mark for each row, or for lines and areas for each series. style: of every mark."""
     return Layer(rows, {"type": mark, **style}, encoding)
 

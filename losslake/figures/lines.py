@@ -17,7 +17,7 @@ from losslake.figures.axes import ToPx
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Channel, Layer, category, layer, quantity, tip
 from losslake.figures.links import Transform
-from losslake.figures.panel import Panel, Row, Series
+from losslake.figures.panel import ChartRow, Panel, Series
 from losslake_schema.reached import Flags, Floats, Integers
 
 # Points to draw as data; a browser takes about 0.1 ms for each.
@@ -50,7 +50,7 @@ class Lines:
     step: Integers | Floats
     value: Floats
     lengths: Integers
-    facts: Sequence[Row]
+    facts: Sequence[ChartRow]
     noun: str = "steps"
 
     def at(self, name: str) -> Channel:
@@ -128,14 +128,14 @@ def as_outlines(lines: Lines, frame: Frame, channels: dict[str, Channel], linked
     shape["shape"] = category("outline", scale=None)
     marks = shape | channels | frame.tooltip([*lines.tooltip, _LAST, lines.at("until")])
     # Shapes have no axes: two invisible marks provide them.
-    corners: list[Row] = [{"step": step, "value": value} for step, value in zip(x.limits, y.limits, strict=True)]
+    corners: list[ChartRow] = [{"step": step, "value": value} for step, value in zip(x.limits, y.limits, strict=True)]
     return [
         layer(corners, "point", frame.place, opacity=0, tooltip=None),
         layer(rows, "point", marks, filled=False, size=_SIZE, clip=True, **lines.style).linked(linked),
     ]
 
 
-def outlines(lines: Lines, panel: Panel, x: ToPx, y: ToPx) -> list[Row]:
+def outlines(lines: Lines, panel: Panel, x: ToPx, y: ToPx) -> list[ChartRow]:
     """Return a row for each line: its end (`across`, `down`), and its `outline`, a path relative to the end.
 
     The end is in px from the plot's upper left corner, the path in eighths of a px. x, y: map values to px. Leaves out

@@ -17,7 +17,7 @@ from losslake.figures import theme
 from losslake.figures.links import Links, Transform
 from losslake.questions.release.pool import is_pattern
 
-Row = dict[str, Any]
+ChartRow = dict[str, Any]
 Limits = tuple[float, float]
 LegendPlace = Literal["bottom", "right", "top-left", "top-right", "bottom-left", "bottom-right", "ends", "none"]
 PADDING = 8
@@ -91,7 +91,7 @@ def _linked(series: Sequence[Series]) -> dict[str, str]:
     return {} if any(map(is_pattern, workloads.values())) else workloads
 
 
-def drawable_rows(series: Sequence[Series], columns: Collection[str]) -> Iterator[Row]:
+def drawable_rows(series: Sequence[Series], columns: Collection[str]) -> Iterator[ChartRow]:
     """Yield all rows with the label of their series in `series`, without nulls, NaN and infinities.
 
     columns: those to keep; rows may lack some of them.

@@ -13,7 +13,7 @@ from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.mlflow_stores.files import META, FileStoreReader, is_of_file_store
 from losslake_ingest.readers.mlflow_stores.sql import read_sqlite, read_tables
-from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, Row
+from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, SqliteRow
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, Source
 
@@ -69,7 +69,7 @@ def _read_database(source: DatabaseSource) -> Iterator[RunLog | Quarantined]:
         yield from read_tables(name, name, lambda query: rows_in_chunks(connection, query), None, {})
 
 
-def rows_in_chunks(connection: Connection, query: str) -> Iterator[Sequence[Row]]:
+def rows_in_chunks(connection: Connection, query: str) -> Iterator[Sequence[SqliteRow]]:
     """Yield the rows of a statement in chunks, through a server-side cursor."""
     # Both sizes are needed: without partitions(CHUNK) one chunk holds all rows, without yield_per fetches are small.
     return connection.execute(text(query), execution_options={"yield_per": CHUNK}).partitions(CHUNK)

@@ -16,7 +16,14 @@ from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import flattened, printable, unix_seconds
-from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, Row, is_written_ahead, open_sqlite, query
+from losslake_ingest.readers.sqlite_files.database import (
+    MAGIC,
+    SUFFIXES,
+    SqliteRow,
+    is_written_ahead,
+    open_sqlite,
+    query,
+)
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_entries
 from losslake_ingest.readers.tables.table import TableFile, runs_of
 from losslake_ingest.sources.member import Member, Source
@@ -80,7 +87,7 @@ def _runs(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
                 )
 
 
-def _blocks(rows: Iterator[Row], names: dict[str, None]) -> Iterator[Sequence[object]]:
+def _blocks(rows: Iterator[SqliteRow], names: dict[str, None]) -> Iterator[Sequence[object]]:
     """Yield the values of calls in blocks, with their step and time. names: of the run, added to."""
     block: list[object] = []
     for _, run_name, step, time, values in rows:

@@ -22,7 +22,7 @@ from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
-Row = dict[str, Any]
+ReportRow = dict[str, Any]
 _FORMULA = re.compile(r"(\w+)(?: x ([\d.]+))? / ([\d.]+)")
 
 
@@ -34,7 +34,7 @@ class Round:
     """
 
     name: str
-    best: Mapping[int, Row]
+    best: Mapping[int, ReportRow]
     n_trials: int
 
     @property
@@ -85,7 +85,7 @@ class Case:
     transition: Transition
     n_equal: int
     equal: Transition
-    rows: Sequence[Row]
+    rows: Sequence[ReportRow]
     joined: str = ""
 
     @property
@@ -123,7 +123,7 @@ class Case:
         rounds = []
         for name in sorted({row["round"] for row in self.rows if row["round"]}, key=_by_numbers):
             rows = [row for row in self.rows if row["round"] == name]
-            best: dict[int, Row] = {}
+            best: dict[int, ReportRow] = {}
             for row in sorted(rows, key=lambda row: row["batch_size"]):
                 hit, before = row["best"], best.get(row["batch_size"])
                 if hit is not None and (before is None or hit["steps"] < before["steps"]):
@@ -170,14 +170,14 @@ def _case(view: ReleaseView, pool: Workload, metric: str, goal: Goal) -> Case:
     return Case(pool, metric, goal, view.metrics[metric].direction or "minimize", transition, n_equal, equal, rows)
 
 
-def report_rows(view: ReleaseView, name: str, parameters: Mapping[str, Any]) -> list[Row]:
+def report_rows(view: ReleaseView, name: str, parameters: Mapping[str, Any]) -> list[ReportRow]:
     """Return the rows of the statement `losslake/cli/reports/<name>.sql`."""
     text = resources.files("losslake.cli.reports").joinpath(f"{name}.sql").read_text("utf-8")
-    rows: list[Row] = view.cursor().sql(text, params=dict(parameters)).to_arrow_table().to_pylist()
+    rows: list[ReportRow] = view.cursor().sql(text, params=dict(parameters)).to_arrow_table().to_pylist()
     return rows
 
 
-def logged_position(hit: Row) -> str:
+def logged_position(hit: ReportRow) -> str:
     """Return the position of an evaluation as its log states it, by the formula of its steps: epoch_num 85."""
     formula = _FORMULA.fullmatch(hit["position"] or "")
     if formula is None:

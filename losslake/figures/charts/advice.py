@@ -11,7 +11,7 @@ from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels, summary
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, DECIMAL, Layer, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 
 _TITLES = {"seconds": "Seconds to target", "cost": "Cost to target"}
 
@@ -52,7 +52,7 @@ def advice_chart(series: Sequence[Series], panel: Panel, name: str) -> Plot:
     return frame.plot(layers, "" if rows else "No batch size has a known value.")
 
 
-def _bars(rows: Sequence[Row], frame: Frame, lower: str, upper: str) -> Layer:
+def _bars(rows: Sequence[ChartRow], frame: Frame, lower: str, upper: str) -> Layer:
     low, high = frame.y_axis.limits
     drawn = [
         row | {"from": max(row.get(lower, low), low), "to": min(row.get(upper, high), high)}

@@ -11,7 +11,7 @@ from losslake.figures.axes import Scale, decade_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import DECIMAL, Layer, Plot, category, layer, px, quantity, tip
-from losslake.figures.panel import Panel, Row
+from losslake.figures.panel import ChartRow, Panel
 from losslake.questions.release.known_names import collection_name, display_name
 from losslake_schema.names import Workload
 
@@ -45,7 +45,7 @@ def draw(request: ChartRequest) -> ChartPanels:
 KIND = Kind("atlas", "/v1/analysis/atlas", draw)
 
 
-def atlas_chart(rows: Sequence[Row], panel: Panel) -> Plot:
+def atlas_chart(rows: Sequence[ChartRow], panel: Panel) -> Plot:
     """Return a line for each workload, below the name of its data set.
 
     rows: of the answer, each with a number or a bound. panel: its height gives way to that of the lines.
@@ -74,7 +74,7 @@ def _room(texts: Sequence[str]) -> float:
     return longest * _LETTER + _GAP if longest else 0
 
 
-def _lines(rows: Sequence[Row], most_letters: int) -> Iterator[Row]:
+def _lines(rows: Sequence[ChartRow], most_letters: int) -> Iterator[ChartRow]:
     """Yield the lines from the top: the name of each data set, and its workloads."""
     place, above = 0.5, ""
     for row in rows:
@@ -102,7 +102,7 @@ def _name(workload: Workload, most_letters: int) -> str:
     return name if len(name) <= most_letters else f"{name[: most_letters - 1]}\u2026"
 
 
-def _number(row: Row) -> str:
+def _number(row: ChartRow) -> str:
     """Return the number with its interval, or the bounds, in words."""
     value, lower, upper = (
         None if row[name] is None else f"{row[name]:,.2g}" if row[name] < 10 else f"{row[name]:,.0f}"
@@ -113,7 +113,7 @@ def _number(row: Row) -> str:
     return f"{lower} to {upper}" if lower and upper else f"over {lower}" if lower else f"below {upper}"
 
 
-def _marks(lines: Sequence[Row], frame: Frame) -> list[Layer]:
+def _marks(lines: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     tips = frame.tooltip(_TOOLTIP)
     names = [line["workload"] for line in lines if "workload" in line]
     linked = frame.panel.links.to_workloads(names) if frame.panel.links and names else None
@@ -132,14 +132,14 @@ def _marks(lines: Sequence[Row], frame: Frame) -> list[Layer]:
     return layers
 
 
-def _texts(lines: Sequence[Row], frame: Frame, across: float) -> list[Layer]:
+def _texts(lines: Sequence[ChartRow], frame: Frame, across: float) -> list[Layer]:
     """Return the layers of the names, those of data sets in bold."""
     headings = [line for line in lines if line["is_heading"]]
     others = [line for line in lines if not line["is_heading"]]
     return [_text(headings, "name", frame, across, fontWeight="bold"), _text(others, "name", frame, across)]
 
 
-def _text(lines: Sequence[Row], field: str, frame: Frame, across: float, **style: Any) -> Layer:
+def _text(lines: Sequence[ChartRow], field: str, frame: Frame, across: float, **style: Any) -> Layer:
     place = {"x": px(across), "y": _down(frame), "text": category(field)}
     usual = {"align": "left", "baseline": "middle", "fontSize": theme.LABEL, "color": theme.INK, "tooltip": None}
     return layer(lines, "text", place, **usual | style)
@@ -150,7 +150,7 @@ def _down(frame: Frame) -> dict[str, Any]:
     return quantity("down", scale={"domain": [frame.panel.height, 0], "nice": False}, axis=None)
 
 
-def _in_words(rows: Sequence[Row]) -> Iterator[str]:
+def _in_words(rows: Sequence[ChartRow]) -> Iterator[str]:
     known = sorted((row for row in rows if row["critical_batch_size"] is not None), key=lambda row: row["workload"])
     yield f"{len(known)} workloads have an estimate."
     for row in known[:_MOST_IN_WORDS]:

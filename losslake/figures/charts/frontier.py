@@ -14,7 +14,7 @@ from losslake.figures.charts.curves import within_reason
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
-from losslake.figures.panel import Panel, Row
+from losslake.figures.panel import ChartRow, Panel
 from losslake.questions.release.known_names import collection_name, display_name
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
@@ -62,7 +62,7 @@ KIND = Kind("frontier", "/v1/analysis/frontier", draw, most_rows=20_000, paramet
 
 
 def frontier_chart(
-    rows: list[Row], labels: list[str], panel: Panel, *, noun: str, metric: str, has_others: bool = False
+    rows: list[ChartRow], labels: list[str], panel: Panel, *, noun: str, metric: str, has_others: bool = False
 ) -> Plot:
     """Return a point for the best evaluation of each trial, and the front as a line of steps.
 
@@ -93,7 +93,7 @@ def frontier_chart(
     return frame.plot(layers, "" if rows else "No trial was measured.")
 
 
-def _groups(rows: list[Row], colour_by: str) -> dict[str, str]:
+def _groups(rows: list[ChartRow], colour_by: str) -> dict[str, str]:
     """Return the name of the group by workload: its model, optimizer or collection, or that of the rest."""
     names = {}
     for name in {row["workload"] for row in rows}:
@@ -106,11 +106,11 @@ def _groups(rows: list[Row], colour_by: str) -> dict[str, str]:
     return {workload: name if name in kept else _OTHERS for workload, name in names.items()}
 
 
-def _values(rows: list[Row]) -> Floats:
+def _values(rows: list[ChartRow]) -> Floats:
     return np.array([row["value"] for row in rows], np.float64)
 
 
-def _in_words(rows: list[Row], noun: str) -> list[str]:
+def _in_words(rows: list[ChartRow], noun: str) -> list[str]:
     front = sorted((row for row in rows if row["is_on_front"]), key=lambda row: float(row["amount"]))
     if not front:
         return []

@@ -15,7 +15,7 @@ from losslake.figures.axes import Scale, decade_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text
 from losslake.figures.frame import Frame, legend
 from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
-from losslake.figures.panel import Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
 
@@ -128,7 +128,7 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
     return frame.plot(layers, "" if rows else "No trial has a learning rate.")
 
 
-def _row(row: Row) -> Row:
+def _row(row: ChartRow) -> ChartRow:
     """Return the row with its position and the texts of its tooltip."""
     words = next(each.words for each in OUTCOMES if each.value == row["outcome"])
     known = {"momentum": "none", "steps": "never"} | row
@@ -157,7 +157,7 @@ def _contours(frame: Frame) -> list[Layer]:
 
 def _with_best(rows: pa.Table) -> pa.Table:
     """Return the rows with is_best: the trial of each study with the fewest steps; ties go to the lower number."""
-    best: dict[tuple[str, int], Row] = {}
+    best: dict[tuple[str, int], ChartRow] = {}
     drawn = rows.select(["workload", "batch_size", "steps", "trial_id", "outcome"]).to_pylist()
     for row in sorted((row for row in drawn if row["outcome"] == "reached"), key=itemgetter("steps", "trial_id")):
         best.setdefault((row["workload"], row["batch_size"]), row)

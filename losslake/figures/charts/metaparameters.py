@@ -10,7 +10,7 @@ from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 
 # Name, exponent of the batch size, and dashes of the line.
 _HEURISTICS = (("Linear heuristic", 1.0, (6, 3)), ("Square-root heuristic", 0.5, (2, 2)))
@@ -65,7 +65,7 @@ def learning_rates_chart(series: Sequence[Series], panel: Panel, *, heuristics_o
     return frame.plot(layers, "" if rows else "No trial with a learning rate reached the target.")
 
 
-def _heuristics(best: Sequence[Row], frame: Frame) -> Iterator[Layer]:
+def _heuristics(best: Sequence[ChartRow], frame: Frame) -> Iterator[Layer]:
     """Yield a line for each heuristic, from the first optimum to the right."""
     if not best:
         return

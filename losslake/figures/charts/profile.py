@@ -8,7 +8,7 @@ from losslake.figures.axes import Scale
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text, legend_labels
 from losslake.figures.frame import Frame
 from losslake.figures.layers import Plot, layer, tip
-from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.release.workload_facts import workload_labels
 
 _MOST_FACTOR = 64.0
@@ -69,7 +69,7 @@ def profile_chart(
     return frame.plot(layers, "" if rows else "No batch size was tried by all of them.")
 
 
-def _to_the_edge(rows: Sequence[Row], limits: Limits) -> list[Row]:
+def _to_the_edge(rows: Sequence[ChartRow], limits: Limits) -> list[ChartRow]:
     """Return the rows of a competitor, with its last share repeated at the right edge."""
     return [*rows, rows[-1] | {"factor": max(limits[1], rows[-1]["factor"])}] if rows else []
 

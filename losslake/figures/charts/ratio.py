@@ -13,7 +13,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, Layer, Plot, layer, quantity, tip
 from losslake.figures.links import Transform
-from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import at_sizes
 
@@ -111,7 +111,7 @@ def _beside(batch_size: int, labels: Sequence[str], label: str) -> float:
     return float(batch_size * 2 ** (step * (labels.index(label) - n / 2)))
 
 
-def _y_limits(points: Sequence[Row]) -> Limits:
+def _y_limits(points: Sequence[ChartRow]) -> Limits:
     """Return limits around the ratios and most of their bars, at least from 1/2 to 2."""
     ratios = [float(row["ratio"]) for row in points]
     low, high = min(ratios, default=1.0) / _WIDEST_BAR, max(ratios, default=1.0) * _WIDEST_BAR
@@ -119,7 +119,7 @@ def _y_limits(points: Sequence[Row]) -> Limits:
     return log_limits([0.5, 2.0, *ratios, *ends], margin=0.35)
 
 
-def _bars(points: Sequence[Row], frame: Frame) -> Layer:
+def _bars(points: Sequence[ChartRow], frame: Frame) -> Layer:
     low, high = frame.y_axis.limits
     rows = [
         row | {"from": max(row["lower"], low), "to": min(row.get("upper", high), high)}
@@ -130,7 +130,7 @@ def _bars(points: Sequence[Row], frame: Frame) -> Layer:
     return layer(rows, "rule", ends, strokeWidth=1.6, strokeOpacity=0.55, clip=True)
 
 
-def _edges(edges: Sequence[Row], frame: Frame, linked: Transform | None) -> list[Layer]:
+def _edges(edges: Sequence[ChartRow], frame: Frame, linked: Transform | None) -> list[Layer]:
     """Return arrows that point to where the ratio would be, stacked where a batch size has several."""
     layers: list[Layer] = []
     marks = {"x": frame.x, "y": quantity("down", scale=None, axis=None)} | frame.colour | frame.tooltip([BATCH_SIZE])
@@ -148,12 +148,12 @@ def _edges(edges: Sequence[Row], frame: Frame, linked: Transform | None) -> list
     return layers
 
 
-def _by_clarity(rows: Sequence[Row], is_clear: bool) -> list[Row]:
+def _by_clarity(rows: Sequence[ChartRow], is_clear: bool) -> list[ChartRow]:
     return [row for row in rows if bool(row.get("is_clear")) is is_clear]
 
 
 def _marks(
-    rows: Sequence[Row],
+    rows: Sequence[ChartRow],
     marks: Mapping[str, Any],
     is_filled: bool,
     linked: Transform | None,
@@ -166,7 +166,7 @@ def _marks(
     return layer(rows, "point", marks, **shape, **style, **ground).linked(linked)
 
 
-def _placed(rows: Sequence[Row], base: Mapping[int, Row]) -> pa.Table:
+def _placed(rows: Sequence[ChartRow], base: Mapping[int, ChartRow]) -> pa.Table:
     """Return the rows of a workload with the columns of the chart, at the batch sizes of the baseline."""
     placed = [
         {
@@ -190,7 +190,7 @@ def _edge(steps: int | None, baseline: int | None) -> str | None:
     return "top" if steps is None else "bottom"
 
 
-def _neither(rows: Sequence[Row], base: Mapping[int, Row]) -> str:
+def _neither(rows: Sequence[ChartRow], base: Mapping[int, ChartRow]) -> str:
     """Return the batch sizes at which no workload reaches the target, in words; empty without any."""
     reached = {row["batch_size"] for row in rows if row["median_amount"] is not None}
     never = [size for size in base if size not in reached]

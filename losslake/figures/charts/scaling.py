@@ -30,7 +30,7 @@ from losslake.figures.layers import (
     quantity,
     tip,
 )
-from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.tuning_budget import DIVERGED, NON_DIVERGENT, populations
 
 _PX_OF_A_NAME = 58
@@ -127,7 +127,7 @@ def scaling_chart(
     perfect_scaling_of: str | None = None,
     is_normalized: bool = False,
     regimes: Regimes | None = None,
-    references: Sequence[Row] = (),
+    references: Sequence[ChartRow] = (),
     what: str = "Steps to target",
 ) -> Plot:
     """Return steps to target by batch size: points at the first step that reaches it, bars to the previous evaluation.
@@ -172,7 +172,7 @@ def _tips(what: str) -> list[Channel]:
     return [BATCH_SIZE, tip("steps", what.removesuffix(" to target"), DECIMAL), TRIAL, _REACHED]
 
 
-def _row(row: Row, is_normalized: bool) -> Row:
+def _row(row: ChartRow, is_normalized: bool) -> ChartRow:
     """Return the row with y, the ends of its bars in the same unit, and the texts of its tooltip."""
     row |= {
         "reached": f"{row['n_reached']:,} of {row['n_trials']:,} trials" if "n_trials" in row else "no trial",
@@ -193,7 +193,7 @@ def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
     # Steps fall, so there is room below at first, and above later.
     downs = (frame.panel.height - 28, 20, 20)
-    shown: list[tuple[Row, str]] = [
+    shown: list[tuple[ChartRow, str]] = [
         ({"from": max(span[0], low), "to": min(span[1], high), "name": name, "down": down}, colour)
         for span, name, colour, down in zip(spans, names, theme.SHADES, downs, strict=True)
         if span is not None and max(span[0], low) < min(span[1], high)
@@ -210,7 +210,7 @@ def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
     return [*shades, layer(named, "text", place, baseline="top", fontSize=10, color=theme.FAINT)]
 
 
-def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) -> list[Layer]:
+def _perfect_scaling(reached: Sequence[ChartRow], label: str | None, frame: Frame) -> list[Layer]:
     """Return the line of perfect scaling from the first result of a series: half the steps for twice the batch."""
     rows = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not rows:
@@ -223,7 +223,7 @@ def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) ->
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
 
-def _references(points: Sequence[Row], frame: Frame) -> list[Layer]:
+def _references(points: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     """Return a line and marks for each reference, which may leave the chart."""
     layers = []
     for name in dict.fromkeys(row["workload"] for row in points):
@@ -243,7 +243,7 @@ def _references(points: Sequence[Row], frame: Frame) -> list[Layer]:
     return layers
 
 
-def _intervals(reached: Sequence[Row], frame: Frame) -> list[Layer]:
+def _intervals(reached: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     """Return bars. Thick: from the previous evaluation to the step that reached the target. Thin: other searches."""
     bottom = frame.y_axis.limits[0]
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
@@ -256,7 +256,7 @@ def _intervals(reached: Sequence[Row], frame: Frame) -> list[Layer]:
     return bars
 
 
-def _never(never: Sequence[Row], frame: Frame) -> Layer:
+def _never(never: Sequence[ChartRow], frame: Frame) -> Layer:
     """Return open triangles at the top, stacked where several series never reached the target."""
     labels = list(dict.fromkeys(row["series"] for row in never))
     rows = [row | {"down": 9 + 9 * labels.index(row["series"])} for row in never]

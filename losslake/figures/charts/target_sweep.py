@@ -10,7 +10,7 @@ from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows
 from losslake.figures.frame import Frame
 from losslake.figures.layers import DECIMAL, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 
 # The drawn batch sizes, by field.
 QUANTITIES = {
@@ -82,7 +82,7 @@ def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float |
     return frame.plot(layers, "" if rows else "No batch size reached any of the targets.")
 
 
-def _points(row: Row) -> list[Row]:
+def _points(row: ChartRow) -> list[ChartRow]:
     """Return a point for each quantity that the row has."""
     points = []
     for field, name in QUANTITIES.items():

@@ -8,7 +8,7 @@ from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text
 from losslake.figures.frame import Frame
 from losslake.figures.layers import COUNT, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 
 MOST_BANDS = 3
 _QUANTILES = ("steps_q05", "steps_q50", "steps_q95")
@@ -67,6 +67,6 @@ def tuning_budget_chart(series: Sequence[Series], panel: Panel) -> Plot:
     return frame.plot(layers, "" if rows else "No search reaches the target half of the time.")
 
 
-def _row(row: Row) -> Row:
+def _row(row: ChartRow) -> ChartRow:
     """Return the row with a text for each quantile that is not known."""
     return row | {f"known_{end}": row.get(f"steps_{end}", "not reached often enough") for end in ("q05", "q95")}

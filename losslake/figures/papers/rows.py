@@ -13,8 +13,7 @@ from losslake.analysis.tuned_study import effective_learning_rate
 from losslake.figures.papers.curve_search import CurveSearch, NoData, search_curve
 from losslake.figures.papers.paper import Curve, Figure, Panel
 from losslake.output.columns import row_shape
-from losslake.output.rows import Row as RowModel
-from losslake.output.rows import shown
+from losslake.output.rows import Row, shown
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import at, study_results
@@ -23,7 +22,7 @@ from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 
 
-class DrawnRow(RowModel):
+class DrawnRow(Row):
     """A study in a series, or a trial."""
 
     figure: Annotated[str, shown("3")]
@@ -81,7 +80,7 @@ class DrawnRow(RowModel):
 
 ROWS = row_shape(DrawnRow, SharedColumns)
 REACHED, NOT_REACHED, INFEASIBLE = "reached", "not reached", "infeasible"
-Row = dict[str, Any]
+PaperRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class CurveRows:
     """
 
     curve: Curve
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PaperRow, ...] = ()
     too_few: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     nothing: NoData | None = None
@@ -153,7 +152,7 @@ def _panel_rows(view: ReleaseView, number: str, place: int, panel: Panel, trials
     return PanelRows(panel, tuple(curves))
 
 
-def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[str]]:
+def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[PaperRow], list[str]]:
     """Return steps to result, normalized like the panel, and perfect scaling if its line starts at this curve."""
     rows, _ = _results(searched)
     reached = [row for row in rows if row["steps"]]
@@ -172,14 +171,14 @@ def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[st
     return rows, []
 
 
-def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[str]]:
     """Return the best value by batch size; studies without a measurement within the budget have none."""
     result = searched.result
     trials = result.best_trials()
     records = at(result.best_records, trials)
     rows = []
     for study in searched.studies:
-        row: Row = {"batch_size": result.facts.batch_sizes[study], "n_trials": int(result.n_admitted[study])}
+        row: PaperRow = {"batch_size": result.facts.batch_sizes[study], "n_trials": int(result.n_admitted[study])}
         if trials[study] != NEVER:
             row |= {
                 "trial_id": int(result.facts.trials.trial_id[trials[study]]),
@@ -190,7 +189,7 @@ def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     return rows, []
 
 
-def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[str]]:
     """Return the metaparameters with the fewest steps by batch size, and both heuristics from the first of them."""
     rows, trials = _results(searched)
     for row, trial in zip(rows, trials, strict=True):
@@ -203,13 +202,13 @@ def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], lis
     return rows, []
 
 
-def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[str]]:
     """Return every trial with its learning rate, momentum and outcome; the one with the fewest steps is best."""
     result, facts, records = searched.result, searched.result.facts, searched.result.records
     hits = result.first_hits(_goal(searched))
     best = result.fewest_steps(hits)
     n_reached = facts.sums_by_study(hits != NEVER)
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     for study in searched.studies:
         study_rows = facts.rows_of(study)
         for trial in range(study_rows.start, study_rows.stop):
@@ -217,7 +216,7 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
                 continue
             status, hit = STATUSES[facts.trials.status[trial]], hits[trial]
             outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
-            row: Row = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
+            row: PaperRow = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
             row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
             row |= {"n_trials": int(result.n_admitted[study]), "n_reached": int(n_reached[study])}
             if hit != NEVER:
@@ -240,10 +239,10 @@ def _goal(searched: CurveSearch) -> Goal:
     return Goal(searched.curve.goal)
 
 
-def _results(searched: CurveSearch) -> tuple[list[Row], list[int]]:
+def _results(searched: CurveSearch) -> tuple[list[PaperRow], list[int]]:
     """Return rows with the steps to result by batch size, and the trial of each row; NEVER if none reached the goal."""
     result, results = searched.result, study_results(searched.result, _goal(searched))
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     for study in searched.studies:
         row = {
             "batch_size": result.facts.batch_sizes[study],
@@ -258,13 +257,13 @@ def _results(searched: CurveSearch) -> tuple[list[Row], list[int]]:
     return rows, [int(results.row[study]) for study in searched.studies]
 
 
-def _crossing(step: int, previous_step: int, value: float) -> Row:
+def _crossing(step: int, previous_step: int, value: float) -> PaperRow:
     """Return the columns of the evaluation that reaches a goal. previous_step: negative if there is none."""
     previous = int(previous_step) if previous_step >= 0 else None
     return {"steps": int(step), "previous_step": previous, "value": float(value)}
 
 
-def _learning_rates(searched: CurveSearch, trial: int) -> Row:
+def _learning_rates(searched: CurveSearch, trial: int) -> PaperRow:
     known = searched.parameters[trial]
     learning_rate, momentum = known.get("learning_rate"), known.get("momentum", searched.plain_momentum)
     return {

@@ -21,7 +21,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, RunLog, check_size
 from losslake_ingest.readers.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
-from losslake_ingest.readers.sqlite_files.database import Row, Stream, open_sqlite
+from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite
 from losslake_ingest.sources.member import Member
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
@@ -69,18 +69,18 @@ def read_tables(
 class _TableByRun:
     """A table with rows of every run, read run by run. next: the next run and its rows, None at the end."""
 
-    def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
+    def __init__(self, chunks: Iterator[Sequence[SqliteRow]]) -> None:
         self._groups = ((run, list(group)) for chunk in chunks for run, group in groupby(chunk, key=itemgetter(0)))
         self.next = next(self._groups, None)
 
-    def of(self, run: object) -> Iterator[list[Row]]:
+    def of(self, run: object) -> Iterator[list[SqliteRow]]:
         """Yield the rows of a run, if they come next."""
         while self.next is not None and self.next[0] == run:
             yield self.next[1]
             self.next = next(self._groups, None)
 
 
-def _stored_run(path: str, row: Row) -> StoredRun:
+def _stored_run(path: str, row: SqliteRow) -> StoredRun:
     run_id, name, status, start, experiment_id, experiment, has_user, has_code, has_paths = row
     facts = {
         "run_id": _text(run_id),
@@ -94,7 +94,7 @@ def _stored_run(path: str, row: Row) -> StoredRun:
     return StoredRun(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
 
 
-def _texts(groups: Iterator[list[Row]]) -> dict[str, str]:
+def _texts(groups: Iterator[list[SqliteRow]]) -> dict[str, str]:
     """Return the texts of a run by key. Raises MemoryError."""
     texts: dict[str, str] = {}
     for rows in groups:
@@ -104,7 +104,7 @@ def _texts(groups: Iterator[list[Row]]) -> dict[str, str]:
     return texts
 
 
-def _add_metrics(stored: StoredRun, groups: Iterator[list[Row]]) -> None:
+def _add_metrics(stored: StoredRun, groups: Iterator[list[SqliteRow]]) -> None:
     """Add the metrics of a run, each with its rows in order. Raises Refusal."""
     parts: dict[str, list[Metric]] = {}
     n_rows = 0
@@ -119,7 +119,7 @@ def _add_metrics(stored: StoredRun, groups: Iterator[list[Row]]) -> None:
             stored.add(name, metric)
 
 
-def _metric(rows: list[Row], remarks: Counter[str]) -> Metric:
+def _metric(rows: list[SqliteRow], remarks: Counter[str]) -> Metric:
     """Convert rows to the values as they were logged."""
     columns = list(zip(*rows, strict=True))[2:]
     if any(not set(map(type, column)) <= _NUMBERS for column in columns):

@@ -16,8 +16,8 @@ from losslake_ingest.contracts.rules import Refusal, Rule
 
 MAGIC = b"SQLite format 3\0"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
-Row = Sequence[Any]
-Stream = Callable[[str], Iterator[Sequence[Row]]]
+SqliteRow = Sequence[Any]
+Stream = Callable[[str], Iterator[Sequence[SqliteRow]]]
 _CHUNK = 1024
 _LONGEST_CELL = 2**16
 _LEAST_ROW = 8
@@ -113,7 +113,7 @@ def _stream(connection: sqlite3.Connection, most: int) -> Stream:
     """Return a stream of statements' rows in chunks, limited to the rows that a file of its size can hold."""
     remaining = most
 
-    def rows_of(statement: str) -> Iterator[Sequence[Row]]:
+    def rows_of(statement: str) -> Iterator[Sequence[SqliteRow]]:
         nonlocal remaining
         cursor = connection.execute(statement)
         while rows := cursor.fetchmany(_CHUNK):

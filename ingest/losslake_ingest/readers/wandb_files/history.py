@@ -47,7 +47,7 @@ _LEFT_OUT = {
     list: "a list among the",
 }
 
-Row = dict[str, Any]
+HistoryRow = dict[str, Any]
 Part = tuple[int, dict[str, tuple[Floats, Flags | None]]]
 
 
@@ -187,7 +187,7 @@ class HistoryTable:
     _n_rows: int = 0
     _n_cells: int = 0
 
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[HistoryRow]) -> None:
         """Add rows. Consumes them. Raises Refusal."""
         if self._is_nested:
             for row in rows:
@@ -232,7 +232,7 @@ class HistoryTable:
         self.remarks[TOO_MANY] += len(names) - len(wanted)
         return wanted
 
-    def _flatten(self, row: Row) -> None:
+    def _flatten(self, row: HistoryRow) -> None:
         """Replace nested objects by their leaves; an existing flat name keeps its value."""
         nested = [name for name, value in row.items() if type(value) is dict]
         for name, value in [(name, row.pop(name)) for name in nested]:

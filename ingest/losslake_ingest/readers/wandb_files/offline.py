@@ -21,7 +21,7 @@ from losslake_ingest.readers.protobuf import BYTES, NotAMessage, fields, signed,
 from losslake_ingest.readers.safe_parsing import read_json
 from losslake_ingest.readers.wandb_files import private
 from losslake_ingest.readers.wandb_files.config import Config
-from losslake_ingest.readers.wandb_files.history import MEDIA, MOST_COLUMNS, HistoryTable, Row
+from losslake_ingest.readers.wandb_files.history import MEDIA, MOST_COLUMNS, HistoryRow, HistoryTable
 from losslake_ingest.readers.wandb_files.private import without_words
 from losslake_ingest.readers.wandb_files.records import RecordLog
 
@@ -72,7 +72,7 @@ class OfflineRun:
         self._words: dict[str, str] = {}
         self._status: str | None = None
         self._started_at: float | None = None
-        self._rows: list[Row] = []
+        self._rows: list[HistoryRow] = []
         self._pending = 0
         self._handlers: dict[int, Callable[[bytes], None]] = {
             _HISTORY: self._read_history,
@@ -175,7 +175,7 @@ def _name(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _history_row(message: bytes, remarks: Counter[str]) -> Row:
+def _history_row(message: bytes, remarks: Counter[str]) -> HistoryRow:
     """Return the values of one `log()` by name."""
     plain = _plain_row(message)
     if plain is not None:
@@ -204,7 +204,7 @@ def _history_row(message: bytes, remarks: Counter[str]) -> Row:
     return _without_media(row, remarks) if b"_type" in message else row
 
 
-def _plain_row(message: bytes) -> Row | None:
+def _plain_row(message: bytes) -> HistoryRow | None:
     """Parse a row of plain numbers and words with its step by one regular expression; None for other rows."""
     if not _PLAIN_ROW.fullmatch(message):
         return None
@@ -236,7 +236,7 @@ def _integer(message: bytes, number: int) -> int | None:
     return signed(value) if isinstance(value, int) else None
 
 
-def _parsed(names: Sequence[bytes], texts: Sequence[bytes]) -> Row:
+def _parsed(names: Sequence[bytes], texts: Sequence[bytes]) -> HistoryRow:
     """Return the values by name, parsed together if possible."""
     try:
         row = orjson.loads(b"[%b]" % b",".join(texts))
@@ -272,7 +272,7 @@ def _item(message: bytes) -> tuple[str, Any]:
     return ".".join(nested) or name, typed
 
 
-def _without_media(row: Row, remarks: Counter[str]) -> Row:
+def _without_media(row: HistoryRow, remarks: Counter[str]) -> HistoryRow:
     """Return the row without the leaves of media objects, which have an item named `…._type`."""
     media = tuple(f"{name.removesuffix('._type')}." for name in row if name.endswith("._type"))
     if not media:

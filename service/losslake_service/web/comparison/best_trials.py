@@ -16,7 +16,6 @@ from losslake_service.web.goals import PageGoal
 from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
 
-Row = dict[str, Any]
 _POINTS = "200"
 _HEIGHT = 460
 

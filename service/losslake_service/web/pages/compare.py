@@ -46,7 +46,7 @@ _IN_WORDS: Mapping[str | None, str] = {
 }
 # Parameters that the forms of measures give themselves, or that have several values.
 _NOT_KEPT = ("workload", "measure", "examples_per_epoch", "accelerators")
-Row = dict[str, Any]
+ComparisonRow = dict[str, Any]
 # The text and the address of a comparison.
 Suggestion = tuple[str, str]
 
@@ -322,7 +322,7 @@ def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
     return request.chart("scaling", query, f"{title}, by batch size", "results_of_workloads", is_sql_behind=False)
 
 
-def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[Row]]]:
+def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[ComparisonRow]]]:
     """Return each batch size with a row for each workload. answer: that of /v1/analysis/compare."""
     rows = {(row["batch_size"], row["workload"]): row for row in answer.table().to_pylist()}
     return [
@@ -331,7 +331,7 @@ def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[Row]
     ]
 
 
-def _at(request: CompareRequest, workload: Workload, size: int, row: Row | None) -> Row:
+def _at(request: CompareRequest, workload: Workload, size: int, row: ComparisonRow | None) -> ComparisonRow:
     """Return the row of a workload with the address of its study and the difference in words."""
     if row is None:
         return {"url": "", "amount": None, "ratio": None, "words": ""}

@@ -28,7 +28,7 @@ from losslake_service.web.page import Content, Page, PageKind, PageRequest
 from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
 from losslake_service.web.workload.answer_words import answer_sentences, caveats
-from losslake_service.web.workload.key_figures import Row, key_figures, row_of_target, slider
+from losslake_service.web.workload.key_figures import AnswerRow, key_figures, row_of_target, slider
 from losslake_service.web.workload.request import (
     WorkloadParameters,
     WorkloadRequest,
@@ -164,7 +164,7 @@ def _in_measure(request: WorkloadRequest, measure: str | None) -> str:
     return request.page_url(request.workload, **{**dict.fromkeys(MeasureParameters.model_fields), "measure": measure})
 
 
-def _regime_sections(request: WorkloadRequest, row: Row, studies: Sequence[Row]) -> Content:
+def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]) -> Content:
     """Return what the template shows only of several batch sizes, counted in steps."""
     behind = partial(request.chart, is_sql_behind=True)
     records, trials = "records_of_workload", "trials_of_workload"

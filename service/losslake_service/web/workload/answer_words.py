@@ -15,7 +15,7 @@ from losslake.questions.regimes import AS_DEFINED
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import amount, percent
-from losslake_service.web.workload.key_figures import Row, estimate_words, rough
+from losslake_service.web.workload.key_figures import AnswerRow, estimate_words, rough
 from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRequest
 
 _MOST_LISTED = 6
@@ -31,7 +31,7 @@ _REFUSALS = {
 
 
 def answer_sentences(
-    request: WorkloadRequest, studies: Sequence[Row], regimes: Answer | None, target: Row
+    request: WorkloadRequest, studies: Sequence[AnswerRow], regimes: Answer | None, target: AnswerRow
 ) -> list[str]:
     """Return the sentences, most important first.
 
@@ -45,7 +45,7 @@ def answer_sentences(
     return [*rest, *reach] if all(study["steps"] for study in studies) else [*reach, *rest]
 
 
-def _amounts(request: WorkloadRequest, studies: Sequence[Row]) -> Iterator[str]:
+def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator[str]:
     """Yield how the least of what is counted changes with the batch size; nothing where it is known nowhere."""
     known = [(study["batch_size"], study["amount"]) for study in studies if study["amount"]]
     if not known:
@@ -86,7 +86,7 @@ def as_sentences(workload: Workload, texts: Sequence[str]) -> list[str]:
     return [text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".") for text in plain]
 
 
-def _reach(goal: PageGoal, studies: Sequence[Row]) -> Iterator[str]:
+def _reach(goal: PageGoal, studies: Sequence[AnswerRow]) -> Iterator[str]:
     reached = [study for study in studies if study["steps"] is not None]
     never = [study["batch_size"] for study in studies if study["steps"] is None]
     at_once = [study["batch_size"] for study in reached if not study["steps"]]
@@ -116,7 +116,7 @@ def _size_list(batch_sizes: Sequence[int]) -> str:
     return f"batch sizes {', '.join(words[:-1])} and {words[-1]}"
 
 
-def _nobody(goal: PageGoal, studies: Sequence[Row]) -> str:
+def _nobody(goal: PageGoal, studies: Sequence[AnswerRow]) -> str:
     with_value = [study for study in studies if study["best_value"] is not None]
     if not with_value:
         return f"No completed trial has a finite value of {goal.metric}, so no target is reached."
@@ -170,7 +170,7 @@ def _useful(regimes: Answer) -> str:
     return f"Beyond batch size {size} larger ones save no more steps (within {within})."
 
 
-def _critical(target: Row) -> str:
+def _critical(target: AnswerRow) -> str:
     lower, upper = target["critical_batch_size_lower"], target["critical_batch_size_upper"]
     if target["critical_batch_size"] is not None:
         value, low, high = estimate_words(target["critical_batch_size"], lower, upper)

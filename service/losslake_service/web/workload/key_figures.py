@@ -16,7 +16,7 @@ from losslake_service.web.templates import amount
 from losslake_service.web.workload.request import WorkloadRequest
 
 # A row of an answer, by column.
-Row = dict[str, Any]
+AnswerRow = dict[str, Any]
 # The columns of the target sweep that the page and its scripts use.
 _FIELDS = (
     "target", "coverage", "fewest_steps", "perfect_scaling_end", "perfect_scaling_end_censoring",
@@ -25,7 +25,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def row_of_target(request: WorkloadRequest) -> tuple[Row, Row]:
+def row_of_target(request: WorkloadRequest) -> tuple[AnswerRow, AnswerRow]:
     """Return the row of the target in the target sweep, and the summary of the sweep."""
     target = request.goal.target
     parameters = target_sweep.TargetSweepParameters(
@@ -36,7 +36,7 @@ def row_of_target(request: WorkloadRequest) -> tuple[Row, Row]:
     return {name: row[name] for name in _FIELDS}, answer.facts["summaries"][0]
 
 
-def slider(request: WorkloadRequest, sweep: Chart, row: Row) -> dict[str, str]:
+def slider(request: WorkloadRequest, sweep: Chart, row: AnswerRow) -> dict[str, str]:
     """Return the slider of targets. sweep: the chart of all targets; row: of the current target.
 
     stops: the address of its stops. row, words: JSON for its script. target, spoken: the current target, as shown and
@@ -55,7 +55,9 @@ def slider(request: WorkloadRequest, sweep: Chart, row: Row) -> dict[str, str]:
     }
 
 
-def key_figures(request: WorkloadRequest, row: Row, studies: Sequence[Row]) -> list[tuple[str, str, str, str]]:
+def key_figures(
+    request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]
+) -> list[tuple[str, str, str, str]]:
     """Return name, label, number and note of each key figure, in the order of the page.
 
     row: of the target in the target sweep. studies: rows of the table.
@@ -101,19 +103,19 @@ def _words() -> dict[str, Any]:
     return words | {"interval": words["interval"].replace("{level}", stated("critical-batch-size interval"))}
 
 
-def _n_reached(row: Row, n_batch_sizes: int) -> int:
+def _n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
     """Return the number of batch sizes that reach the target."""
     coverage: float = row["coverage"]
     return round(coverage * n_batch_sizes)
 
 
-def _end(row: Row, name: str) -> str:
+def _end(row: AnswerRow, name: str) -> str:
     words, size = _words(), row[name]
     text: str = words["none"] if size is None else words[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
     return text
 
 
-def _critical(row: Row) -> tuple[str, str]:
+def _critical(row: AnswerRow) -> tuple[str, str]:
     """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
     words = _words()
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}

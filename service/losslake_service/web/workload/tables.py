@@ -11,11 +11,11 @@ from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STATUSES
 from losslake_service.web.workload.answer_words import as_sentences
-from losslake_service.web.workload.key_figures import Row
+from losslake_service.web.workload.key_figures import AnswerRow
 from losslake_service.web.workload.request import WorkloadParameters, WorkloadRequest
 
 
-def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None) -> list[Row]:
+def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None) -> list[AnswerRow]:
     """Return the rows of /v1/scaling with regime, learning rate of the best trial, and trials that don't count.
 
     The trial of a row, and its `amount` and `amount_steps`, are those of the least of what is counted.
@@ -59,7 +59,7 @@ def budget_section(request: WorkloadRequest) -> dict[str, object]:
     }
 
 
-def _linked(request: WorkloadRequest, row: Row) -> Row:
+def _linked(request: WorkloadRequest, row: AnswerRow) -> AnswerRow:
     """Return a row with the addresses of its study and its trial, and what the trial is called.
 
     The addresses are empty without a trial, and the study's where a pool has several of the batch size.
