@@ -41,7 +41,7 @@ def clients_name_localhost() -> Iterator[None]:
 
 def made_up_curves() -> Curves:
     """Workload -> metric -> rows; in the collection `shelf/deep`, and with a trial that was never evaluated."""
-    from losslake_schema.tables import STATUSES
+    from losslake_schema.statuses import STATUSES
 
     rng = random.Random(20)
     found: Curves = {}

@@ -15,7 +15,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 N_TARGETS = 50
 # How far targets lie from the goal, as part of the way back to where training starts: most are reached, some nowhere.

@@ -16,6 +16,7 @@ from losslake.cli.console import echo, printable
 from losslake.cli.table import cell_text, is_number_column, show_table, terminal_width
 from losslake.output.answer import Answer
 from losslake.questions.release.workload_facts import workload_labels
+from losslake_schema.reached import goal_text
 
 _KEYS = frozenset(
     {
@@ -207,8 +208,9 @@ def _paragraph(text: str, indent: str = "") -> None:
 
 
 def _headline(facts: Mapping[str, Any]) -> str:
-    sign = "<" if facts.get("direction") == "minimize" else ">"
-    sign += "=" if facts.get("comparator") == "inclusive" else ""
-    target = facts.get("target")
-    goal = f"{facts.get('metric', '')} {sign} {target!r}" if isinstance(target, float) else facts.get("metric", "")
+    metric, target = facts.get("metric", ""), facts.get("target")
+    goal = metric
+    if isinstance(target, float):
+        comparator = facts.get("comparator", "strict")
+        goal = goal_text(metric, facts.get("direction", ""), target, comparator, is_for_terminal=True)
     return f"{', '.join(facts.get('workloads', ()))}: {goal}, release {facts['release']}"

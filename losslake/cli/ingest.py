@@ -15,6 +15,7 @@ import typer
 from losslake.cli.console import EngineOption, LakeOption, echo, plural, print_error
 from losslake.cli.table import show_table
 from losslake_schema.errors import LossLakeError
+from losslake_schema.statuses import COMPLETE
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
@@ -373,7 +374,7 @@ def _show_studies(ingest_plan: IngestPlan) -> None:
     columns = ("study", "unit", "trials", "complete", "evaluations", "metrics")
     plans = sorted(ingest_plan.studies.items())
     rows = [
-        (str(study), p.batch_unit, p.trials, p.statuses["COMPLETE"], p.evaluations, ", ".join(sorted(p.metrics)))
+        (str(study), p.batch_unit, p.trials, p.statuses[COMPLETE], p.evaluations, ", ".join(sorted(p.metrics)))
         for study, p in plans[:MOST_STUDIES]
     ]
     if rows:

@@ -18,6 +18,7 @@ from losslake.output.answer import Answer
 from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.release.workload_words import SeveralWorkloads, named_workload
 from losslake.questions.scaling import QUESTION
+from losslake_schema.reached import goal_text
 
 # The columns of a table, the most telling ones first: the last ones are left out where they don't fit.
 _COLUMNS = (
@@ -76,11 +77,8 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
         return
     facts, table = answer.facts, answer.table()
     noun = facts["measure"].replace("_", "-")
-    sign = "<" if facts["direction"] == "minimize" else ">"
-    sign += "=" if facts["comparator"] == "inclusive" else ""
-    title = (
-        f"{facts['workloads'][0]}: {noun} to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}"
-    )
+    goal = goal_text(*(facts[name] for name in ("metric", "direction", "target", "comparator")), is_for_terminal=True)
+    title = f"{facts['workloads'][0]}: {noun} to {goal}, release {facts['release']}"
     if has_plot:
         points = list(zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True))
         for line in plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding):

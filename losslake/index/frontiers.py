@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
 from losslake_schema.reached import NO_STEP, Flags, Floats, Integers, sign_of
+from losslake_schema.statuses import COMPLETE
 
 # The trial statuses that questions use by default.
-COUNTED = ("COMPLETE",)
+COUNTED = (COMPLETE,)
 
 
 @dataclass(frozen=True)

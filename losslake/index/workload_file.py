@@ -29,7 +29,7 @@ from losslake.index.records import (
 )
 from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import sign_of
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 NAMES = ("trials", "records", "frontiers")
 MOST_OPEN = 2048

@@ -37,7 +37,8 @@ from losslake.lake.machine import atomic_write, cores
 from losslake.lake.store.store import DataFile
 from losslake_schema.names import Study, Workload
 from losslake_schema.release import Release
-from losslake_schema.tables import STATUSES, STUDY_KEYS
+from losslake_schema.statuses import STATUSES
+from losslake_schema.tables import STUDY_KEYS
 
 WORKLOAD_VERSION = 2
 INDEX_VERSION = 1

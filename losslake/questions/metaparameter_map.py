@@ -18,7 +18,6 @@ from losslake.questions.declaration.parameters import (
     WORKLOAD,
     BatchSizeParameters,
     GoalParameters,
-    Status,
     every_status,
 )
 from losslake.questions.declaration.question import Question
@@ -27,7 +26,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, column_at, only_batch_sizes, open_searches
 from losslake.questions.trials.tuned_trials import metaparameters_of, outcomes_of
 from losslake_schema.reached import Floats, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES, Status
 
 _DEFINITION = (
     "reached: COMPLETE and reached the target within the budgets; not reached: COMPLETE and did not; infeasible: "

@@ -21,7 +21,7 @@ from losslake.questions.trials.search import Search, at, only_batch_sizes, open_
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_trials
 from losslake_schema.reached import NEVER, NO_STEP, Floats, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 
 class StepsToTargetParameters(BatchSizeParameters, MeasureParameters, CrossingParameters):

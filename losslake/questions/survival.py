@@ -12,7 +12,7 @@ from pydantic import Field
 from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Status, every_status
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, every_status
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
 from losslake.questions.release.view import ReleaseView
@@ -20,7 +20,7 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import INFEASIBLE, STATUSES, Status
 
 _DEFINITION = (
     "The share of trials that have reached the target by a step, `reached`, and that have diverged before reaching it, "
@@ -135,7 +135,7 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
     hits, last = search.first_hits(goal), search.facts.trials.last_step
     is_hit, seen = hits != NEVER, search.observed_until
     # What diverged after the budgets was still running when they ended.
-    has_diverged = (search.facts.trials.status == STATUSES.index("INFEASIBLE")) & (seen == last)
+    has_diverged = (search.facts.trials.status == STATUSES.index(INFEASIBLE)) & (seen == last)
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
     steps = np.where(is_hit, at(search.records.step, hits), seen)
     for study in range(len(search.facts.batch_sizes)):

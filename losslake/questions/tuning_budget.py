@@ -36,7 +36,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake_schema.names import Workload
 from losslake_schema.reached import NEVER, Floats, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import INFEASIBLE, STATUSES
 
 MOST_BUDGETS = 100
 _SURE = 0.95
@@ -53,7 +53,6 @@ _DEFINITION = (
 
 PopulationName = Literal["non-divergent", "launched"]
 NON_DIVERGENT, LAUNCHED = POPULATIONS = get_args(PopulationName)
-DIVERGED = "INFEASIBLE"
 
 
 class TuningBudgetParameters(GoalParameters):
@@ -313,16 +312,16 @@ def populations(
 
 def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:
     """Return the statuses of each population; raises BadParameter."""
-    others = tuple(status for status in selection.statuses if status != DIVERGED)
+    others = tuple(status for status in selection.statuses if status != INFEASIBLE)
     if not others:
-        why = f"status={DIVERGED} alone leaves no trial that could reach the target: give COMPLETE or INCOMPLETE too"
+        why = f"status={INFEASIBLE} alone leaves no trial that could reach the target: give COMPLETE or INCOMPLETE too"
         raise BadParameter("status", why)
-    return {NON_DIVERGENT: others, LAUNCHED: (*others, DIVERGED)}
+    return {NON_DIVERGENT: others, LAUNCHED: (*others, INFEASIBLE)}
 
 
 def _trials(search: Search, goal: Goal) -> tuple[Floats, Floats, Integers]:
     """Return by trial its steps, its loss, and 1 if it diverged."""
-    diverged = search.facts.trials.status == STATUSES.index(DIVERGED)
+    diverged = search.facts.trials.status == STATUSES.index(INFEASIBLE)
     losses = at(search.records.value, search.best_records) * search.sign
     losses = np.where((search.best_records == NEVER) | diverged, np.inf, losses)
     return np.where(diverged, np.inf, trial_steps(search, goal)), losses, diverged.astype(np.int64)

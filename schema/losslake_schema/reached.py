@@ -26,6 +26,21 @@ def sign_of(direction: str) -> float:
     return 1.0 if direction == "minimize" else -1.0
 
 
+def goal_text(
+    metric: str, direction: str, target: float, comparator: str = "strict", *, is_for_terminal: bool = False
+) -> str:
+    """Return a goal as a formula: val/classification_error < 0.05.
+
+    is_for_terminal: in ASCII, with all digits of the target; else with six.
+    """
+    strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
+    if is_for_terminal:
+        inclusive, shown = f"{strict}=", repr(target)
+    else:
+        shown = f"{target:g}"
+    return f"{metric} {inclusive if comparator == 'inclusive' else strict} {shown}"
+
+
 def strict_bound(target: Target, comparator: Comparator) -> Target:
     """Return the loss to be beaten strictly: the target, or the next float64 above it if equality counts."""
     if comparator == "strict":

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 NAMESPACE = "losslake"
 STUDY_KEYS = ("collection", "dataset", "model", "optimizer", "batch_size")
-STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 
 
 def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:

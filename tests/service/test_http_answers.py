@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.made_up_lake import ERROR, METRICS, ODD, PRECISION, Curves
 from tests.oracle import Goal, scaling_rows, steps_to_target_rows
 

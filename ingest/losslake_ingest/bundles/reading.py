@@ -34,7 +34,8 @@ from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.tables import STATUSES, STUDY_KEYS
+from losslake_schema.statuses import STATUSES
+from losslake_schema.tables import STUDY_KEYS
 
 AGAIN = "get or build the bundle again"
 QUARANTINED_BEFORE = "refused when the bundle was built: ingest its log to see why"

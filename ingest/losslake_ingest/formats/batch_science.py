@@ -23,7 +23,7 @@ from losslake_ingest.readers.tables.csv_curves import count, read_curves
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, name_problem, natural_number
 from losslake_schema.registry import collections
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import COMPLETE, STATUSES
 
 NAME = "batch_science"
 LARGEST_PART = 288 * 2**20  # of memory to convert it, about 64 MB of text
@@ -331,7 +331,7 @@ class BatchSciencePart:
         if status not in STATUSES:
             raise Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
         table = trial.files[_CURVE_FILE]
-        if status == "COMPLETE" and table and b"\n" not in table:
+        if status == COMPLETE and table and b"\n" not in table:
             why = f"the trial is COMPLETE, but {_CURVE_FILE} ends within its first line: copy it again"
             raise Refusal(Rule.NO_MEASUREMENTS, why)
         given = document.get("parameters")

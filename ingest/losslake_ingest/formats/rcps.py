@@ -21,6 +21,7 @@ from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import flattened, printable
 from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Source
+from losslake_schema.statuses import COMPLETE
 
 _START, _ENDINGS = "rcps_", (".json",)
 _HYPERPARAMETERS = "Hyperparams"
@@ -78,7 +79,7 @@ def _runs(reference: ReferenceRuns, file: TableFile, known: dict[_Key, str]) -> 
                 [LoggedRows.of(columns)],
                 {**parameters, **fields, "batch_size": int(batch_size)},
                 {**parameters, **{key: fields[key] for key in ("record", "creator", "when") if key in fields}},
-                status="COMPLETE",
+                status=COMPLETE,
             )
 
 

@@ -23,6 +23,7 @@ from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.mapping.witnesses import check_steps
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
+from losslake_schema.statuses import COMPLETE
 
 # The measurements of one metric: steps, strictly ascending; values; seconds since the start, NaN if unknown.
 Measured = tuple[Integers, Floats, Floats]
@@ -144,9 +145,9 @@ class _CurveReader:
             self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
-        status = self._mapping.status.get(self._log.status or "", self._log.status or "COMPLETE")
+        status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
         for axis, stored in self._assumed.items():
-            check_steps(self._log, axis, stored, self._batch_size, self._fields, status == "COMPLETE")
+            check_steps(self._log, axis, stored, self._batch_size, self._fields, status == COMPLETE)
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])

@@ -31,6 +31,7 @@ from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.template import PathPattern, Template
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
+from losslake_schema.statuses import Status
 
 MAPPING_NAME = "losslake.toml"
 LARGEST_MAPPING = 1 << 20
@@ -280,7 +281,7 @@ class RunSections:
     fields: dict[str, _Value] = field(default_factory=dict)
     parameters: dict[str, _ValueTemplate] = field(default_factory=dict)
     metrics: Annotated[dict[str, _MetricLine], AfterValidator(_check_stars)] = field(default_factory=dict)
-    status: dict[str, Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]] = field(default_factory=dict)
+    status: dict[str, Status] = field(default_factory=dict)
     axis: list[Axis] = field(default_factory=list)
     time: TimeColumns = TimeColumns()
     goal: list[GoalTemplate] = field(default_factory=list)

@@ -21,7 +21,7 @@ from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
 
 STATUS_ASSUMED = "run whose log doesn't say how it ended: stored as COMPLETE"
 Fields = Mapping[str, Scalar]
@@ -76,8 +76,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     )
     trial = curve_of(log, mapping, study.batch_size, fields)
     status, remarks = _status(log, mapping, fields)
-    if status == "COMPLETE" and any(isinstance(remark, Damage) for remark in log.remarks):
-        status, remarks = "INCOMPLETE", {}
+    if status == COMPLETE and any(isinstance(remark, Damage) for remark in log.remarks):
+        status, remarks = INCOMPLETE, {}
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
     path_fields = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
@@ -264,7 +264,7 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
     mapped = str(_fill_known(fields, {"": template}).get("", "")) if template is not None else ""
     word = mapped or log.status
     if word is None:
-        return "COMPLETE", {STATUS_ASSUMED: 1}
+        return COMPLETE, {STATUS_ASSUMED: 1}
     status = mapping.status.get(word, word)
     if status not in STATUSES:
         add = f'"{word}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'

@@ -28,7 +28,8 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, goals, metric_named, metrics
 from losslake_schema.release import Release
-from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STATUSES, STUDIES, STUDY_KEYS, TABLES
+from losslake_schema.statuses import STATUSES
+from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
 
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000

@@ -16,7 +16,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import Floats
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from losslake.questions import compare, metaparameter_optima, quality
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
+from losslake_schema.reached import goal_text
 
 _FILES = resources.files("losslake.cli.reports")
 _SMALL, _LARGE = 8, 128
@@ -37,7 +38,7 @@ class Question:
         return {"workload": [str(workload) for workload in workloads], "metric": self.metric, "target": self.target}
 
     def __str__(self) -> str:
-        return f"{self.metric} < {self.target:g}"
+        return goal_text(self.metric, "minimize", self.target)
 
 
 @dataclass(frozen=True)

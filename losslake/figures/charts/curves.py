@@ -28,14 +28,14 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, STATUSES
 
 _MOST_PANELS = 12
 _MOST_NAMED = 7
 _MOST_IN_A_LEGEND = 24
 _ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
-_OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
+_OF_STATUS: dict[str, str] = {COMPLETE: "reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible"}
 # The style of a series' lines: colour, and the px of alternating dashes and gaps.
 LineStyle = tuple[str, tuple[int, ...]]
 ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
@@ -246,7 +246,7 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
         sign = sign_of(direction)
         is_reached = bool(hits(values[line.start : line.end] * sign, target * sign).any())
         complete = "reached" if is_reached else "not reached"
-        outcomes[line.number] = complete if line.status == STATUSES[0] else line.status.lower()
+        outcomes[line.number] = complete if line.status == COMPLETE else line.status.lower()
     return outcomes
 
 

@@ -31,7 +31,8 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
-from losslake.questions.tuning_budget import DIVERGED, NON_DIVERGENT, populations
+from losslake.questions.tuning_budget import NON_DIVERGENT, populations
+from losslake_schema.statuses import INFEASIBLE
 
 _PX_OF_A_NAME = 58
 _MOST_SIZES = 6
@@ -309,7 +310,7 @@ def _with_other_searches(request: ChartRequest) -> pa.Table:
     search excludes diverged trials: if the request includes them, there are no such columns.
     """
     parameters, rows = request.parameters, request.rows
-    if DIVERGED in parameters.status:
+    if INFEASIBLE in parameters.status:
         return rows
     ranges = {}
     for workload in parameters.selection().workloads:

@@ -25,6 +25,7 @@ from losslake.figures.theme import Document, Theme, in_theme
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.questions.release.view import ReleaseView
+from losslake_schema.reached import goal_text
 
 PNG_SCALE = 2.0
 # How many missing workloads are named in the caption, and in a plot.
@@ -217,7 +218,7 @@ def _subtitle(drawn: PanelRows) -> str:
         return ", ".join(metrics)
     (metric,) = metrics
     direction, goal = goals.pop()
-    return metric if goal is None else f"{metric} {'<' if direction == 'minimize' else '>'} {goal:g}"
+    return metric if goal is None else goal_text(metric, direction, goal)
 
 
 def _wider(limits: Limits | None) -> Limits | None:

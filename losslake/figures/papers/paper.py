@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from losslake.index.frontiers import COUNTED
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_schema.names import Workload
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import Status
 
 Kind = Literal["steps-to-result", "best-value", "effective-learning-rate", "learning-rate-momentum"]
 NO_LINE = "none"
@@ -53,7 +54,7 @@ class Choices(BaseModel):
     """Several goals, a series for each."""
     trials: int | None = None
     """How many trials of the statuses to use of each study, the first ones; default: all."""
-    statuses: tuple[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"], ...] | None = None
+    statuses: tuple[Status, ...] | None = None
     """The statuses of trials that count; default: COMPLETE."""
     batch_size: int | None = None
     """The only batch size to draw; default: all."""
@@ -219,7 +220,7 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
             direction=chosen.direction,
             goal=goal if has_goal else None,
             trials=chosen.trials,
-            statuses=chosen.statuses or STATUSES[:1],
+            statuses=chosen.statuses or COUNTED,
             batch_sizes=None if chosen.batch_size is None else (chosen.batch_size,),
             step_budget=steps,
             example_budget=None if epochs is None else epochs * _required(chosen, "training_set", where),

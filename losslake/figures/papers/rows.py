@@ -19,7 +19,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import at, study_results
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import INFEASIBLE, STATUSES
 
 
 class DrawnRow(Row):
@@ -79,7 +79,7 @@ class DrawnRow(Row):
 
 
 ROWS = row_shape(DrawnRow, SharedColumns)
-REACHED, NOT_REACHED, INFEASIBLE = "reached", "not reached", "infeasible"
+REACHED, NOT_REACHED, DIVERGED = "reached", "not reached", "infeasible"
 PaperRow = dict[str, Any]
 
 
@@ -215,7 +215,7 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[s
             if not result.admitted[trial]:
                 continue
             status, hit = STATUSES[facts.trials.status[trial]], hits[trial]
-            outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
+            outcome = DIVERGED if status == INFEASIBLE else NOT_REACHED if hit == NEVER else REACHED
             row: PaperRow = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
             row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
             row |= {"n_trials": int(result.n_admitted[study]), "n_reached": int(n_reached[study])}

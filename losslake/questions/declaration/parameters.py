@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -19,8 +19,8 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
 from losslake_schema.reached import Comparator
+from losslake_schema.statuses import COMPLETE, STATUSES, Status
 
-Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 FormatName = Literal["json", "csv", "arrow", "parquet"]
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
 BATCH_UNIT = "batch_unit of the study, mostly examples"
@@ -47,11 +47,11 @@ Share = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 def every_status() -> list[Status]:
     """Return every status, the default of questions about all trials."""
-    return [*get_args(Status)]
+    return [*STATUSES]
 
 
 def _complete() -> list[Status]:
-    return ["COMPLETE"]
+    return [COMPLETE]
 
 
 class FormatParameters(BaseModel):

@@ -16,7 +16,7 @@ from losslake.questions.trials.search import Search, of_admitted_status, open_se
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.trials_where import trials_where
 from losslake_schema.reached import Flags
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 
 def trials_left_out(

@@ -29,7 +29,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import NEVER, Flags, Floats, Integers, sign_of, strict_bound
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 
 
 @dataclass(frozen=True)

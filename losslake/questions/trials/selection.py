@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from losslake.index.frontiers import COUNTED
 from losslake.questions.release.errors import BadParameter
 from losslake_schema.names import Workload
-from losslake_schema.reached import Comparator
-from losslake_schema.tables import STATUSES
+from losslake_schema.reached import Comparator, goal_text
+from losslake_schema.statuses import STATUSES
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,4 @@ class Goal:
 
     def in_words(self, metric: str, direction: str) -> str:
         """Return the goal as a formula: val/classification_error < 0.05."""
-        strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
-        return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"
+        return goal_text(metric, direction, self.target, self.comparator)

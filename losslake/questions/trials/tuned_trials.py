@@ -13,9 +13,9 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 
-_INFEASIBLE = STATUSES.index("INFEASIBLE")
+_DIVERGED = STATUSES.index(INFEASIBLE)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def tuned_studies(
     lower number than the last trial admitted. A trial that diverged has its steps only if the selection admits it.
     """
     facts = search.facts
-    diverged = facts.trials.status == _INFEASIBLE
+    diverged = facts.trials.status == _DIVERGED
     counts = search.admitted | (diverged if trials is None else diverged & _before_the_last(search))
     learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
     studies = []
@@ -122,5 +122,5 @@ def outcomes_of(search: Search, goal: Goal, hits: Integers, rows: Integers) -> I
     hits: first hits of the goal. rows: in facts.trials. What stopped earlier, at an easier goal, is incomplete.
     """
     status = search.facts.trials.status[rows]
-    is_incomplete = (status == STATUSES.index("INCOMPLETE")) | search.stopped_earlier(goal)[rows]
-    return outcomes(hits[rows] != NEVER, status == _INFEASIBLE, is_incomplete)
+    is_incomplete = (status == STATUSES.index(INCOMPLETE)) | search.stopped_earlier(goal)[rows]
+    return outcomes(hits[rows] != NEVER, status == _DIVERGED, is_incomplete)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from losslake.questions import metaparameter_map
 from losslake.questions.release.errors import UnknownName
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, steps_to_target_rows

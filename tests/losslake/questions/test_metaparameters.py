@@ -17,7 +17,7 @@ from losslake.output.answer import Answer
 from losslake.questions import metaparameter_optima
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, near_optimal_trials, steps_to_target_rows

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from losslake.questions import quality
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.trials.selection import Selection
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR, Curves
 from tests.oracle import Row

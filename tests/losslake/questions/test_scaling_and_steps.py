@@ -23,7 +23,7 @@ from losslake.questions.trials import selection as answers
 from losslake.questions.trials.confirmation import Crossing
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Selection
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows
 

@@ -11,7 +11,7 @@ from losslake.questions.release.parsed_names import parse_study
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Trial
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import PageGoal, goals_of
 from losslake_service.web.lines import statement

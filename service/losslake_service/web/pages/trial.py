@@ -9,7 +9,7 @@ from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_trial
 from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Trial
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from losslake_service.web.goals import goals_of
 from losslake_service.web.lines import statement
 from losslake_service.web.measures import CountedParameters, measured, offered_measures

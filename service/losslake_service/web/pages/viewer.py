@@ -18,6 +18,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study
 from losslake_schema.reached import Integers
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import SCRIPT, own_run
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
@@ -29,6 +30,8 @@ _MOST_CURVES = 2000
 _MOST_STUDIES = 200
 # The evaluations that are sent, read and drawn in about a second.
 _MOST_EVALUATIONS = 200_000
+# As colours show them, where they are not of use: a trial that completed has reached the target, or not.
+_STATUS_WORDS = {COMPLETE: "completed", INCOMPLETE: "incomplete", INFEASIBLE: "diverged"}
 _POINTS = (400, 200, 100, 48, 24, 12, 4)
 
 
@@ -201,6 +204,7 @@ def _data(request: PageRequest, selected: SelectedGoal, shown: Sequence[ShownStu
         "metric": selected.metric,
         "goal": goal
         and {"target": goal.target, "direction": goal.direction, "comparator": goal.comparator, "text": goal.text},
+        "statuses": _STATUS_WORDS,
         "points": points,
         "mostEvaluations": _MOST_EVALUATIONS,
         "studies": [each.data for each in shown if len(each.rows)],

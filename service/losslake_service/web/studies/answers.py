@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
@@ -19,7 +20,7 @@ from losslake_service.web.templates import significant
 class StatusWords:
     """The words for a status. short: for a table. verb, verbs: for one and for several trials. meaning: a sentence."""
 
-    status: str
+    status: Status
     short: str
     verb: str
     verbs: str
@@ -28,16 +29,16 @@ class StatusWords:
 
 # In the order of STATUSES.
 STATUS_WORDS = (
-    StatusWords("COMPLETE", "complete", "completed", "completed", "It ran for as many steps as planned."),
+    StatusWords(COMPLETE, "complete", "completed", "completed", "It ran for as many steps as planned."),
     StatusWords(
-        "INCOMPLETE",
+        INCOMPLETE,
         "stopped",
         "was stopped for an external reason",
         "were stopped for an external reason",
         "It was stopped for an external reason before its end, so its further course is unknown.",
     ),
     StatusWords(
-        "INFEASIBLE",
+        INFEASIBLE,
         "diverged",
         "diverged",
         "diverged",

@@ -20,7 +20,7 @@ from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import COMPLETE, STATUSES
 from losslake_service.web.goals import PageGoal, goals_of, page_goal
 from losslake_service.web.templates import amount
 
@@ -83,7 +83,7 @@ class StudyTrials:
     @cached_property
     def counts(self) -> Flags:
         """Flags of the trials that count for steps to a target: those that completed."""
-        return np.asarray(self.status == STATUSES.index("COMPLETE"))
+        return np.asarray(self.status == STATUSES.index(COMPLETE))
 
     @cached_property
     def reached(self) -> Flags:

@@ -9,7 +9,7 @@ from losslake.questions import best, metaparameters, quality
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 from losslake_service.web.workload.answer_words import as_sentences
 from losslake_service.web.workload.key_figures import AnswerRow
 from losslake_service.web.workload.request import WorkloadParameters, WorkloadRequest
@@ -24,7 +24,7 @@ def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None
     facts = request.facts
     uncounted = [
         facts.sums_by_study(facts.trials.status == STATUSES.index(status)).tolist()
-        for status in ("INCOMPLETE", "INFEASIBLE")
+        for status in (INCOMPLETE, INFEASIBLE)
     ]
     rows = scaling.table().to_pylist()
     has_rates = request.is_whole and not request.measured

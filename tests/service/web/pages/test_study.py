@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from tests.made_up_lake import ERROR, ODD, PRECISION
 from tests.service.web.reading import Page
 from tests.service.web.tables import Tables

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from losslake_schema.reached import Integers
-from losslake_schema.tables import STATUSES
+from losslake_schema.statuses import STATUSES
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.answers import study_answer
 from losslake_service.web.studies.metaparameters import (

@@ -5,7 +5,6 @@ import { numberOf } from "../values.js";
 // Trials that one address names.
 const MOST_NAMED = 100;
 const MOST_STUDIES = 20;
-const STATUSES = ["COMPLETE", "INFEASIBLE", "INCOMPLETE"];
 
 /**
  * Fetches the curves.
@@ -22,7 +21,7 @@ export async function loadCurves(request, isLog) {
   const isThinned = rows.reduce((sum, row) => sum + row.n_evaluations, 0) > request.mostEvaluations;
   const thinned = isThinned ? { points: request.points, axis: isLog ? "log" : "linear" } : {};
   const answers = await Promise.all(places(request).map((place) => rowsOf("curves", { ...place, metric: request.metric, ...thinned, release: request.release })));
-  return { curves: answers.flatMap(curvesOf), facts: factsOf(rows, steps, request.goal), steps, isThinned };
+  return { curves: answers.flatMap(curvesOf), facts: factsOf(rows, steps, request), steps, isThinned };
 }
 
 /** Returns the parameters of each question about curves: whole studies, or some of the trials of one. */
@@ -71,7 +70,7 @@ async function trialsOf(request) {
 }
 
 /** Returns the rows of steps to the target by trial; none without a goal. */
-async function stepsOf({ studies, metric, goal, release }) {
+async function stepsOf({ studies, metric, goal, statuses, release }) {
   if (!goal) return new Map();
   const sizes = new Map();
   for (const { study, batchSize } of studies) {
@@ -80,12 +79,13 @@ async function stepsOf({ studies, metric, goal, release }) {
   }
   const { target, comparator, direction } = goal;
   const answers = await Promise.all([...sizes].map(([workload, batch_size]) =>
-    rowsOf("steps-to-target", { workload, batch_size, metric, target, comparator, direction, status: STATUSES, release })));
+    rowsOf("steps-to-target", { workload, batch_size, metric, target, comparator, direction, status: Object.keys(statuses), release })));
   return new Map(answers.flat().map((row) => [`${row.workload}/${row.batch_size}/${row.trial_id}`, row]));
 }
 
 /** Returns every fact that differs between trials, by its name and trial. */
-function factsOf(rows, steps, goal) {
+function factsOf(rows, steps, { goal, statuses }) {
+  const [complete] = Object.keys(statuses);
   const facts = new Map();
   const add = (name, trial, value) => {
     if (!facts.has(name)) facts.set(name, new Map());
@@ -93,8 +93,8 @@ function factsOf(rows, steps, goal) {
   };
   for (const { trial, batch_size, status, parameters, attributes } of rows) {
     const reached = steps.get(trial)?.steps ?? null;
-    if (goal) add("outcome", trial, status !== "COMPLETE" ? STATUS_WORDS[status] : reached === null ? "not reached" : "reached");
-    else add("status", trial, STATUS_WORDS[status] ?? "completed");
+    if (goal) add("outcome", trial, status !== complete ? statuses[status] : reached === null ? "not reached" : "reached");
+    else add("status", trial, statuses[status]);
     if (reached !== null) add("steps to target", trial, reached);
     add("batch size", trial, batch_size);
     for (const [name, value] of Object.entries(parameters)) add(name, trial, numberOf(value));
@@ -103,8 +103,6 @@ function factsOf(rows, steps, goal) {
   const first = facts.keys().next().value;
   return new Map([...facts].filter(([name, values]) => name === first || new Set(values.values()).size > 1 || values.size < rows.length));
 }
-
-const STATUS_WORDS = { INFEASIBLE: "diverged", INCOMPLETE: "incomplete" };
 
 async function rowsOf(question, parameters) {
   return (await answerOf(question, parameters)).rows;
