@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
 
 from losslake.analysis.equal_budget import chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
@@ -39,13 +40,19 @@ _DEFINITION = (
 )
 
 
-class CompareParameters(MeasureParameters, GoalParameters):
-    """The parameters of a comparison at equal tuning budget."""
+class BaselineParameters(BaseModel):
+    """What workloads are compared with, and at which tuning budget."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     baseline: Annotated[str | None, shown(WORKLOAD)] = None
     """The workload that the others are compared with; default: the first."""
     budget: Annotated[Natural | None, shown(20, "trials", ge=1)] = None
     """Tuning budget: the best of this many trials. Default: as many as all workloads have at that batch size."""
+
+
+class CompareParameters(BaselineParameters, MeasureParameters, GoalParameters):
+    """The parameters of a comparison at equal tuning budget."""
 
 
 class CompareRow(Row):

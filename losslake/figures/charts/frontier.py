@@ -31,12 +31,15 @@ _TOOLTIP = [
 ]
 
 
+ColourBy = Literal["model", "optimizer", "collection"]
+
+
 class FrontierColours(BaseModel):
     """The colours of trials."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
-    colour_by: Annotated[Literal["model", "optimizer", "collection"], Field(examples=["optimizer"])] = "model"
+    colour_by: Annotated[ColourBy, Field(examples=["optimizer"])] = "model"
     """Colour by model, optimizer or collection; the 7 with the most trials have a colour each."""
 
 

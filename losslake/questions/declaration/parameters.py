@@ -63,11 +63,17 @@ class FormatParameters(BaseModel):
     """Format of the answer; default: from the header Accept or the ending of the path (.csv), else JSON."""
 
 
-class ReleaseParameters(FormatParameters):
-    """The release of a question."""
+class PinnedParameters(BaseModel):
+    """The release of a question or a page."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     release: Annotated[Natural | None, shown(1, ge=1)] = None
     """Number of the release; default: the newest. An answer of a named release never changes."""
+
+
+class ReleaseParameters(PinnedParameters, FormatParameters):
+    """The release of a question, and the format of its answer."""
 
 
 class PageParameters(FormatParameters):
@@ -83,8 +89,17 @@ class PageParameters(FormatParameters):
     """Start of the page: next_cursor of the previous one, or follow its Link header. It stays on its release."""
 
 
-class MetricParameters(ReleaseParameters):
-    """The trials that count, and their metric."""
+class DirectionParameters(BaseModel):
+    """The direction of a metric."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
+    """Which way is better; default: the metric's own direction."""
+
+
+class WorkloadParameters(ReleaseParameters):
+    """Workloads, and their metric."""
 
     workload: Annotated[list[str], shown([WORKLOAD], min_length=1, max_length=MOST_PLACES)]
     """The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be repeated.
@@ -92,8 +107,11 @@ class MetricParameters(ReleaseParameters):
     matches by batch size, and `pooled` lists them. Ties then go to the first workload, then the lower trial_id."""
     metric: Annotated[str, shown("val/classification_error")] = ""
     """The metric: split/quantity. Default: that of the workload's goal, as for target."""
-    direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
-    """Which way is better; default: the metric's own direction."""
+
+
+class MetricParameters(DirectionParameters, WorkloadParameters):
+    """The trials that count, and their metric."""
+
     trials: Annotated[Natural | None, shown(50, "trials", ge=1)] = None
     """Of each study, only the first trials by trial_id, this many of an admitted status; default: all."""
     status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=_complete)
@@ -140,13 +158,19 @@ class MetricParameters(ReleaseParameters):
         )
 
 
-class SelectionParameters(MetricParameters):
-    """The trials and evaluations that count."""
+class BudgetParameters(BaseModel):
+    """The budgets of evaluations."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     step_budget: Annotated[Natural | None, shown(1000, "steps")] = None
     """Only evaluations at this step or before."""
     example_budget: Annotated[Natural | None, shown(100000, BATCH_UNIT)] = None
     """Only evaluations after at most this many examples: step times batch size."""
+
+
+class SelectionParameters(BudgetParameters, MetricParameters):
+    """The trials and evaluations that count."""
 
     def selection(self) -> Selection:
         """Return the selected evaluations; raises BadParameter."""
@@ -178,12 +202,18 @@ class BatchSizeParameters(BaseModel):
     """Only trials of this batch size, which every workload must have; may be repeated. Default: all."""
 
 
-class GoalParameters(ComparatorParameters):
+class TargetParameters(BaseModel):
     """A target."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     target: Annotated[Finite | None, shown(0.05, "unit of the metric")] = None
     """The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in the metric that
     the workloads share; of several, the one that most of them have, then the first."""
+
+
+class GoalParameters(TargetParameters, ComparatorParameters):
+    """A metric, and a target of it."""
 
     def goal(self, view: ReleaseView) -> Goal:
         """Return the goal that these parameters set; raises BadParameter."""

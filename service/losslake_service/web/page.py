@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
-from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.parameters import PinnedParameters, TargetParameters
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import UnknownRelease
@@ -38,22 +38,21 @@ PICTURE_SIZE = 1200, 630
 Content = dict[str, object]
 
 
-class PageParameters(BaseModel):
+class PageParameters(PinnedParameters):
     """The query of a page. Other parameters are ignored, since other sites append some to links."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    release: Annotated[Natural | None, Field(ge=1)] = None
-    """The number of the release; default: the newest."""
+    model_config = ConfigDict(extra="ignore")
 
 
-class GoalParameters(PageParameters):
-    """The query of a page about a goal."""
+class MetricParameters(PageParameters):
+    """The query of a page about a metric."""
 
     metric: str | None = None
-    """The metric of the goal; default: the metric of a goal of the workload."""
-    target: Annotated[float | None, Field(allow_inf_nan=False)] = None
-    """The target; default: that of the workload's goal, else one that every batch size reaches."""
+    """The metric; default: the metric of a goal of the workload."""
+
+
+class GoalParameters(TargetParameters, MetricParameters):
+    """The query of a page about a goal. Default target: that of the workload's goal, else one that all sizes reach."""
 
     @property
     def goal(self) -> dict[str, object]:

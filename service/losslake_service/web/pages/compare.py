@@ -51,15 +51,11 @@ ComparisonRow = dict[str, Any]
 Suggestion = tuple[str, str]
 
 
-class CompareParameters(CountedParameters):
+class ComparePageParameters(compare.BaselineParameters, CountedParameters):
     """The query of the page. The default goal is the first one that all workloads measure."""
 
     workload: Annotated[list[str], Field(default_factory=list)]
     """The workloads to compare."""
-    baseline: str | None = None
-    """The workload that the others are compared with; default: the first one."""
-    budget: Annotated[Natural | None, Field(ge=1)] = None
-    """The tuning budget in trials; default: the smallest number of trials at each batch size."""
     scale: Literal["steps", "relative"] = "steps"
     """Show steps, or steps relative to those at the smallest common batch size, in the scaling chart."""
     at: Annotated[Natural | None, Field(ge=1)] = None
@@ -71,7 +67,7 @@ class CompareRequest:
     """A comparison. facts: of the workloads. metrics: those with a known direction that all workloads measure."""
 
     page: PageRequest
-    parameters: CompareParameters
+    parameters: ComparePageParameters
     workloads: tuple[Workload, ...]
     facts: Sequence[WorkloadFacts]
     baseline: Workload
@@ -185,7 +181,7 @@ def compare_page(page: PageRequest) -> Page:
 
 def _workloads(page: PageRequest) -> tuple[Workload, ...]:
     """Return the workloads to compare; raises BadParameter."""
-    requested: CompareParameters = page.parameters
+    requested: ComparePageParameters = page.parameters
     workloads = tuple(dict.fromkeys(parse_workload(name) for name in requested.workload))
     if len(workloads) > compare.MOST_COMPARED:
         raise BadParameter(
@@ -198,7 +194,7 @@ def _request(
     page: PageRequest, workloads: tuple[Workload, ...], facts: Sequence[WorkloadFacts], metrics: Sequence[str]
 ) -> CompareRequest:
     """Return the comparison; raises BadParameter and UnknownName."""
-    requested: CompareParameters = page.parameters
+    requested: ComparePageParameters = page.parameters
     baseline = workloads[0] if requested.baseline is None else parse_workload(requested.baseline)
     if baseline not in workloads:
         raise BadParameter("baseline", f"{baseline} is not one of the workloads to compare: add it first")
@@ -213,7 +209,7 @@ def _offered(page: PageRequest, offered: Sequence[Offer]) -> list[Suggestion]:
 
 
 def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[str]) -> PageGoal:
-    requested: CompareParameters = page.parameters
+    requested: ComparePageParameters = page.parameters
     names = [requested.metric] if requested.metric is not None else metrics
     if requested.target is None:
         for each in facts:
@@ -393,4 +389,4 @@ def _plainness(workload: Workload) -> tuple[int, str]:
     return (_PLAINEST.index(name) if name in _PLAINEST else len(_PLAINEST), name)
 
 
-COMPARE = PageKind("/compare", CompareParameters, compare_page)
+COMPARE = PageKind("/compare", ComparePageParameters, compare_page)

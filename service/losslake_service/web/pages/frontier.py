@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Literal, get_args
 
 import pyarrow as pa
 
+from losslake.figures.charts.frontier import ColourBy
 from losslake.questions import frontier
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
@@ -19,8 +20,6 @@ from losslake_service.web.starting_example import first_chart
 PATH = "/frontier"
 _MOST_ROWS = 30
 Measure = Literal["steps", "examples", "seconds"]
-_MEASURES: tuple[Measure, ...] = ("steps", "examples", "seconds")
-_COLOURS = ("model", "optimizer", "collection")
 
 
 class FrontierPageParameters(PageParameters):
@@ -31,7 +30,7 @@ class FrontierPageParameters(PageParameters):
     metric: str | None = None
     """The metric; default: that of most goals of the data set, else the one that most of its workloads measure."""
     measure: Measure = "steps"
-    colour: Literal["model", "optimizer", "collection"] = "model"
+    colour: ColourBy = "model"
     """What colours mean."""
 
 
@@ -75,8 +74,8 @@ def frontier_page(request: PageRequest) -> Page:
             "state": state,
             "datasets": sorted(datasets),
             "metrics": metrics,
-            "measures": [(name, request.url(PATH, **{**state, "measure": name})) for name in _MEASURES],
-            "colours": _COLOURS,
+            "measures": [(name, request.url(PATH, **{**state, "measure": name})) for name in get_args(Measure)],
+            "colours": get_args(ColourBy),
             "chart": chart,
             "trouble": trouble,
             "front": _front(request, answer.table()) if answer is not None else [],

@@ -10,7 +10,7 @@ from functools import partial
 from losslake.questions import regimes, scaling
 from losslake.questions.cite import cite
 from losslake.questions.declaration.measured import MeasureParameters
-from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.declaration.parameters import BudgetParameters, SelectionParameters
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.parsed_names import parse_workload
@@ -57,7 +57,7 @@ def workload_page(page: PageRequest) -> Page:
         main = main_chart(request)
         sentences, answer = _answer(request, main)
         description = _description(request, sentences)
-    names = ("metric", "target", "direction", "step_budget", "example_budget")
+    names = ("metric", "target", "direction", *BudgetParameters.model_fields)
     state = {name: getattr(parameters, name) for name in names} | measured(parameters)
     state["where"] = parameters.where or None
     return Page(

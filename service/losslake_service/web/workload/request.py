@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator, Field
+from pydantic import field_validator
 
 from losslake.questions.declaration.measured import MeasureParameters
-from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.parameters import BudgetParameters, DirectionParameters
 from losslake.questions.declaration.reference_lines import reference_of
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.trials_where import chosen_trials
@@ -30,24 +30,18 @@ _MOST_CURVES, _POINTS = 100, "100"
 _HEIGHT = 460
 
 
-def _without_sign_of_zero(target: float | None) -> float | None:
-    return None if target is None else target + 0.0
+class WorkloadParameters(MeasureParameters, BudgetParameters, DirectionParameters, GoalParameters):
+    """The query of the page. direction: of a metric whose direction is unknown. Budgets: of the best value."""
 
-
-class WorkloadParameters(MeasureParameters, GoalParameters):
-    """The query of the page."""
-
-    target: Annotated[float | None, Field(allow_inf_nan=False), AfterValidator(_without_sign_of_zero)] = None
-    direction: Literal["minimize", "maximize"] | None = None
-    """The direction of a metric whose direction is unknown."""
-    step_budget: Natural | None = None
-    """The budget of the best value in steps."""
-    example_budget: Natural | None = None
-    """The budget of the best value in examples."""
     where: str = ""
     """Only trials of which this holds: NAME=VALUE of a metaparameter or fact; default: all."""
     conclusions: bool = False
     """Compare batch sizes at equal steps and at equal examples; it takes a moment."""
+
+    @field_validator("target")
+    @classmethod
+    def _without_sign_of_zero(cls, target: float | None) -> float | None:
+        return None if target is None else target + 0.0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from losslake.output.answer import Answer
 from losslake.questions import best, metaparameters, quality
-from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.declaration.parameters import BudgetParameters, SelectionParameters
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
@@ -41,7 +41,7 @@ def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None
 def budget_section(request: WorkloadRequest) -> dict[str, object]:
     """Return the best values within the budget of the request, and the conclusions about batch sizes."""
     requested: WorkloadParameters = request.page.parameters
-    budgets = {"step_budget": requested.step_budget, "example_budget": requested.example_budget}
+    budgets: dict[str, int | None] = {name: getattr(requested, name) for name in BudgetParameters.model_fields}
     limits = [f"{count:,} {name.removesuffix('_budget')}s" for name, count in budgets.items() if count is not None]
     words = f" within {' and '.join(limits)}" if limits else ""
     query = [*request.metric_query, *((name, str(count)) for name, count in budgets.items() if count is not None)]
