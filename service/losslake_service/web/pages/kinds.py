@@ -18,10 +18,10 @@ from losslake_service.web.pages.sql import SQL
 from losslake_service.web.pages.study import STUDY
 from losslake_service.web.pages.trial import TRIAL
 from losslake_service.web.pages.viewer import VIEWER
-from losslake_service.web.pages.workload import WORKLOAD
+from losslake_service.web.pages.workload import TARGET_STOPS, WORKLOAD
 from losslake_service.web.pages.workloads import WORKLOADS
 
 PAGES: tuple[PageKind, ...] = (
     ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA, DOCUMENT,
-    SQL, STUDY, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip

@@ -28,7 +28,7 @@ from losslake_service.web.page import Content, Page, PageKind, PageRequest
 from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
 from losslake_service.web.workload.answer_words import answer_sentences, caveats
-from losslake_service.web.workload.key_figures import AnswerRow, key_figures, row_of_target, slider
+from losslake_service.web.workload.key_figures import AnswerRow, key_figures, row_of_target
 from losslake_service.web.workload.request import (
     WorkloadParameters,
     WorkloadRequest,
@@ -36,6 +36,7 @@ from losslake_service.web.workload.request import (
     page_metric,
     workload_request,
 )
+from losslake_service.web.workload.slider import stop_at, stops, stops_url
 from losslake_service.web.workload.tables import budget_section, study_rows
 
 _LONGEST_DESCRIPTION = 300
@@ -173,7 +174,7 @@ def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence
     has_rates = any(study["learning_rate"] is not None for study in studies)
     estimates = [*request.goal_query, ("release", request.page.view.number)]
     return {
-        "slider": slider(request, sweep, row),
+        "slider": {"stops": stops_url(request), "current": stop_at(request, row)},
         "target_sweep": sweep,
         "metaparameters": rates if has_rates else None,
         "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates),
@@ -263,3 +264,19 @@ def _json_ld(request: WorkloadRequest, main: Chart, title: str, description: str
 
 
 WORKLOAD = PageKind("/workloads/{name:path}", WorkloadParameters, workload_page)
+
+
+def target_stops_page(page: PageRequest) -> Page:
+    """Return the stops of the slider, for its script; raises BadParameter and UnknownName."""
+    facts = _facts(page, parse_workload(page.name))
+    request = workload_request(page, facts)
+    return Page(
+        template="workload/stops.html",
+        title="Targets",
+        description="",
+        url=page.page_url(facts.workload),
+        content={"stops": stops(request) if request is not None and request.has_regimes else []},
+    )
+
+
+TARGET_STOPS = PageKind("/target-stops/{name:path}", WorkloadParameters, target_stops_page)

@@ -1,6 +1,6 @@
 // The other estimates of the critical batch size, fetched on demand, since they take hundreds of fits.
 
-import { significant } from "./key_figures.js";
+import { significant } from "./numbers.js";
 
 const METHODS = [
   ["Profile likelihood (the interval above)", "critical_batch_size", "lower", "upper"],

@@ -1,85 +1,68 @@
-// The slider of targets: its stops are the rows of the target sweep. The values of a row are shown at once, the chart is
-// redrawn as fast as possible, and the rest of the page follows when the slider rests.
+// The slider of targets: the server answers its stops, each with what the page shows at that target. This is shown at once,
+// the chart is redrawn as fast as possible, and the rest of the page follows when the slider rests.
 
 import { draw } from "./chart.js";
-import { filled, general, keyFigures, reached } from "./key_figures.js";
 import { latestOf } from "./latest.js";
 import { renew } from "./renewal.js";
 
 const REST_MS = 150;
 
-/** Fetches the stops and enables the slider. */
+/** Fetches the stops, from the hardest to the easiest, and enables the slider. */
 export async function offerSlider(place) {
-  const first = JSON.parse(place.dataset.row);
-  const response = await fetch(place.dataset.stops);
-  const stops = response.ok ? stopsOf((await response.json()).rows, first) : [];
+  const response = await fetch(place.dataset.stops, { headers: { accept: "text/html" } });
+  const answer = new DOMParser().parseFromString(response.ok ? await response.text() : "", "text/html");
+  const stops = [...answer.querySelectorAll("[data-target]")];
   if (stops.length < 2) {
     place.remove();
     return;
   }
   const input = place.querySelector("input");
   input.max = stops.length - 1;
-  input.value = stops.indexOf(first);
+  input.value = stops.findIndex((stop) => stop.hasAttribute("aria-current"));
   input.disabled = false;
   place.classList.add("ready");
-  const follow = following(JSON.parse(place.dataset.words), place);
+  const follow = following(place);
   input.addEventListener("input", () => follow(stops[input.valueAsNumber]));
 }
 
-/** Returns the stops from the hardest to the easiest, including the current one. Sweeps go from the easiest to the hardest. */
-function stopsOf(rows, first) {
-  const stops = rows.filter((row) => row.target !== first.target).reverse();
-  const isRising = stops.length < 2 || stops[0].target < stops.at(-1).target;
-  const place = stops.findIndex((row) => (isRising ? row.target > first.target : row.target < first.target));
-  stops.splice(place < 0 ? stops.length : place, 0, first);
-  return stops;
-}
-
-/** Returns the function that updates the page when the slider moves to a row. */
-function following(words, place) {
+/** Returns the function that updates the page when the slider moves to a stop. */
+function following(place) {
   const figure = document.getElementById("scaling");
-  const redraw = latestOf((row) => {
+  const redraw = latestOf((target) => {
     const live = new URL(figure.dataset.live, location.href);
-    live.searchParams.set("target", row.target);
+    live.searchParams.set("target", target);
     return draw(figure, live.pathname + live.search);
   });
   let resting;
   let renewing;
-  return (row) => {
-    say(row, words, place);
-    figure.dataset.title = filled(words.title, { ...words.fixed, goal: goalOf(row, words) });
-    redraw(row);
+  return (stop) => {
+    say(stop, place);
+    figure.dataset.title = stop.dataset.title;
+    redraw(stop.dataset.target);
     document.getElementById("answer").classList.add("stale");
     clearTimeout(resting);
     renewing?.abort();
     renewing = new AbortController();
-    resting = setTimeout(() => rest(row, words, renewing.signal), REST_MS);
+    resting = setTimeout(() => rest(place.dataset.metric, stop.dataset.target, renewing.signal), REST_MS);
   };
 }
 
-/** Shows the key figures, and the target in numbers and in words. */
-function say(row, words, place) {
-  for (const [name, { value, note }] of Object.entries(keyFigures(row, words))) {
-    const [number, quiet] = document.querySelectorAll(`#key-figures [data-figure="${name}"] dd span`);
-    number.textContent = value;
-    quiet.textContent = note;
+/** Shows the key figures of a stop, and its target in numbers and in words. */
+function say(stop, place) {
+  for (const figure of stop.querySelectorAll("[data-figure]")) {
+    const shown = document.querySelector(`#key-figures [data-figure="${figure.dataset.figure}"] dd`);
+    shown.replaceChildren(...figure.cloneNode(true).childNodes);
   }
-  const target = general(row.target);
-  const counts = { reached: reached(row, words), all: words.fixed.all };
-  place.querySelector("output").textContent = filled(words.stop, { ...words.fixed, target });
-  place.querySelector("input").setAttribute("aria-valuetext", filled(words.spoken, { goal: goalOf(row, words), ...counts }));
-  document.getElementById("target").value = row.target;
-}
-
-function goalOf(row, words) {
-  return filled(words.goal, { ...words.fixed, target: general(row.target) });
+  place.querySelector("output").textContent = stop.dataset.text;
+  place.querySelector("input").setAttribute("aria-valuetext", stop.dataset.spoken);
+  document.getElementById("target").value = stop.dataset.target;
 }
 
 /** Updates the address and the rest of the page to the target. */
-async function rest(row, words, signal) {
+async function rest(metric, target, signal) {
   const address = new URL(location.href);
-  address.searchParams.set("metric", words.fixed.metric);
-  address.searchParams.set("target", row.target);
+  address.searchParams.set("metric", metric);
+  address.searchParams.set("target", target);
   address.hash = "";
   history.replaceState(null, "", address);
   const answer = document.getElementById("answer");

@@ -6,7 +6,7 @@ import { showLegend } from "./viewer/legend.js";
 import { offerMoves } from "./viewer/moves.js";
 import { Plot } from "./viewer/plot.js";
 import * as address from "./viewer/state.js";
-import { whole } from "./key_figures.js";
+import { whole } from "./numbers.js";
 
 const figure = document.getElementById("viewer");
 const request = JSON.parse(figure.dataset.request);

@@ -1,8 +1,7 @@
-"""The key figures of a target: a number and a note each. key_figures.js does the same while the slider moves."""
+"""The key figures of a target: a number and a note each."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -11,18 +10,13 @@ from typing import Any
 
 from losslake.analysis.measured_levels import stated
 from losslake.questions import target_sweep
-from losslake_service.web.chart import Chart
 from losslake_service.web.templates import amount
 from losslake_service.web.workload.request import WorkloadRequest
 
 # A row of an answer, by column.
 AnswerRow = dict[str, Any]
-# The columns of the target sweep that the page and its scripts use.
-_FIELDS = (
-    "target", "coverage", "fewest_steps", "perfect_scaling_end", "perfect_scaling_end_censoring",
-    "max_useful_batch_size", "max_useful_batch_size_censoring", "critical_batch_size", "critical_batch_size_lower",
-    "critical_batch_size_upper", "not_identifiable",
-)  # fmt: skip
+# Name, label, number and note.
+KeyFigure = tuple[str, str, str, str]
 
 
 def row_of_target(request: WorkloadRequest) -> tuple[AnswerRow, AnswerRow]:
@@ -33,38 +27,17 @@ def row_of_target(request: WorkloadRequest) -> tuple[AnswerRow, AnswerRow]:
     )
     answer = target_sweep.answer(request.page.view, parameters)
     row = answer.table().to_pylist()[0]
-    return {name: row[name] for name in _FIELDS}, answer.facts["summaries"][0]
+    return row, answer.facts["summaries"][0]
 
 
-def slider(request: WorkloadRequest, sweep: Chart, row: AnswerRow) -> dict[str, str]:
-    """Return the slider of targets. sweep: the chart of all targets; row: of the current target.
-
-    stops: the address of its stops. row, words: JSON for its script. target, spoken: the current target, as shown and
-    as read out.
-    """
-    goal, n_batch_sizes = request.goal, len(request.facts.batch_sizes)
-    # The values that are the same for every target.
-    sign = "<" if goal.direction == "minimize" else ">"
-    fixed = {"metric": goal.metric, "sign": sign, "workload": str(request.workload), "all": n_batch_sizes}
-    return {
-        "stops": f"{sweep.data('json')}&n_targets=100",
-        "row": json.dumps(row, allow_nan=False),
-        "words": json.dumps(_words() | {"fixed": fixed}),
-        "target": goal.text.removeprefix(goal.metric).strip(),
-        "spoken": _words()["spoken"].format(goal=goal.text, reached=_n_reached(row, n_batch_sizes), all=n_batch_sizes),
-    }
-
-
-def key_figures(
-    request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]
-) -> list[tuple[str, str, str, str]]:
+def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]) -> list[KeyFigure]:
     """Return name, label, number and note of each key figure, in the order of the page.
 
     row: of the target in the target sweep. studies: rows of the table.
     """
     words, n_batch_sizes = _words(), len(request.facts.batch_sizes)
     numbers = {
-        "reached": words["reached"].format(reached=f"{_n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
+        "reached": words["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
     }
     notes = dict(words["notes"])
     if not request.has_regimes:
@@ -103,7 +76,7 @@ def _words() -> dict[str, Any]:
     return words | {"interval": words["interval"].replace("{level}", stated("critical-batch-size interval"))}
 
 
-def _n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
+def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
     """Return the number of batch sizes that reach the target."""
     coverage: float = row["coverage"]
     return round(coverage * n_batch_sizes)

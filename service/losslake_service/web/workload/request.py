@@ -191,8 +191,12 @@ def scaling_chart(request: WorkloadRequest) -> Chart:
     reference = reference_of(request.page.view, request.workload) if request.goal.source else None
     counted = [(name, str(value)) for name, value in request.measured.items()]
     query = [*request.goal_query, *counted, *([("reference", reference)] if reference else [])]
-    title = f"{request.noun.capitalize()} to {request.goal.text} by batch size"
-    return request.chart("scaling", title, "" if request.measured else _STEPS, query, height=_HEIGHT)
+    return request.chart("scaling", scaling_title(request), "" if request.measured else _STEPS, query, height=_HEIGHT)
+
+
+def scaling_title(request: WorkloadRequest) -> str:
+    """Return the title of that chart."""
+    return f"{request.noun.capitalize()} to {request.goal.text} by batch size"
 
 
 def _curves(request: WorkloadRequest) -> Chart:

@@ -145,10 +145,30 @@ def test_key_figures_match_the_target_sweep(tidy: TestClient) -> None:
     assert figures["steps"].startswith(f"{row['fewest_steps']:,} ")
     assert figures["perfect"].startswith(f"{row['perfect_scaling_end']} ")
     assert figures["useful"].startswith(f"{row['max_useful_batch_size']} ")
-    for_script = re.search(r'data-row="(.*?)"', text)
-    assert for_script
-    shown = json.loads(html.unescape(for_script[1]))
-    assert shown == {name: row[name] for name in shown}
+
+
+def test_slider_stops_show_what_the_page_of_their_target_shows(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2)
+    address = re.search(r'data-stops="(.*?)"', text)
+    assert address
+    items = tidy.get(html.unescape(address[1]), headers={"accept": "text/html"}).text.split("<li ")[1:]
+    stops = {float(_attribute(item, "target")): item for item in items}
+    swept = _answer(tidy, "analysis/target-sweep", SGD, n_targets=100)["rows"]
+    assert list(stops) == sorted({0.2, *(row["target"] for row in swept)})
+    assert [target for target, item in stops.items() if 'aria-current="true"' in item] == [0.2]
+    for target in (0.2, *list(stops)[:: len(stops) // 4]):
+        page, item = _page(tidy, SGD, target=target), stops[target]
+        figures = re.findall(r'<dd data-figure="(\w+)">(.*?)</dd>', item)
+        assert {name: _text(value) for name, value in figures} == _figures(page)
+        assert f">{_attribute(item, 'text')}</output>" in page
+        assert f'aria-valuetext="{_attribute(item, "spoken")}"' in page
+        assert f'data-title="{_attribute(item, "title")}"' in page
+
+
+def _attribute(item: str, name: str) -> str:
+    match = re.search(f'data-{name}="(.*?)"', item)
+    assert match
+    return match[1]
 
 
 def test_table_rows_match_the_scaling_answer(tidy: TestClient) -> None:

@@ -1,6 +1,6 @@
 // A reader's own run: its curve from a table, its steps to a target, and how it compares to stored trials.
 
-import { general, significant, whole } from "../key_figures.js";
+import { general, significant, whole } from "../numbers.js";
 import { cellOf, numberIn } from "./table.js";
 
 const STEPS = ["step", "steps", "global_step", "iteration", "iterations", "iter", "update", "updates", "num_updates", "trainer_global_step"];

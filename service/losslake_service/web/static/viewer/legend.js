@@ -1,7 +1,7 @@
 // The legend of the colours of curves.
 
 import { element } from "../elements.js";
-import { significant, whole } from "../key_figures.js";
+import { significant, whole } from "../numbers.js";
 
 const WIDTH = 160;
 
