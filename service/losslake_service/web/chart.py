@@ -8,7 +8,7 @@ from html import escape
 from typing import Literal
 
 from losslake.figures.charts import kinds
-from losslake_service.web.lines import Line, notebook_cell, snippets
+from losslake_service.web.code_lines import Line, notebook_cell, snippets
 from losslake_service.web.templates import Query, subject_page, with_query
 
 _WIDE, _NARROW = 720, 360

@@ -12,8 +12,8 @@ from typing import Any
 
 from losslake.questions.release.view import ReleaseView
 from losslake_service.bounded_cache import BoundedCache
+from losslake_service.web.code_lines import Line, snippets
 from losslake_service.web.examples import Example, documented_example, example_path, example_query, find_example
-from losslake_service.web.lines import Line, snippets
 
 Operation = Mapping[str, Any]
 Schema = Mapping[str, Any]

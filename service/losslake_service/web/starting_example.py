@@ -17,9 +17,9 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.examples import find_example
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, steps_by_size
-from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
 from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
 

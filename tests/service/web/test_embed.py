@@ -15,7 +15,7 @@ import losslake
 from losslake.figures.charts import kinds
 from losslake.lake.lake import Lake
 from losslake.library import result
-from losslake_service.web.lines import notebook_cell
+from losslake_service.web.code_lines import notebook_cell
 from losslake_service.web.templates import subject_page
 from tests.made_up_lake import ERROR
 from tests.service.web.reading import Page

@@ -12,8 +12,8 @@ from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
 
 _POINTS = "200"

@@ -19,10 +19,10 @@ from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
 from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
-from losslake_service.web.lines import statement
 from losslake_service.web.measures import CountedParameters, OfferedMeasure, measured, offered_measures
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.starting_example import group_by_model

@@ -13,7 +13,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial, Workload
-from losslake_service.web.lines import statement
+from losslake_service.web.code_lines import statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
 

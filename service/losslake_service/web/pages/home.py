@@ -12,8 +12,8 @@ from losslake.questions import regimes
 from losslake.questions.release.known_names import collection_name
 from losslake.questions.release.view import ReleaseView
 from losslake_service.web.bare_page import SITE
+from losslake_service.web.code_lines import Line, snippets
 from losslake_service.web.gallery import HEIGHT, WIDTH, gallery
-from losslake_service.web.lines import Line, snippets
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import StartingExample, first_chart, starting_example, starting_questions
 from losslake_service.web.workload.answer_words import regime_sentences

@@ -10,7 +10,7 @@ from typing import Any
 from losslake.figures.papers import listing
 from losslake.figures.papers.paper import paper
 from losslake.questions.declaration.parameters import ReleaseParameters
-from losslake_service.web.lines import Line
+from losslake_service.web.code_lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import with_query

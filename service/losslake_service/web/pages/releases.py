@@ -17,7 +17,7 @@ from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, natural_number
 from losslake_schema.release import Release
 from losslake_service.files.release_files import ReleaseFiles
-from losslake_service.web.lines import Line
+from losslake_service.web.code_lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate
 from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import page_path, with_query

@@ -9,8 +9,8 @@ from losslake.lake.lake import LAYOUT_VERSION
 from losslake.output.columns import row_shape
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
+from losslake_service.web.code_lines import purpose, statement
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.lines import purpose, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.schema_tables import schema_tables
 from losslake_service.web.starting_example import first_chart

@@ -17,8 +17,8 @@ from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem
 from losslake_service.sandbox.results import CELLS
+from losslake_service.web.code_lines import literal, purpose, snippets, statement
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.lines import literal, purpose, snippets, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.schema_tables import SchemaTable, call, schema_tables
 from losslake_service.web.sql_result import ResultTable, result_table

@@ -13,8 +13,8 @@ from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Trial
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal, goals_of
-from losslake_service.web.lines import statement
 from losslake_service.web.measures import OfferedMeasure, measured, offered_measures
 from losslake_service.web.own_run import SCRIPT, own_run
 from losslake_service.web.page import Page, PageKind, PageRequest

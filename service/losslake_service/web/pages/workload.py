@@ -28,6 +28,7 @@ from losslake_service.web.page import Content, Page, PageKind, PageRequest
 from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
 from losslake_service.web.workload.answer_words import answer_sentences, caveats
+from losslake_service.web.workload.batch_size_tables import budget_section, study_rows
 from losslake_service.web.workload.key_figures import AnswerRow, key_figures, row_of_target
 from losslake_service.web.workload.request import (
     WorkloadParameters,
@@ -37,7 +38,6 @@ from losslake_service.web.workload.request import (
     workload_request,
 )
 from losslake_service.web.workload.slider import stop_at, stops, stops_url
-from losslake_service.web.workload.tables import budget_section, study_rows
 
 _LONGEST_DESCRIPTION = 300
 _MOST_OTHERS = 12

@@ -11,8 +11,8 @@ import numpy as np
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.lines import statement
 from losslake_service.web.measures import CountedParameters, measured
 from losslake_service.web.page import PageRequest
 from losslake_service.web.studies.trials import StudyTrials

@@ -9,7 +9,7 @@ from losslake.lake.manifest import url_path
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study
-from losslake_service.web.lines import snippets
+from losslake_service.web.code_lines import snippets
 from losslake_service.web.page import PageRequest
 from losslake_service.web.templates import Query, with_query
 

@@ -15,8 +15,8 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
+from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal, metrics_of, page_goal
-from losslake_service.web.lines import statement
 from losslake_service.web.measures import measured
 from losslake_service.web.page import GoalParameters, PageRequest
 from losslake_service.web.templates import Query, with_query

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from losslake.index.serving import MACROS, VIEWS
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import PARTITIONED, TABLES
-from losslake_service.web.lines import statement
+from losslake_service.web.code_lines import statement
 from losslake_service.web.pages.schema import example_values
 from losslake_service.web.schema_tables import call, row_description, schema_tables
 from tests.made_up_lake import ERROR
