@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
@@ -19,8 +16,8 @@ from pyiceberg.typedef import Identifier
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, patient, with_retries
 from losslake.lake.location import Location
-from losslake.lake.machine import sync_to_disk
-from losslake.lake.store.bucket import SCHEME, Bucket, default_endpoint
+from losslake.lake.store.backends import backend_of
+from losslake.lake.store.store import MetadataFiles
 from losslake_schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
@@ -107,7 +104,7 @@ def create_tables(catalog: SqlCatalog, warehouse: str) -> None:
 class AtomicFileIO(FileIO):
     """PyIceberg's file I/O: files are read and written whole, and are durable before the catalog refers to them.
 
-    Files in a folder are synced to disk. Files in a bucket use the same client as the data files of the lake.
+    The backend of a file's URL reads and writes it.
     """
 
     def new_input(self, location: str) -> _File:
@@ -123,47 +120,14 @@ class AtomicFileIO(FileIO):
         files, path = self._resolve(location if isinstance(location, str) else location.location)
         files.delete([path])
 
-    def _resolve(self, location: str) -> tuple[Bucket | _Disk, str]:
-        if not location.startswith(SCHEME):
-            return _Disk(), location.removeprefix("file://")
-        name, _, path = location.removeprefix(SCHEME).partition("/")
-        return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT) or default_endpoint()), path
-
-
-_bucket = lru_cache(16)(Bucket)
-
-
-class _Disk:
-    """The local file system, with the methods of a Bucket."""
-
-    def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes, or None if it doesn't exist."""
-        try:
-            return Path(path).stat().st_size
-        except FileNotFoundError:
-            return None
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
-        return Path(path).read_bytes()
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file and sync it to disk."""
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-        sync_to_disk(file.parent, [file])
-
-    def delete(self, paths: Sequence[str]) -> None:
-        """Delete files; missing ones are ignored."""
-        for path in paths:
-            Path(path).unlink(missing_ok=True)
+    def _resolve(self, location: str) -> tuple[MetadataFiles, str]:
+        return backend_of(location).metadata_files(location, self.properties.get(S3_ENDPOINT))
 
 
 class _File(InputFile, OutputFile):
     """A file that is read and written whole."""
 
-    def __init__(self, location: str, files: Bucket | _Disk, path: str) -> None:
+    def __init__(self, location: str, files: MetadataFiles, path: str) -> None:
         super().__init__(location)
         self._files = files
         self._path = path
@@ -196,7 +160,7 @@ class _File(InputFile, OutputFile):
 class _Upload(io.BytesIO):
     """A buffer that is written to the file when it is closed."""
 
-    def __init__(self, files: Bucket | _Disk, path: str) -> None:
+    def __init__(self, files: MetadataFiles, path: str) -> None:
         super().__init__()
         self._files = files
         self._path = path

@@ -83,7 +83,7 @@ def _check_folder(lake: Lake, folder: Path, link: bool, keys_in_files: bool) -> 
         raise LossLakeError(f"{folder} is not a folder: give a new folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise LossLakeError(f"{folder} is not empty: give a new folder")
-    if link and not lake.store.url.startswith("file://"):
+    if link and lake.store.local_folder is None:
         raise LossLakeError(f"the files of {lake} are in a bucket and can't be hard-linked: export without --link")
     if link and keys_in_files:
         why = "hard links keep the files as they are: export without --link"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from losslake.lake.location import MARKER, Location, check_layout, location_of
 from losslake.lake.machine import locked
 from losslake.lake.manifest import read_manifest
-from losslake.lake.store.folder import FolderStore
+from losslake.lake.store.backends import backend_of
+from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
@@ -255,14 +256,8 @@ class Lake:
 
 def store_of(location: Location) -> Store:
     """Return the store of the files of a lake."""
-    if location.files_url.startswith("file://"):
-        return FolderStore(Path(location.files_url.removeprefix("file://")))
-    from losslake.lake.store.blocks import BlockCache
-    from losslake.lake.store.bucket import Bucket
-    from losslake.lake.store.bucket_store import BucketStore
-
-    bucket = Bucket(location.files_url, location.endpoint)
-    return BucketStore(bucket, BlockCache(location.folder, location.cache_bytes))
+    cache = BlockCache(location.folder, location.cache_bytes)
+    return backend_of(location.files_url).open_store(location.files_url, location.endpoint, cache)
 
 
 def _release(values: dict[str, Any], snapshots: dict[str, int]) -> Release:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from losslake.lake.store.backends import backend_of
 from losslake_schema.errors import LakeBroken, LossLakeError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ _MEGABYTE = 1_000_000
 _HOW = "give a folder, a lake.toml, or two URLs: 'postgresql+psycopg://host/name s3://bucket/prefix'"
 _PAIR = re.compile(r"(?P<catalog>\w+(\+\w+)?://[^\s,]*)[\s,]+(?P<warehouse>\S.*)")
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
-_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#]*)?")
 _KEYS = ("catalog", "warehouse", "endpoint", "cache", "cache_mb")
 
 
@@ -30,9 +30,9 @@ _KEYS = ("catalog", "warehouse", "endpoint", "cache", "cache_mb")
 class Location:
     """The location of a lake.
 
-    folder: a local folder: the lake itself, or the cache of a remote lake. files_url: file:// or s3://, without
-    a trailing slash. catalog: the URL of the database, None for the file in the folder. endpoint: of an S3 store other
-    than Amazon's. cache_bytes: approximate size of the cache.
+    folder: a local folder: the lake itself, or the cache of a remote lake. files_url: of the warehouse,
+    without a trailing slash. catalog: the URL of the database, None for the file in the folder. endpoint: of an S3
+    store other than Amazon's. cache_bytes: approximate size of the cache.
     """
 
     folder: Path
@@ -159,16 +159,10 @@ def _database(url: str, where: str) -> URL:
 
 
 def _files_url(url: str, where: str) -> str:
-    url = url.rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme == "s3":
-        if not _BUCKET.fullmatch(url) or "//" in url.removeprefix("s3://") or "/../" in f"{url}/":
-            raise LossLakeError(f"{where}: {url} is not a valid bucket and prefix: write s3://bucket/prefix")
-        return url
-    if parts.scheme not in ("", "file"):
-        raise LossLakeError(f"{where}: a warehouse must be a folder or s3://bucket/prefix, not {parts.scheme}://")
-    path = Path(unquote(parts.path) if parts.scheme else url)
-    return f"file://{path.expanduser().absolute()}"
+    try:
+        return backend_of(url).normalize_url(url.rstrip("/"))
+    except ValueError as error:
+        raise LossLakeError(f"{where}: {error}") from None
 
 
 def check_layout(marker: str, name: str, supported: tuple[int, ...]) -> None:

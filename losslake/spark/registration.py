@@ -66,18 +66,12 @@ def _read_files(spark: SparkSession, lake: Lake, table: str, files: Sequence[Dat
     check_files_exist(lake.store, files)
     # The path of a lake may contain characters of patterns.
     reader = spark.read.schema(columns).option("__globPaths__", "false")
-    paths = [_url(lake, file.path) for file in files]
+    paths = [lake.store.hadoop_url(file.path) for file in files]
     if table not in PARTITIONED:
         return reader.parquet(*paths)
-    rows = reader.option("basePath", _url(lake, folder_of(table, None).as_posix())).parquet(*paths)
+    rows = reader.option("basePath", lake.store.hadoop_url(folder_of(table, None).as_posix())).parquet(*paths)
     non_ascii = [key for key in STUDY_KEYS if not all(str(getattr(file, key)).isascii() for file in files)]
     return rows.selectExpr(*((_DECODED if name in non_ascii else "`{0}`").format(name) for name in TABLES[table].names))
-
-
-def _url(lake: Lake, path: str) -> str:
-    """Return the URL of a file or folder of the lake for Hadoop."""
-    url = lake.store.url_of(path)
-    return f"s3a://{url.removeprefix('s3://')}" if url.startswith("s3://") else lake.store.display_name(path)
 
 
 def _type_name(kind: pa.DataType) -> str:

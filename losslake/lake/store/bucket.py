@@ -1,31 +1,28 @@
-"""A client for S3 buckets: requests for whole objects, ranges and lists.
+"""A client for buckets: requests for whole objects, ranges and lists.
 
 Failed requests are retried with increasing pauses for half a minute; a single request has the same limit.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence, Sized
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
-from obstore.store import S3Store
 
-from losslake.lake.store.store import StoredFile
+from losslake.lake.store.store import Method, StoredFile
 from losslake_schema.errors import StoreFailed
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config
+    from obstore.store import AzureStore, ClientConfig, GCSStore, RetryConfig, S3Store
 
-SCHEME = "s3://"
 _CHUNK = 8 << 20
 _PAGE_SIZE = 1000  # the most objects in one response of the protocol
 _PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds
@@ -38,15 +35,15 @@ _SECONDS_OF_A_REQUEST = 30
 class Bucket:
     """The objects below a prefix of a bucket, by their keys without the prefix. Thread-safe.
 
-    Credentials are read from the usual AWS variables. Methods that read raise FileNotFoundError for a missing object;
-    all methods raise OSError if the store fails after all retries.
+    Methods that read raise FileNotFoundError for a missing object; all methods raise OSError if the store fails after
+    all retries. What is put is durable.
     """
 
-    def __init__(self, url: str, endpoint: str | None) -> None:
-        """url: s3://bucket/prefix. endpoint: of a store other than Amazon's; default: from the AWS variables."""
+    def __init__(self, url: str, remote: S3Store | GCSStore | AzureStore, credentials: str) -> None:
+        """url: of the prefix. remote: the client for it. credentials: where they come from, for messages."""
         self.url = url.rstrip("/")
-        bucket, _, prefix = self.url.removeprefix(SCHEME).partition("/")
-        self._remote = _remote(bucket, prefix, endpoint or default_endpoint())
+        self._remote = remote
+        self._credentials = credentials
         self.fetched_bytes = 0
         self._lock = threading.Lock()
 
@@ -66,7 +63,7 @@ class Bucket:
             raise OSError(f"{self.url}/{path} was altered: it ends before byte {stop}")
         return self._count(data)
 
-    def signed_url(self, path: str, seconds: int, method: Literal["GET", "HEAD"] = "GET") -> str:
+    def signed_url(self, path: str, seconds: int, method: Method = "GET") -> str:
         """Return a URL that allows anyone to read an object for a time; may request credentials from a server."""
         return obstore.sign(self._remote, method, path, timedelta(seconds=seconds))
 
@@ -125,9 +122,7 @@ class Bucket:
             except FileNotFoundError:
                 raise FileNotFoundError(f"{name} does not exist") from None
             except (PermissionDeniedError, UnauthenticatedError):
-                raise PermissionError(
-                    f"{name}: the store rejects the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-                ) from None
+                raise PermissionError(f"{name}: the store rejects the credentials: check {self._credentials}") from None
             except (BaseError, ValueError) as error:
                 if seconds is None or time.monotonic() > deadline:
                     raise StoreFailed(f"{name}: the store failed ({_summary(error)})") from None
@@ -135,24 +130,16 @@ class Bucket:
         raise AssertionError
 
 
-def default_endpoint() -> str | None:
-    """Return the endpoint in the AWS variables, or None for Amazon's."""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
-
-
-def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
-    config: S3Config = {"region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"}
-    if endpoint:
-        config["endpoint"] = endpoint
+def client_options(endpoint: str | None) -> ClientConfig:
+    """Return the options of a client for a bucket. endpoint: its URL, None for the provider's own."""
     is_plain_http = endpoint is not None and endpoint.startswith("http://")
+    return {"allow_http": is_plain_http, "timeout": timedelta(seconds=_SECONDS_OF_A_REQUEST)}
+
+
+def retry_options() -> RetryConfig:
+    """Return how long a client retries a failed request."""
     seconds = timedelta(seconds=SECONDS_TO_TRY)
-    return S3Store(
-        bucket,
-        prefix=prefix or None,
-        config=config,
-        client_options={"allow_http": is_plain_http, "timeout": timedelta(seconds=_SECONDS_OF_A_REQUEST)},
-        retry_config={"max_retries": 10, "retry_timeout": seconds, "backoff": {"max_backoff": timedelta(seconds=5)}},
-    )
+    return {"max_retries": 10, "retry_timeout": seconds, "backoff": {"max_backoff": timedelta(seconds=5)}}
 
 
 def _summary(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A store in a local folder."""
+"""Lakes in a local folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import duckdb
 import pyarrow as pa
 
 from losslake.lake.machine import sync_to_disk
-from losslake.lake.store.store import DataFile, StoredFile, Traffic
+from losslake.lake.store.blocks import BlockCache
+from losslake.lake.store.store import DataFile, MetadataFiles, StoredFile, Traffic
+
+SCHEME = "file://"
+
+
+def normalize_url(url: str) -> str:
+    """Return the URL of a folder, with an absolute path. url: or a path, relative or with a tilde."""
+    parts = urlsplit(url)
+    path = unquote(parts.path) if parts.scheme else url
+    return f"{SCHEME}{Path(path).expanduser().absolute()}"
+
+
+def open_store(url: str, endpoint: str | None, cache: BlockCache) -> FolderStore:  # noqa: ARG001 - the interface's
+    """Return the store in a folder, which needs neither endpoint nor cache."""
+    return FolderStore(Path(url.removeprefix(SCHEME)))
+
+
+def metadata_files(url: str, endpoint: str | None) -> tuple[MetadataFiles, str]:  # noqa: ARG001 - the interface's
+    """Return the local file system, and the path of the file."""
+    return _Disk(), url.removeprefix(SCHEME)
 
 
 @dataclass(frozen=True)
@@ -32,9 +53,21 @@ class FolderStore:
         """The counters, which stay 0."""
         return Traffic()
 
+    @property
+    def local_folder(self) -> Path:
+        """The folder."""
+        return self.folder
+
     def url_of(self, path: str) -> str:
         """Return the URL of a file."""
         return f"file://{self.folder / path}"
+
+    def hadoop_url(self, path: str) -> str:
+        """Return the path of a file or folder."""
+        return str(self.folder / path)
+
+    def signer(self, endpoint: str | None = None) -> None:
+        """Return None: clients can't read from a folder."""
 
     def display_name(self, path: str) -> str:
         """Return the name of a file for messages."""
@@ -63,6 +96,12 @@ class FolderStore:
     def open(self, path: str, size: int) -> pa.NativeFile:
         """Map a file into memory."""
         return pa.memory_map(str(self.folder / path))
+
+    def range(self, path: str, size: int, start: int, stop: int) -> bytes:
+        """Return the bytes of a file from start up to stop."""
+        with (self.folder / path).open("rb") as file:
+            file.seek(start)
+            return file.read(stop - start)
 
     def local(self, path: str, size: int) -> Path:
         """Return the path of a file."""
@@ -102,3 +141,30 @@ class FolderStore:
                     continue
                 name_in_store = path.relative_to(self.folder).as_posix()
                 yield StoredFile(name_in_store, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+class _Disk:
+    """The files of this machine, by their absolute paths."""
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes, or None if it doesn't exist."""
+        try:
+            return Path(path).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        return Path(path).read_bytes()
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file and sync it to disk."""
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        sync_to_disk(file.parent, [file])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete files; missing ones are ignored."""
+        for path in paths:
+            Path(path).unlink(missing_ok=True)

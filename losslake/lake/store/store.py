@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import duckdb
 import pyarrow as pa
 
 from losslake_schema.names import Study, Workload
+
+Method = Literal["GET", "HEAD"]
+# Return a URL that allows anyone to request a file for some seconds. May request credentials from a server.
+SignUrl = Callable[[str, int, Method], str]
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,22 @@ class Traffic:
     misses: int = 0
 
 
+class MetadataFiles(Protocol):
+    """Files that are read and written whole, and are durable once written: those of Iceberg's metadata."""
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes, or None if it doesn't exist."""
+
+    def read(self, path: str) -> pa.Buffer | bytes:
+        """Return the bytes of a file."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file."""
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete files; missing ones are ignored."""
+
+
 class Store(Protocol):
     """The files of a lake, by paths with slashes, relative to it.
 
@@ -69,7 +89,11 @@ class Store(Protocol):
 
     @property
     def url(self) -> str:
-        """The URL of the store for users and other engines: file:// or s3://, without a trailing slash."""
+        """The URL of the store for users and other engines, without a trailing slash."""
+
+    @property
+    def local_folder(self) -> Path | None:
+        """The folder of the files if they are on this machine, by the same paths; otherwise None."""
 
     @property
     def traffic(self) -> Traffic:
@@ -77,6 +101,15 @@ class Store(Protocol):
 
     def url_of(self, path: str) -> str:
         """Return the URL of a file, as in Iceberg's metadata."""
+
+    def hadoop_url(self, path: str) -> str:
+        """Return the URL or path of a file or folder for Hadoop, and so for Spark."""
+
+    def signer(self, endpoint: str | None = None) -> SignUrl | None:
+        """Return the function that signs URLs of files, or None if clients can't read from the store.
+
+        endpoint: where clients reach the store, if not where this process does.
+        """
 
     def display_name(self, path: str) -> str:
         """Return the name of a file for messages."""
@@ -95,6 +128,9 @@ class Store(Protocol):
 
     def open(self, path: str, size: int) -> pa.NativeFile:
         """Open a file for random access: only what is read is fetched, and only once. size: in bytes."""
+
+    def range(self, path: str, size: int, start: int, stop: int) -> bytes:
+        """Return the bytes of a file from start up to stop, through the cache. size: of the file, in bytes."""
 
     def local(self, path: str, size: int) -> Path:
         """Return the path of a local copy of a file, to be read soon: it may be evicted. size: in bytes."""

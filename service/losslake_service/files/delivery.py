@@ -1,6 +1,6 @@
 """The delivery of data files from a lake's store to clients.
 
-A file in a bucket is read by ranges through the block cache, and sent in constant memory.
+A file that is not on this machine is read by ranges through the block cache, and sent in constant memory.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from losslake.lake.lake import Lake
-from losslake.lake.store.bucket import Bucket
-from losslake.lake.store.bucket_store import BucketStore
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import SignUrl, Store
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.files.ranges import AnswerHead, ServedFile, answer_head
@@ -40,18 +38,20 @@ _WITH_BODY = (200, 206)
 def delivery_of(lake: Lake, settings: Settings) -> Delivery:
     """Return the delivery set by `data_delivery`; raise LossLakeError if the lake's store doesn't support it."""
     store, delivery = lake.store, settings.data_delivery
-    if not isinstance(store, BucketStore):
-        if delivery == "redirect":
-            raise LossLakeError(
-                f"data_delivery = redirect needs a lake in a bucket, and {lake} is in a folder: set proxy or nginx"
-            )
-        return _by_nginx(_from_folder(store), None, 0) if delivery == "nginx" else _from_folder(store)
     if delivery == "redirect":
-        endpoint = settings.data_url_endpoint
-        return _by_redirect(Bucket(store.url, endpoint) if endpoint else store.bucket, settings.data_url_seconds)
+        sign = store.signer(settings.data_url_endpoint)
+        if sign is None:
+            where = "is in a folder" if store.local_folder is not None else "can't sign URLs"
+            need = f"needs a lake in a bucket, and {lake} {where}"
+            raise LossLakeError(f"data_delivery = redirect {need}: set proxy or nginx")
+        return _by_redirect(sign, settings.data_url_seconds)
+    direct = _from_folder(store) if store.local_folder is not None else _by_ranges(store)
     if delivery == "nginx":
-        return _by_nginx(_from_bucket(store), store.bucket, settings.data_url_seconds)
-    return _from_bucket(store)
+        sign = store.signer()
+        if sign is None and store.local_folder is None:
+            raise LossLakeError(f"data_delivery = nginx needs a lake in a folder or a bucket, not {lake}: set proxy")
+        return _by_nginx(direct, sign, settings.data_url_seconds)
+    return direct
 
 
 def _from_folder(store: Store) -> Delivery:
@@ -64,8 +64,8 @@ def _from_folder(store: Store) -> Delivery:
     return deliver
 
 
-def _from_bucket(store: BucketStore) -> Delivery:
-    """Fetch the files from the bucket and forward them."""
+def _by_ranges(store: Store) -> Delivery:
+    """Fetch ranges of the files from the store and forward them."""
     # A separate pool: waiting for the store must not block threads that compute.
     threads = ThreadPoolExecutor(32, "delivers")
 
@@ -81,7 +81,7 @@ def _from_bucket(store: BucketStore) -> Delivery:
     return deliver
 
 
-def _by_redirect(bucket: Bucket, seconds: int) -> Delivery:
+def _by_redirect(sign: SignUrl, seconds: int) -> Delivery:
     """Redirect the client to a signed URL of the store."""
 
     async def deliver(file: ServedFile, request: Request) -> Response:
@@ -89,15 +89,13 @@ def _by_redirect(bucket: Bucket, seconds: int) -> Delivery:
         if head.status not in _WITH_BODY:
             return Response(status_code=head.status, headers=head.headers)
         # A signature is valid for one method only.
-        url = await asyncio.to_thread(
-            bucket.signed_url, file.path, seconds, "HEAD" if request.method == "HEAD" else "GET"
-        )
+        url = await asyncio.to_thread(sign, file.path, seconds, "HEAD" if request.method == "HEAD" else "GET")
         return RedirectResponse(url, 307, {"cache-control": "private, no-store", "referrer-policy": "no-referrer"})
 
     return deliver
 
 
-def _by_nginx(direct: Delivery, bucket: Bucket | None, seconds: int) -> Delivery:
+def _by_nginx(direct: Delivery, sign: SignUrl | None, seconds: int) -> Delivery:
     """Let nginx send the files, from a folder or by a signed URL of the store.
 
     direct: for conditions that nginx would evaluate against its own version of the file.
@@ -111,8 +109,8 @@ def _by_nginx(direct: Delivery, bucket: Bucket | None, seconds: int) -> Delivery
             return Response(status_code=head.status, headers=head.headers)
         headers = {name: value for name, value in head.headers.items() if not name.startswith("content-")}
         headers["x-accel-redirect"] = NGINX_LOCATION + quote(file.path)
-        if bucket is not None:
-            headers["x-store-url"] = await asyncio.to_thread(bucket.signed_url, file.path, seconds)
+        if sign is not None:
+            headers["x-store-url"] = await asyncio.to_thread(sign, file.path, seconds, "GET")
         return Response(headers=headers, media_type=file.media_type)
 
     return deliver

@@ -14,7 +14,6 @@ from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from losslake.lake.store.folder import FolderStore
 from losslake.questions.release.releases import Releases
 from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
@@ -84,7 +83,7 @@ def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLog) -> Ite
 @asynccontextmanager
 async def operation(metrics: Metrics, releases: Releases) -> AsyncIterator[None]:
     """Keep releases and gauges up to date while the application runs."""
-    is_local = isinstance(releases.lake.store, FolderStore)
+    is_local = releases.lake.store.local_folder is not None
     current_default_thread_limiter().total_tokens = _THREADS if is_local else 4 * _THREADS
     await asyncio.to_thread(releases.start)
     refresh_task = asyncio.create_task(_refresh_gauges(metrics, releases))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from losslake.lake.store.bucket_store import RangeReader
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import Tables, tables_of
@@ -24,7 +23,7 @@ from losslake_service.sandbox.spool import SpooledResult, UnsupportedType, spool
 from losslake_service.sandbox.stored_data import DataFileClient, LocalFiles
 
 if TYPE_CHECKING:
-    from losslake.lake.store.bucket_store import StoredFiles
+    from losslake.lake.store.ranged_files import RangeReader, StoredFiles
 
 Admission = Callable[[duckdb.DuckDBPyConnection, str, Tables], duckdb.Statement]
 Parameters = list[Any] | dict[str, Any] | None
@@ -160,8 +159,8 @@ def _hidden_paths(serving_file: Path, data_files: LocalFiles | DataFileClient) -
 
 
 def _file_system(client: DataFileClient) -> StoredFiles:
-    # Imported for lakes in buckets only, as it takes 0.1 s.
-    from losslake.lake.store.bucket_store import StoredFiles
+    # Imported for lakes on other machines only, as it takes 0.1 s.
+    from losslake.lake.store.ranged_files import RangeReader, StoredFiles
 
     def opened(path: str, size: int) -> RangeReader:
         return RangeReader(lambda start, stop: client.read(path, start, stop), size)
@@ -206,7 +205,7 @@ def _checked_parameters(statement: duckdb.Statement, parameters: Parameters) -> 
 
 def warm_up_stored_files() -> None:
     """Load the code that reads files through Python."""
-    from losslake.lake.store.bucket_store import SCHEME, StoredFiles
+    from losslake.lake.store.ranged_files import SCHEME, RangeReader, StoredFiles
 
     text = b"a\n1\n"
     with duckdb.connect(config={"threads": 1, "async_threads": 1}) as connection:

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from losslake.lake.lake import Lake
-from losslake.lake.store.bucket_store import BucketStore
-from losslake.lake.store.folder import FolderStore
 from losslake_schema.release import Release
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.channel import MAX_REPLY_BYTES, ChannelClosed, receive, send
@@ -201,12 +199,11 @@ def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
     return SqlProblem(kind, detail, line if has_position else None, column if has_position else None)
 
 
-class BucketData:
-    """The data files of a release in a bucket, read through the cache of this machine; see `StoredData`."""
+class RemoteFiles:
+    """The data files of a release elsewhere, read through the cache of this machine; see `StoredData`."""
 
-    def __init__(self, lake: Lake, store: BucketStore, release: Release) -> None:
+    def __init__(self, lake: Lake, release: Release) -> None:
         self._lake = lake
-        self._store = store
         self._release = release
 
     def size(self, path: str) -> int | None:
@@ -215,7 +212,7 @@ class BucketData:
 
     def read(self, path: str, start: int, stop: int) -> bytes:
         """Return a range of a file; raise OSError."""
-        return self._store.range(path, self._sizes[path], start, stop)
+        return self._lake.store.range(path, self._sizes[path], start, stop)
 
     @cached_property
     def _sizes(self) -> Mapping[str, int]:
@@ -224,10 +221,9 @@ class BucketData:
 
 def data_files_of(lake: Lake, release: Release) -> DataFiles:
     """Return the release's files, or a source of their ranges; raise LakeBroken."""
-    store = lake.store
-    if isinstance(store, FolderStore):
-        files = LocalFiles(str(store.folder), [file.path for file in lake.files(release)])
-        paths = files.paths()
-        return files if len(paths) <= MOST_LISTED_FILES else LocalFiles(os.path.commonpath(paths), None)
-    assert isinstance(store, BucketStore)
-    return BucketData(lake, store, release)
+    folder = lake.store.local_folder
+    if folder is None:
+        return RemoteFiles(lake, release)
+    files = LocalFiles(str(folder), [file.path for file in lake.files(release)])
+    paths = files.paths()
+    return files if len(paths) <= MOST_LISTED_FILES else LocalFiles(os.path.commonpath(paths), None)

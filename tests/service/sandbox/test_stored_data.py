@@ -22,7 +22,7 @@ from losslake_service.sandbox import errors, stored_data
 from losslake_service.sandbox.channel import ChannelClosed
 from losslake_service.sandbox.errors import SqlProblem
 from losslake_service.sandbox.stored_data import MAX_RANGE_BYTES, DataFileClient, StoreUnavailable, open_pair
-from losslake_service.sandbox.workers import BucketData
+from losslake_service.sandbox.workers import RemoteFiles
 from tests.servers.processes import SECONDS
 from tests.service.sandbox.sandbox_client import SMALL, UNCHECKED_WORKER, SandboxClient, now
 
@@ -229,7 +229,7 @@ def test_only_a_long_read_is_blamed_on_the_store(
 class UnsteadyStore:
     """A release's files in a store that fails, or gives no answer until it may."""
 
-    def __init__(self, data: BucketData) -> None:
+    def __init__(self, data: RemoteFiles) -> None:
         self._data = data
         self.size = data.size
         self.fails = False
@@ -251,7 +251,7 @@ COUNT = "SELECT count(*) AS n, sum(value + step) FROM measurements"
 @pytest.fixture
 def unsteady(remote_lake: Lake) -> Iterator[tuple[RemoteClient, UnsteadyStore]]:
     client = RemoteClient(remote_lake)
-    assert isinstance(client.data_files, BucketData)
+    assert isinstance(client.data_files, RemoteFiles)
     client.data_files = store = UnsteadyStore(client.data_files)
     yield client, store
     store.may_answer.set()
@@ -290,7 +290,7 @@ def test_store_that_does_not_answer_ends_the_statement_at_its_limit(
 ) -> None:
     monkeypatch.setattr(stored_data, "_STORE_TIMEOUT", math.inf)
     client = SandboxClient(remote_lake, replace(SMALL, workers=1, seconds=0.6))
-    assert isinstance(client.data_files, BucketData)
+    assert isinstance(client.data_files, RemoteFiles)
     client.data_files = store = UnsteadyStore(client.data_files)
     store.may_answer.clear()
     assert client.fails(COUNT).kind == errors.TIME

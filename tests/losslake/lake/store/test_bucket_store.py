@@ -19,8 +19,9 @@ from obstore.store import S3Store
 
 from losslake.lake.store import bucket as bucket_module
 from losslake.lake.store.blocks import BlockCache
-from losslake.lake.store.bucket import Bucket
-from losslake.lake.store.bucket_store import BucketStore, StoredFiles
+from losslake.lake.store.bucket_store import BucketStore
+from losslake.lake.store.ranged_files import StoredFiles
+from losslake.lake.store.s3 import open_store
 from losslake.lake.store.store import DataFile
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.processes import ADDRESS
@@ -52,7 +53,7 @@ def proxy(s3: S3) -> Iterator[FailingProxy]:
 
 
 def store_at(url: str, folder: Path, endpoint: str | None = None) -> BucketStore:
-    return BucketStore(Bucket(url, endpoint), BlockCache(folder / "cache", 100_000_000))
+    return open_store(url, endpoint, BlockCache(folder / "cache", 100_000_000))
 
 
 def parquet(store: BucketStore, path: str, rows: int) -> DataFile:

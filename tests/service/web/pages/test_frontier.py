@@ -11,7 +11,6 @@ from fastapi.testclient import TestClient
 import losslake
 from losslake.questions.trials.measure import MeasureName
 from losslake_service.web.code_lines import statement
-from losslake_service.web.lines import statement
 from tests.applications import without_sql
 from tests.bundled import bundled_lake
 
