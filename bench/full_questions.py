@@ -76,7 +76,7 @@ class CurvesQuestion:
 
     def answered(self, view: ReleaseView) -> bytes:
         """Return the answer as JSON."""
-        return b"".join(json_pieces(curves.answer(view, self.question)))
+        return b"".join(json_pieces(curves.QUESTION.answer(view, self.question)))
 
     @property
     def path(self) -> str:

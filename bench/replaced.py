@@ -82,7 +82,7 @@ def differences(view: ReleaseView, study: Study, folder: Path) -> Iterator[Diffe
     texts = sorted(folder.rglob("measurements.csv"), key=lambda path: int(path.parent.name))
     for metric in texts[0].read_text().partition("\n")[0].split(",")[1:]:
         trials, steps, right = _by_text(texts, metric)
-        answer = curves.answer(view, curves.CurvesParameters(study=[str(study)], metric=[metric]))
+        answer = curves.QUESTION.answer(view, curves.CurvesParameters(study=[str(study)], metric=[metric]))
         rows = pa.Table.from_batches(answer.batches, answer.schema)
         stored = rows["value"].to_numpy()
         expect(f"trials of {metric}", np.array_equal(rows["trial_id"].to_numpy(), trials), True)

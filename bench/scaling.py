@@ -61,7 +61,7 @@ class ScalingQuestion:
         """Return the answer as JSON."""
         names = [str(workload) for workload in self.workloads]
         parameters = scaling.ScalingParameters(workload=names, metric=self.metric, target=self.target)
-        return b"".join(json_pieces(scaling.answer(view, parameters)))
+        return b"".join(json_pieces(scaling.QUESTION.answer(view, parameters)))
 
     @property
     def path(self) -> str:

@@ -33,19 +33,19 @@ class LossLake:
 
     def scaling(self, question: Scaling) -> pa.Table:
         parameters = scaling.ScalingParameters(**_selected(question.aim), target=question.target)
-        return _written(scaling.answer(self.view, parameters))
+        return _written(scaling.QUESTION.answer(self.view, parameters))
 
     def curve(self, question: Curve) -> pa.Table:
         parameters = curves.CurvesParameters(trial=[str(question.trial)], metric=[question.metric])
-        return _written(curves.answer(self.view, parameters))
+        return _written(curves.QUESTION.answer(self.view, parameters))
 
     def best(self, question: Best) -> pa.Table:
         parameters = SelectionParameters(**_selected(question.aim), step_budget=question.step_budget)
-        return _written(best.answer(self.view, parameters), _NAMES_OF_BEST)
+        return _written(best.QUESTION.answer(self.view, parameters), _NAMES_OF_BEST)
 
     def sweep(self, question: Sweep) -> pa.Table:
         parameters = targets.TargetsParameters(**_selected(question.aim), target=list(question.targets))
-        return _written(targets.answer(self.view, parameters))
+        return _written(targets.QUESTION.answer(self.view, parameters))
 
 
 def _selected(aim: Aim) -> dict[str, Any]:

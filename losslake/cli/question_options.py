@@ -70,7 +70,7 @@ def answer_to(question: Question, view: ReleaseView, given: Mapping[str, Any], c
     except ValidationError as error:
         raise LossLakeError(_refusal(error, command_name)) from None
     try:
-        return question.answer_with_goal(view, parameters)
+        return question.answer(view, parameters)
     except BadParameter as error:
         raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
 

@@ -100,7 +100,7 @@ def _method(question: Question) -> str:
     name = question.path.rpartition("/")[2].replace("-", "_")
     # /v1/metaparameters and /v1/analysis/metaparameters are both there.
     if any(other.path == f"/v1/{name}" for other in QUESTIONS if other is not question):
-        name = question.answer.__module__.rpartition(".")[2]
+        name = question.compute.__module__.rpartition(".")[2]
     return "\n".join(
         [
             "",

@@ -57,7 +57,7 @@ class LocalSource:
         if question.listing is not None:
             texts = {name: [text for _, text in pairs({name: value})] for name, value in filters.items()}
             arguments = ListRequest(arguments, texts, is_json=False)
-        return _as_sent(question.answer_with_goal(subject, arguments))
+        return _as_sent(question.answer(subject, arguments))
 
     def figure(self, kind: str, parameters: Mapping[str, Any], ending: str) -> bytes:
         """Return a figure; raises UnknownName and BadParameter."""

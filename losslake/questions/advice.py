@@ -140,9 +140,9 @@ class _Amounts:
     extrapolated: Flags
 
 
-def answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
     """Return time and cost by workload and batch size; raises UnknownName and BadParameter."""
-    known, goal = parameters.step_times(), parameters.goal(view)
+    known, goal = parameters.step_times(), parameters.goal
     if not known and parameters.price is None:
         why = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more, or price= of an accelerator hour, or both"
         raise BadParameter("step_time", why)
@@ -169,7 +169,7 @@ QUESTION = Question(
     parameters=AdviceParameters,
     row=AdviceRow,
     summary=AdviceSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -95,7 +95,7 @@ class _Atlas:
 _ATLASES: WeakKeyDictionary[ReleaseView, _Atlas] = WeakKeyDictionary()
 
 
-def answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     """Return a row by workload, sorted by data set, model and critical batch size; raises BadParameter."""
     if view not in _ATLASES:
         _ATLASES[view] = _atlas(view)
@@ -132,7 +132,7 @@ QUESTION = Question(
     parameters=AtlasParameters,
     row=AtlasRow,
     summary=AtlasSummary,
-    answer=answer,
+    compute=_answer,
     rows_name="estimates",
 )
 
@@ -154,7 +154,7 @@ def _atlas(view: ReleaseView) -> _Atlas:
 
 
 def _row(view: ReleaseView, facts: WorkloadFacts, parameters: GoalParameters) -> dict[str, object]:
-    goal = parameters.goal(view)
+    goal = parameters.goal
     (search,) = open_searches(view, parameters.selection())
     curve = usable_curve(search, scaling_curve(search, goal))
     fit = fit_hyperbola(curve.batch_sizes, curve.steps, curve.censored_at)

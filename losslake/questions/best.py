@@ -35,7 +35,7 @@ class BestRow(Row):
     """How many of these trials have a finite value within the budgets."""
 
 
-def answer(view: ReleaseView, parameters: SelectionParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: SelectionParameters) -> Answer:
     """Return the best value by workload and batch size; raises UnknownName and BadParameter.
 
     Ties go to the smallest step, then to the lowest trial_id: METHODS 1.1, where the reference leaves them undefined.
@@ -50,7 +50,7 @@ QUESTION = Question(
     parameters=SelectionParameters,
     row=BestRow,
     summary=SelectionSummary,
-    answer=answer,
+    compute=_answer,
     is_quick=is_of_one_workload,
 )
 

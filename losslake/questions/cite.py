@@ -66,7 +66,7 @@ def cite(view: ReleaseView, workloads: Iterable[Workload] = (), address: str = "
     return Citations("\n".join(each.text for each in cited), "\n\n".join(each.bibtex for each in cited))
 
 
-def answer(view: ReleaseView, parameters: CiteParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: CiteParameters) -> Answer:
     """Return a row per collection, by name; raises UnknownName and BadParameter."""
     rows = [vars(each) for each in _cited(view, map(parse_workload, parameters.workload))]
     batch = pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
@@ -88,5 +88,5 @@ QUESTION = Question(
     parameters=CiteParameters,
     row=CiteRow,
     summary=ReleaseSummary,
-    answer=answer,
+    compute=_answer,
 )

@@ -145,9 +145,9 @@ class CompareSummary(MeasureSummary, GoalSummary, Finding):
     of error."""
 
 
-def answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     """Return workloads at equal tuning budget, by batch size; raises UnknownName and BadParameter."""
-    selection, goal = parameters.selection(), parameters.goal(view)
+    selection, goal = parameters.selection(), parameters.goal
     baseline = parameters.baseline and parse_workload(parameters.baseline, "baseline")
     workloads = selection.workloads
     if len(workloads) > MOST_COMPARED:
@@ -196,7 +196,7 @@ QUESTION = Question(
     parameters=CompareParameters,
     row=CompareRow,
     summary=CompareSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -127,9 +127,9 @@ class CriticalBatchSizeSummary(GoalSummary, Finding):
     """The optimal batch size of zhang2024."""
 
 
-def answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:
     """Return a row by workload and definition; raises UnknownName and BadParameter."""
-    selection, goal = parameters.selection(), parameters.goal(view)
+    selection, goal = parameters.selection(), parameters.goal
     if len(selection.workloads) > MOST_WORKLOADS:
         raise BadParameter("workload", f"there are {len(selection.workloads)} workloads: give up to {MOST_WORKLOADS}")
     searches = open_searches(view, selection)
@@ -158,7 +158,7 @@ QUESTION = Question(
     parameters=CriticalBatchSizeParameters,
     row=CriticalBatchSizeRow,
     summary=CriticalBatchSizeSummary,
-    answer=answer,
+    compute=_answer,
     rows_name="estimates",
 )
 

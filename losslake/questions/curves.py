@@ -105,7 +105,7 @@ class _Part:
     trials: tuple[int, ...] | None
 
 
-def answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
     """Return measurements by study, metric in the order requested, trial_id and step.
 
     Raises UnknownName and BadParameter.
@@ -135,7 +135,7 @@ QUESTION = Question(
     parameters=CurvesParameters,
     row=CurvesRow,
     summary=CurvesSummary,
-    answer=answer,
+    compute=_answer,
     sometimes=("amount",),
 )
 _ALWAYS = QUESTION.rows.only([column.name for column in QUESTION.rows.columns if column.name != "amount"])

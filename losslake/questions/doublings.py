@@ -52,9 +52,9 @@ class DoublingsSummary(GoalSummary, Finding):
     """The finding."""
 
 
-def answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
     """Return what each doubling saves, by workload and batch size; raises UnknownName and BadParameter."""
-    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
+    goal, searches = parameters.goal, open_searches(view, parameters.selection())
     curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
     return QUESTION.analysis(
         view,
@@ -74,7 +74,7 @@ QUESTION = Question(
     parameters=GoalParameters,
     row=DoublingsRow,
     summary=DoublingsSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -73,7 +73,7 @@ class _Evaluations:
     n_unknown: int
 
 
-def answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
     """Return a row by trial and by evaluation on the front; raises UnknownName and BadParameter."""
     members, left_out = _members(view, parameters)
     results = [_evaluations(view, parameters, facts) for facts in members]
@@ -108,7 +108,7 @@ QUESTION = Question(
     parameters=FrontierParameters,
     row=FrontierRow,
     summary=FrontierSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

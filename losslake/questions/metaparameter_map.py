@@ -93,9 +93,9 @@ class MetaparameterMapSummary(BatchSizesSummary, GoalSummary, Finding):
     """The number of trials of each class, by workload and batch size."""
 
 
-def answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer:
     """Return every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
-    goal, batch_sizes = parameters.goal(view), parameters.batch_size
+    goal, batch_sizes = parameters.goal, parameters.batch_size
     searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
     batches, regions, warnings = [], [], []
     for search in searches:
@@ -123,7 +123,7 @@ QUESTION = Question(
     parameters=MetaparameterMapParameters,
     row=MetaparameterMapRow,
     summary=MetaparameterMapSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

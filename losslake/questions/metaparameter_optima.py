@@ -190,9 +190,9 @@ class MetaparameterOptimaSummary(WithinSummary, Finding):
     """By workload and heuristic: its cost at the other batch sizes."""
 
 
-def answer(view: ReleaseView, parameters: MetaparameterOptimaParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: MetaparameterOptimaParameters) -> Answer:
     """Return the best metaparameters by workload and batch size; raises UnknownName and BadParameter."""
-    selection, goal = parameters.selection(), parameters.goal(view)
+    selection, goal = parameters.selection(), parameters.goal
     within, origin = parameters.within, parameters.origin
     searches = open_searches(view, selection)
     check_batch_size("origin", origin, searches)
@@ -225,7 +225,7 @@ QUESTION = Question(
     parameters=MetaparameterOptimaParameters,
     row=MetaparameterOptimaRow,
     summary=MetaparameterOptimaSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -41,13 +41,13 @@ class MetaparametersRow(Row):
     """learning_rate / (1 - momentum), momentum 0 in plain SGD; null if either is missing, or momentum is 1 or more."""
 
 
-def answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
     """Return the near-optimal trials by workload and batch size; raises UnknownName and BadParameter.
 
     A single best trial would jump from batch size to batch size: METHODS 4. A study in which no trial reached the
     target has one row of nulls.
     """
-    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
+    goal, searches = parameters.goal, open_searches(view, parameters.selection())
     batches = prefetched(_rows(view, search, goal, parameters.within) for search in searches)
     return QUESTION.answered(view, parameters, batches)
 
@@ -58,7 +58,7 @@ QUESTION = Question(
     parameters=MetaparametersParameters,
     row=MetaparametersRow,
     summary=WithinSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

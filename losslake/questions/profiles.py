@@ -89,7 +89,7 @@ class ProfilesSummary(ComparatorSummary, Finding):
     (exact_score); columns in which it reaches the target, and is best."""
 
 
-def answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
     """Return performance profiles of competitors; raises UnknownName and BadParameter.
 
     Workloads compete in columns of one batch size each; a part of their names, in columns of one batch size of what
@@ -97,7 +97,7 @@ def answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
     """
     selection, by, largest_factor = parameters.selection(), parameters.by, parameters.largest_factor
     searches = open_searches(view, selection)
-    comparator = parameters.comparator_in(view)
+    comparator = parameters.known_comparator
     goals = [
         Goal(_target(view, workload, selection.metric, parameters.target), comparator)
         for workload in selection.workloads
@@ -129,7 +129,7 @@ QUESTION = Question(
     parameters=ProfilesParameters,
     row=ProfilesRow,
     summary=ProfilesSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -147,7 +147,7 @@ class _Best:
         return np.asarray(self.records != NEVER)
 
 
-def answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
     """Return the best values by workload, budget and batch size; raises UnknownName and BadParameter.
 
     Without budgets, those that every batch size of the workload was trained for; always also without a limit.
@@ -187,7 +187,7 @@ QUESTION = Question(
     parameters=QualityParameters,
     row=QualityRow,
     summary=QualitySummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

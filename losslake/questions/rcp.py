@@ -162,12 +162,12 @@ class Reference:
         return sum(len(each.converged) for each in self.runs if each.batch_size in sizes)
 
 
-def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
     """Return the points of the workloads, and the verdict on a submission; raises UnknownName and BadParameter.
 
     A submission is compared with the one workload that is then named.
     """
-    selection, goal = parameters.selection(), parameters.goal(view)
+    selection, goal = parameters.selection(), parameters.goal
     submission = _submission(parameters)
     if submission is not None and len(selection.workloads) > 1:
         raise BadParameter("workload", "a submission is compared with one reference: give one workload")
@@ -211,7 +211,7 @@ QUESTION = Question(
     parameters=RcpParameters,
     row=RcpRow,
     summary=RcpSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

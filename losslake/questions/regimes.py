@@ -121,9 +121,9 @@ class Ends:
     with_noise: Mapping[str, tuple[float | None, float | None]]
 
 
-def answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
     """Return the regimes of each workload by batch size; raises UnknownName and BadParameter."""
-    selection, goal = parameters.selection(), parameters.goal(view)
+    selection, goal = parameters.selection(), parameters.goal
     searches = open_searches(view, selection)
     curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
     shapes = [scaling_shape(curve.batch_sizes, curve.steps, parameters.undertuned_tau) for curve in curves]
@@ -151,7 +151,7 @@ QUESTION = Question(
     parameters=RegimesParameters,
     row=RegimesRow,
     summary=RegimesSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

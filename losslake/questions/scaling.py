@@ -121,9 +121,9 @@ class ScalingSummary(MeasureSummary, CrossingSummary):
     """What to know before relying on the rows."""
 
 
-def answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     """Return the fewest steps to the target by workload and batch size; raises UnknownName and BadParameter."""
-    goal, crossing = parameters.goal(view), parameters.crossing_rule()
+    goal, crossing = parameters.goal, parameters.crossing_rule()
     searches = open_searches(view, parameters.selection())
     check_batch_size("normalize_to", parameters.normalize_to, searches)
     batches: list[pa.RecordBatch] = []
@@ -151,7 +151,7 @@ QUESTION = Question(
     parameters=ScalingParameters,
     row=ScalingRow,
     summary=ScalingSummary,
-    answer=answer,
+    compute=_answer,
     is_quick=_is_quick,
 )
 

@@ -60,9 +60,9 @@ class StepsToTargetSummary(MeasureSummary, CrossingSummary, BatchSizesSummary):
     """What to know before relying on the rows."""
 
 
-def answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
     """Return steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
-    goal, crossing, batch_sizes = parameters.goal(view), parameters.crossing_rule(), parameters.batch_size
+    goal, crossing, batch_sizes = parameters.goal, parameters.crossing_rule(), parameters.batch_size
     searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
     batches: list[pa.RecordBatch] = []
     warnings: list[str] = []
@@ -89,7 +89,7 @@ QUESTION = Question(
     parameters=StepsToTargetParameters,
     row=StepsToTargetRow,
     summary=StepsToTargetSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -95,9 +95,9 @@ class SurvivalSummary(GoalSummary, Finding):
     seen; steps by which half reached (null if unseen); early_stopping of bad trials (null if unknown)."""
 
 
-def answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     """Return cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
-    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
+    goal, searches = parameters.goal, open_searches(view, parameters.selection())
     batches: list[pa.RecordBatch] = []
     studies: list[dict[str, Any]] = []
     for search in searches:
@@ -126,7 +126,7 @@ QUESTION = Question(
     parameters=SurvivalParameters,
     row=SurvivalRow,
     summary=SurvivalSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -137,13 +137,13 @@ class TargetSweepSummary(ComparatorSummary, Finding):
     limit (comparator=inclusive: from `hardest` to `easiest`, exclusive). No intervals: it holds nowhere."""
 
 
-def answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
     """Return scaling at many targets by workload, easiest first; raises UnknownName and BadParameter."""
     parameters.check()
     merged = [study_envelopes(search) for search in open_searches(view, parameters.selection())]
     sign = merged[0].search.sign
     targets = _targets(merged, parameters, sign)
-    losses = strict_bound(targets * sign, parameters.comparator_in(view))
+    losses = strict_bound(targets * sign, parameters.known_comparator)
     sweeps = [Sweep(one, losses) for one in merged]
     fits = [one.fits() for one in sweeps]
     compared = ranks(steps_at_shared_sizes(merged, losses)) if len(merged) > 1 and shared_sizes(merged) else None
@@ -172,7 +172,7 @@ QUESTION = Question(
     parameters=TargetSweepParameters,
     row=TargetSweepRow,
     summary=TargetSweepSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -68,9 +68,9 @@ class TargetsSummary(MeasureSummary, ComparatorSummary):
     """The request."""
 
 
-def answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     """Return steps to result by workload, target as given, and batch size; raises UnknownName and BadParameter."""
-    comparator = parameters.comparator_in(view)
+    comparator = parameters.known_comparator
     goals = [Goal(target, comparator) for target in parameters.targets()]
     searches = open_searches(view, parameters.selection())
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
@@ -84,7 +84,7 @@ QUESTION = Question(
     parameters=TargetsParameters,
     row=TargetsRow,
     summary=TargetsSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

@@ -154,9 +154,9 @@ class _Reached:
         return np.asarray(facts.sums_by_study(of_trials) > 0)
 
 
-def answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
     """Return time and cost to a goal by workload and batch size; raises UnknownName and BadParameter."""
-    goal, max_useful_tau = parameters.goal(view), parameters.max_useful_tau
+    goal, max_useful_tau = parameters.goal, parameters.max_useful_tau
     reached = [_reached(view, search, goal) for search in open_searches(view, parameters.selection())]
     fitted = [_critical_batch_size(one) for one in reached]
     summaries = [_summary(one, max_useful_tau, b_c) for one, b_c in zip(reached, fitted, strict=True)]
@@ -178,7 +178,7 @@ QUESTION = Question(
     parameters=TimeCostParameters,
     row=TimeCostRow,
     summary=TimeCostSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

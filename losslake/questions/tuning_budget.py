@@ -130,12 +130,12 @@ class TuningBudgetSummary(GoalSummary, Finding):
     estimate it: where few of them reach the target, as many new ones do so less often."""
 
 
-def answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
     """Return the results of smaller searches, by workload, batch size, population and budget.
 
     Raises UnknownName and BadParameter.
     """
-    selection, goal, budgets = parameters.selection(), parameters.goal(view), parameters.budget
+    selection, goal, budgets = parameters.selection(), parameters.goal, parameters.budget
     names = list(dict.fromkeys(parameters.population))
     sign = open_search(view, selection, selection.workloads[0]).sign
     batches: list[pa.RecordBatch] = []
@@ -174,7 +174,7 @@ QUESTION = Question(
     parameters=TuningBudgetParameters,
     row=TuningBudgetRow,
     summary=TuningBudgetSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

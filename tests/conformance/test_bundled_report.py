@@ -53,7 +53,7 @@ def test_report_has_the_critical_batch_sizes_of_the_analysis(view: ReleaseView, 
     workload = Workload.parse("bundled/digits/mlp_64/sgd")
     for question in subject().questions:
         parameters = critical_batch_size.CriticalBatchSizeParameters(**question.about(workload))
-        answer = critical_batch_size.answer(view, parameters)
+        answer = critical_batch_size.QUESTION.answer(view, parameters)
         row = answer.table().to_pylist()[0]
         cells = f"{row['critical_batch_size']:.3g} | {row['lower']:.3g} to {row['upper']:.3g}"
         assert re.search(rf"^\| mlp_64 sgd \|.*\| {re.escape(cells)} \|", text, re.MULTILINE)

@@ -187,7 +187,7 @@ def _pairs(
 
 def _change(view: ReleaseView, pair: Pair, question: Question, critical_batch_size: Ratio) -> _Change:
     parameters = compare.CompareParameters(**question.about(pair.first, pair.second))
-    rows = compare.answer(view, parameters).table().to_pylist()
+    rows = compare.QUESTION.answer(view, parameters).table().to_pylist()
     times = {
         row["batch_size"]: row["ratio"]
         for row in rows
@@ -208,7 +208,7 @@ def _quality(view: ReleaseView, question: Question, workloads: Sequence[Workload
     Budgets are those that every batch size was trained for.
     """
     parameters = quality.QualityParameters(workload=list(map(str, workloads)), metric=question.metric)
-    rows = quality.answer(view, parameters).facts["conclusions"]
+    rows = quality.QUESTION.answer(view, parameters).facts["conclusions"]
     lost = {kind: [row["is_clear"] for row in rows if row["budget_kind"] == kind] for kind in _BUDGETS}
     headings = [
         "workload", "budget", "best value", "at B", "value at the largest B", "short by", "p",
@@ -238,7 +238,7 @@ def _quality_cells(row: Mapping[str, Any]) -> list[str]:
 def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
     """Return the growth of the best learning rate with the batch size, and which rules of thumb are possible."""
     parameters = metaparameter_optima.MetaparameterOptimaParameters(**question.about(*workloads))
-    answer = metaparameter_optima.answer(view, parameters)
+    answer = metaparameter_optima.QUESTION.answer(view, parameters)
     exponents = {row["workload"]: row for row in answer.facts["exponents"]}
     optima = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
     cells = []

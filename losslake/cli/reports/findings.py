@@ -17,8 +17,8 @@ from losslake.cli.reports.findings_charts import MOST_PROFILES, profiles_chart, 
 from losslake.cli.reports.markdown import NOTHING, holds, interval, number, share, table
 from losslake.cli.reports.pooled_cases import Case, Round, logged_position, pooled_cases
 from losslake.cli.reports.transitions import break_point
+from losslake.questions.compare import QUESTION as COMPARE
 from losslake.questions.compare import CompareParameters
-from losslake.questions.compare import answer as compare
 from losslake.questions.release.known_names import display_name
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
@@ -248,7 +248,7 @@ def _conclusion(view: ReleaseView, case: Case, *optimizers: str) -> str:
     """Return the sentences that compare the second optimizer with the first."""
     workloads = [f"{case.path}/{name}" for name in optimizers]
     parameters = CompareParameters(workload=workloads, metric=case.metric, target=case.goal.target)
-    (conclusion,) = compare(view, parameters).facts["conclusions"]
+    (conclusion,) = COMPARE.answer(view, parameters).facts["conclusions"]
     return str(conclusion["in_words"])
 
 

@@ -60,8 +60,8 @@ class Transition:
 
 def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping[str, Any]) -> list[Transition]:
     """Return the transitions of each workload. about: the parameters of a question about them and a goal."""
-    answer = regimes.answer(view, regimes.RegimesParameters(**about))
-    fitted = critical_batch_size.answer(view, critical_batch_size.CriticalBatchSizeParameters(**about))
+    answer = regimes.QUESTION.answer(view, regimes.RegimesParameters(**about))
+    fitted = critical_batch_size.QUESTION.answer(view, critical_batch_size.CriticalBatchSizeParameters(**about))
     ends = {
         (row["workload"], row["break_point"]): row
         for row in answer.facts["break_points"]

@@ -38,7 +38,7 @@ class PaperFigureRow(Row):
     """Path of the figure as SVG. The endings .png, .pdf, .vl.json and .csv give the other formats."""
 
 
-def answer(view: ReleaseView, _: ReleaseParameters) -> Answer:
+def _answer(view: ReleaseView, _: ReleaseParameters) -> Answer:
     """Return every figure of every paper, in the paper's order."""
     rows = []
     for one in map(paper, papers()):
@@ -66,7 +66,7 @@ QUESTION = Question(
     parameters=ReleaseParameters,
     row=PaperFigureRow,
     summary=ReleaseSummary,
-    answer=answer,
+    compute=_answer,
 )
 
 

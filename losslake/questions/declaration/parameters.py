@@ -184,13 +184,26 @@ class ComparatorParameters(SelectionParameters):
     """strict: a value better than the target reaches it; inclusive: an equal value does, too. Default: that of the
     workload's goals in this metric; without any, strict."""
 
-    def comparator_in(self, view: ReleaseView) -> Comparator:
-        """Return the comparator for all workloads; raises BadParameter if their goals differ in it."""
+    @property
+    def known_comparator(self) -> Comparator:
+        """The comparator, which `with_goal` sets."""
+        assert self.comparator is not None
+        return self.comparator
+
+    def with_goal(self, view: ReleaseView) -> Self:
+        """Return these parameters with what they lack of a metric, a target and a comparator.
+
+        Raises UnknownName, and BadParameter if the goals of the workloads differ in comparator.
+        """
+        known = super().with_goal(view)
+        return known if known.comparator else known.model_copy(update={"comparator": known._default_comparator(view)})
+
+    def _default_comparator(self, view: ReleaseView) -> Comparator:
         defaults = {each for workload in self.workloads for each in view.comparators(workload, self.metric)}
-        if self.comparator is None and len(defaults) > 1:
+        if len(defaults) > 1:
             why = "the goals of these workloads differ in comparator: give comparator=strict or comparator=inclusive"
             raise BadParameter("comparator", why)
-        return self.comparator or defaults.pop()
+        return defaults.pop()
 
 
 class BatchSizeParameters(BaseModel):
@@ -215,11 +228,11 @@ class TargetParameters(BaseModel):
 class GoalParameters(TargetParameters, ComparatorParameters):
     """A metric, and a target of it."""
 
-    def goal(self, view: ReleaseView) -> Goal:
-        """Return the goal that these parameters set; raises BadParameter."""
-        if self.target is None:
-            raise BadParameter("target", "give a target")
-        return Goal(self.target, self.comparator_in(view))
+    @property
+    def goal(self) -> Goal:
+        """The goal, which `with_goal` completes."""
+        assert self.target is not None
+        return Goal(self.target, self.known_comparator)
 
 
 class WithinParameters(GoalParameters):

@@ -15,7 +15,6 @@ from losslake.output.columns import RowShape, row_shape
 from losslake.output.rows import Row
 from losslake.questions.declaration.parameters import (
     BatchSizeParameters,
-    ComparatorParameters,
     FormatParameters,
     GoalParameters,
     MetricParameters,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_goal(view: Any, request: Any) -> Any:
-    """Return parameters with the metric and target that they lack, from a goal; those without any as they are."""
+    """Return parameters with the metric, target and comparator that they lack; those without any as they are."""
     return request.with_goal(view) if isinstance(request, MetricParameters) else request
 
 
@@ -39,8 +38,8 @@ def with_goal(view: Any, request: Any) -> Any:
 class Question:
     """A path and the function that answers it; each question is declared in a module of its own.
 
-    answer: takes a release view and the parameters. A list takes a ListRequest instead of the parameters; a question
-    that is not about one release takes the lake instead of the view.
+    compute: the function; takes a release view and the parameters. A list takes a ListRequest instead of the
+    parameters; a question that is not about one release takes the lake instead of the view.
     summary: the JSON fields beside the rows, which are in the field rows_name.
     listing: the list whose columns are filters, if the question is a list.
     is_of_release: the answer depends on the release and the URL only.
@@ -53,7 +52,7 @@ class Question:
     parameters: type[FormatParameters]
     row: type[Row]
     summary: type[Summary]
-    answer: Callable[[Any, Any], Answer]
+    compute: Callable[[Any, Any], Answer]
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
@@ -75,12 +74,12 @@ class Question:
         """The name of its JSON schema; the schema of a row has the suffix Row."""
         return "".join(word.capitalize() for word in re.findall("[a-z]+", self.subject))
 
-    def answer_with_goal(self, subject: Any, request: Any) -> Answer:
-        """Return the answer to parameters that may leave the metric and the target open, as `answer` takes the rest.
+    def answer(self, subject: Any, request: Any) -> Answer:
+        """Return the answer to parameters, completed from a goal where they lack a metric, target or comparator.
 
         Raises UnknownName and BadParameter.
         """
-        return self.answer(subject, with_goal(subject, request))
+        return self.compute(subject, with_goal(subject, request))
 
     def row_schema(self) -> dict[str, Any]:
         """Return the JSON schema of a row. Columns of a list are optional, since `fields` may omit them."""
@@ -122,9 +121,7 @@ class Question:
         known: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
         known |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
         batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
-        goal = parameters.goal(view) if isinstance(parameters, GoalParameters) else None
-        if isinstance(parameters, ComparatorParameters):
-            known["comparator"] = parameters.comparator_in(view)
+        goal = parameters.goal if isinstance(parameters, GoalParameters) else None
         left_out = trials_left_out(view, selected, batch_sizes, goal)
         known["left_out"] = [*left_out, *known.get("left_out", ())]
         summary = {name: known[name] if name in known else getattr(parameters, name) for name in self.summary_names}

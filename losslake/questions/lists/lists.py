@@ -96,7 +96,7 @@ def list_questions() -> Iterator[Question]:
             parameters=parameters,
             row=listing.row,
             summary=ListSummary,
-            answer=partial(_answer, listing),
+            compute=partial(_answer, listing),
             listing=listing,
         )
 
@@ -124,7 +124,7 @@ RELEASES_QUESTION = Question(
     parameters=PageParameters,
     row=RELEASES.row,
     summary=PageSummary,
-    answer=_releases,
+    compute=_releases,
     listing=RELEASES,
     is_of_release=False,
 )

@@ -85,13 +85,11 @@ class Tools:
 def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, pairs: Pairs, address: str) -> Document:
     if question.listing is not None:
         limited = parameters.model_copy(update={"limit": min(parameters.limit or MOST_ROWS, MOST_ROWS)})
-        document = answer_document(
-            question.answer_with_goal(view, ListRequest(limited, {}, is_json=True)), tool.columns
-        )
+        document = answer_document(question.answer(view, ListRequest(limited, {}, is_json=True)), tool.columns)
         if not document["rows"] and parameters.q:
             document["similar_searches"] = list(_similar_searches(view, parameters.q))
     else:
-        document = answer_document(question.answer_with_goal(view, parameters), tool.columns)
+        document = answer_document(question.answer(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
     given = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
     given = [*(each for each in given if each[0] != "release"), ("release", str(view.number))]

@@ -106,7 +106,7 @@ def _endpoint(releases: Releases, question: Question, model: type[FormatParamete
         arguments = given if listing is None else ListRequest(given, filters, output.name == "json")
 
         def answer() -> Response:
-            return response_of(request, question.answer_with_goal(subject, arguments), output, headers)
+            return response_of(request, question.answer(subject, arguments), output, headers)
 
         if question.is_quick(given) and output.name == "json":
             return answer()

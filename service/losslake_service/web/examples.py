@@ -64,7 +64,7 @@ def find_example(view: ReleaseView) -> Example | None:
     """Return the first goal that any trial reaches; None without data."""
     for workload, metric, target in _candidates(view):
         parameters = scaling.ScalingParameters(workload=[str(workload)], metric=metric, target=target)
-        for row in scaling.answer(view, parameters).table().to_pylist():
+        for row in scaling.QUESTION.answer(view, parameters).table().to_pylist():
             if row["trial_id"] is not None:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
                 other = _most_similar(view, workload, metric)
@@ -110,7 +110,7 @@ def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
 
 def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
     """Return the best value at the worst batch size, then the next number, which every batch size reaches."""
-    rows = best.answer(view, SelectionParameters(workload=[str(workload)], metric=metric)).table()
+    rows = best.QUESTION.answer(view, SelectionParameters(workload=[str(workload)], metric=metric)).table()
     values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
     if not values:
         return []

@@ -103,7 +103,7 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
 def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:
     """Return each batch size at which a trial reached the goal, with the fewest steps."""
     parameters = scaling.ScalingParameters(workload=[str(workload)], metric=goal.metric, target=goal.target)
-    rows = scaling.answer(view, parameters).table()
+    rows = scaling.QUESTION.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]
 
@@ -128,7 +128,7 @@ def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: s
 def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:
     """Return the best value at each batch size that has a finite one."""
     wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
-    rows = best.answer(view, SelectionParameters.model_validate(wanted)).table()
+    rows = best.QUESTION.answer(view, SelectionParameters.model_validate(wanted)).table()
     return [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
 
 

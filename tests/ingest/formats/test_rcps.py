@@ -99,7 +99,7 @@ def test_reference_points_of_resnet_are_those_of_the_published_checker(tmp_path:
         "target": 1,
         "submission_runs": 5,
     }
-    answer = rcp.answer(ReleaseView.open(lake, lake.release()), rcp.RcpParameters.model_validate(asked))
+    answer = rcp.QUESTION.answer(ReleaseView.open(lake, lake.release()), rcp.RcpParameters.model_validate(asked))
     points = {row["batch_size"]: row for row in answer.table().to_pylist()}
     assert points[4096]["mean"] / 1_281_167 == pytest.approx(39.875, rel=1e-3)
     assert points[4096]["max_speedup"] == pytest.approx(1.03212, rel=1e-3)

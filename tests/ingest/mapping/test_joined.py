@@ -119,7 +119,9 @@ def test_a_joined_goal_answers_as_any_other(tmp_path: Path) -> None:
     view = ReleaseView.open(lake, lake.release())
     (goal,) = view.goals
     assert (goal.metric, goal.target, goal.source, goal.comparator) == ("val/margin", 1.0, "a rule", "inclusive")
-    answer = scaling.answer(view, scaling.ScalingParameters(workload=["c/d/m/o"], metric="val/margin", target=1.0))
+    answer = scaling.QUESTION.answer(
+        view, scaling.ScalingParameters(workload=["c/d/m/o"], metric="val/margin", target=1.0)
+    )
     (row,) = answer.table().to_pylist()
     assert (row["steps"], row["n_reached"], row["previous_step"]) == (3, 1, 2)
     trials = lake.table("trials").scan().to_arrow().to_pylist()

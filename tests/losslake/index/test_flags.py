@@ -130,7 +130,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def rows_of_rest(view: ReleaseView, workload: str = WORKLOAD, **more: str) -> list[tuple[object, ...]]:
     asked = {"workload": [workload], "metric": METRIC, "target": TARGET, **more}
-    rows = scaling.answer(view, scaling.ScalingParameters.model_validate(asked)).table().to_pylist()
+    rows = scaling.QUESTION.answer(view, scaling.ScalingParameters.model_validate(asked)).table().to_pylist()
     return [(row["batch_size"], row["steps"], row["trial_id"], row["n_trials"], row["n_reached"]) for row in rows]
 
 
@@ -170,12 +170,14 @@ def test_views_and_the_quick_macro_leave_flagged_trials_out(lake: Lake) -> None:
 def test_an_answer_counts_the_flagged_trials_that_it_leaves_out(lake: Lake) -> None:
     asked = {"workload": [WORKLOAD], "metric": METRIC, "target": TARGET}
     view = ReleaseView.open(lake, lake.release())
-    facts = scaling.answer(view, scaling.ScalingParameters.model_validate(asked)).facts
+    facts = scaling.QUESTION.answer(view, scaling.ScalingParameters.model_validate(asked)).facts
     assert facts["flagged"] == "exclude"
     assert facts["left_out"] == [
         f"{WORKLOAD}: 1 trial flagged, as FROM flags in SQL explains: flagged=include includes them"
     ]
-    facts = scaling.answer(view, scaling.ScalingParameters.model_validate({**asked, "flagged": "include"})).facts
+    facts = scaling.QUESTION.answer(
+        view, scaling.ScalingParameters.model_validate({**asked, "flagged": "include"})
+    ).facts
     assert facts["left_out"] == []
 
 

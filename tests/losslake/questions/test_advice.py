@@ -37,7 +37,7 @@ def rows_of(steps: dict[int, list[int | None]], seconds_each: float | None = Non
 
 def advice_of(view: Any, **parameters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, "target": 0.3, **parameters}
-    found = advice.QUESTION.answer_with_goal(view, advice.AdviceParameters.model_validate(given_ones))
+    found = advice.QUESTION.answer(view, advice.AdviceParameters.model_validate(given_ones))
     return found.table().to_pylist(), dict(found.facts)
 
 

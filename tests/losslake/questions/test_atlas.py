@@ -18,13 +18,13 @@ NAMES = ("critical_batch_size", "lower", "upper", "n_batch_sizes")
 
 
 def atlas_of(view: ReleaseView, **filters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = atlas.answer(view, atlas.AtlasParameters.model_validate(filters))
+    found = atlas.QUESTION.answer(view, atlas.AtlasParameters.model_validate(filters))
     return found.table().to_pylist(), dict(found.facts)
 
 
 def alone(view: ReleaseView, workload: str) -> dict[str, Any]:
     parameters = critical_batch_size.CriticalBatchSizeParameters(workload=[workload])
-    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.answer_with_goal(view, parameters).table().to_pylist()
+    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.answer(view, parameters).table().to_pylist()
     return next(row for row in rows if row["definition"] == "mccandlish2018")
 
 

@@ -54,7 +54,7 @@ def test_workloads_are_cited_by_their_collections_and_none_by_all(view: ReleaseV
 
 
 def test_the_answer_has_a_row_per_collection(view: ReleaseView) -> None:
-    rows = cite.answer(view, cite.CiteParameters(workload=[str(SHALLUE)])).table().to_pylist()
+    rows = cite.QUESTION.answer(view, cite.CiteParameters(workload=[str(SHALLUE)])).table().to_pylist()
     assert [(row["collection"], row["citation"], row["doi"]) for row in rows] == [
         ("shallue2018", "shallue2018@1", None)
     ]

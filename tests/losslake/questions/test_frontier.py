@@ -23,9 +23,7 @@ Key = tuple[str, int, int, int]
 def frontier_of(view: ReleaseView, **parameters: Any) -> list[dict[str, Any]]:
     given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, **parameters}
     rows: list[dict[str, Any]] = (
-        frontier.QUESTION.answer_with_goal(view, frontier.FrontierParameters.model_validate(given_ones))
-        .table()
-        .to_pylist()
+        frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(given_ones)).table().to_pylist()
     )
     return rows
 
@@ -118,7 +116,7 @@ def test_pattern_stands_for_its_workloads_and_says_which_are_left_out() -> None:
     rows = [Row(8, 1, "COMPLETE", step, 0.5 / step, 0.1 * step) for step in (1, 2)]
     view = view_of(rows, of_other=[Row(8, 1, "COMPLETE", 1, 0.4)])
     parameters = {"workload": ["*/mnist/cnn/*"], "metric": METRIC, "measure": "seconds"}
-    answer = frontier.QUESTION.answer_with_goal(view, frontier.FrontierParameters.model_validate(parameters))
+    answer = frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(parameters))
     assert {row["workload"] for row in answer.table().to_pylist()} == {str(WORKLOAD)}
     assert any(f"{OTHER} have no times" in text for text in answer.facts["left_out"])
 

@@ -29,8 +29,8 @@ def best_trials(
     are left out.
     """
     wanted: dict[str, Any] = {"workload": [str(each) for each in workloads], "metric": goal.metric}
-    amounts = scaling.answer(view, scaling.ScalingParameters(**wanted, target=goal.target, **counted)).table()
-    values = best.answer(view, SelectionParameters(**wanted)).table()
+    amounts = scaling.QUESTION.answer(view, scaling.ScalingParameters(**wanted, target=goal.target, **counted)).table()
+    values = best.QUESTION.answer(view, SelectionParameters(**wanted)).table()
     sign = 1 if goal.direction == "minimize" else -1
     ranked: dict[str, list[tuple[bool, float, Trial]]] = {str(each): [] for each in workloads}
     for row, closest in zip(amounts.to_pylist(), values.to_pylist(), strict=True):

@@ -49,7 +49,7 @@ def advice_page(request: PageRequest) -> Page:
     rows, facts_of_answer, trouble = [], None, ""
     if given["step_time"] or given["price"]:
         try:
-            answer = advice.answer(view, advice.AdviceParameters.model_validate({**of_goal, **given}))
+            answer = advice.QUESTION.answer(view, advice.AdviceParameters.model_validate({**of_goal, **given}))
             rows, facts_of_answer = answer.table().to_pylist(), answer.facts
         except BadParameter as error:
             trouble = str(error)

@@ -32,7 +32,7 @@ def atlas_page(request: PageRequest) -> Page:
     parameters: AtlasPageParameters = request.parameters
     given = parameters.given
     filters = atlas.AtlasParameters.model_validate({name: [value] for name, value in given.items()})
-    answer = atlas.answer(request.view, filters)
+    answer = atlas.QUESTION.answer(request.view, filters)
     rows = answer.table().to_pylist()
     known = [row for row in rows if row["critical_batch_size"] is not None]
     title = "Critical batch sizes" + (f": {', '.join(given.values())}" if given else "")

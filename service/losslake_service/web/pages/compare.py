@@ -233,7 +233,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         **request.comparator,
         **request.counted,
     )
-    answer = compare.answer(page.view, parameters)
+    answer = compare.QUESTION.answer(page.view, parameters)
     facts, sizes = answer.facts, _sizes(request, answer)
     common = sorted(set.intersection(*(set(each.batch_sizes) for each in request.facts)))
     # Relative steps start at the first batch size at which every workload reaches the target after step 0.

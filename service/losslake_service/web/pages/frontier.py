@@ -54,7 +54,7 @@ def frontier_page(request: PageRequest) -> Page:
     state = {"dataset": dataset, "metric": metric, "measure": parameters.measure, "colour": parameters.colour}
     answer, trouble = None, ""
     try:
-        answer = frontier.answer(view, frontier.FrontierParameters.model_validate(request_fields))
+        answer = frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(request_fields))
     except BadParameter as error:
         trouble = str(error)
     shown = display_name("dataset", next(each for each in view.workloads if each.dataset == dataset))

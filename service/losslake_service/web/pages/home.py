@@ -64,7 +64,7 @@ def home_page(request: PageRequest) -> Page:
 def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
     """Return sentences about the chart."""
     workload = example.request(request)
-    return regime_sentences(regimes.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
+    return regime_sentences(regimes.QUESTION.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
 
 
 _COVERED: WeakKeyDictionary[ReleaseView, list[dict[str, object]]] = WeakKeyDictionary()

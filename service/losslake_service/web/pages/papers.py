@@ -22,7 +22,7 @@ _ENDINGS = ("svg", "png", "pdf", "vl.json", "csv")
 
 def papers_page(request: PageRequest) -> Page:
     """Return the page; figures without any data are left out, and the page says how many."""
-    rows = listing.answer(request.view, ReleaseParameters()).table().to_pylist()
+    rows = listing.QUESTION.answer(request.view, ReleaseParameters()).table().to_pylist()
     drawn = [row for row in rows if row["series_without_data"] < row["series"]]
     return Page(
         template="papers.html",

@@ -109,8 +109,8 @@ def _facts(page: PageRequest, named: Workload) -> WorkloadFacts:
 def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Content]:
     """Return the sentences of the answer, and the answer for the template. main: the first chart of the page."""
     goal, view = request.goal, request.page.view
-    counted = scaling.answer(view, scaling.ScalingParameters(**request.of_goal, **request.measured))
-    ends = regimes.answer(view, regimes.RegimesParameters(**request.of_goal)) if request.has_regimes else None
+    counted = scaling.QUESTION.answer(view, scaling.ScalingParameters(**request.of_goal, **request.measured))
+    ends = regimes.QUESTION.answer(view, regimes.RegimesParameters(**request.of_goal)) if request.has_regimes else None
     row, reach = row_of_target(request)
     studies = study_rows(request, counted, ends)
     sentences = answer_sentences(request, studies, ends, row)

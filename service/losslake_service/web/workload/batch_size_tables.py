@@ -46,7 +46,7 @@ def budget_section(request: WorkloadRequest) -> dict[str, object]:
     words = f" within {' and '.join(limits)}" if limits else ""
     query = [*request.metric_query, *((name, str(count)) for name, count in budgets.items() if count is not None)]
     title = f"Best {request.goal.metric} by batch size{words}"
-    answer = best.answer(request.page.view, SelectionParameters(**(request.of_metric | budgets)))
+    answer = best.QUESTION.answer(request.page.view, SelectionParameters(**(request.of_metric | budgets)))
     shows_conclusions = request.is_whole and (requested.conclusions or bool(limits))
     all_url = request.page_url(request.workload, conclusions="true") + "#budget"
     return {
@@ -77,7 +77,7 @@ def _linked(request: WorkloadRequest, row: AnswerRow) -> AnswerRow:
 def _learning_rates(request: WorkloadRequest) -> list[float | None]:
     """Return the learning rate of the best trial of each study; None if it isn't a number."""
     parameters = metaparameters.MetaparametersParameters(**request.of_goal, within=0)
-    rows = metaparameters.answer(request.page.view, parameters).table().to_pylist()
+    rows = metaparameters.QUESTION.answer(request.page.view, parameters).table().to_pylist()
     values: list[Any] = [dict(row["parameters"] or ()).get("learning_rate") for row in rows if row["rank"] in (None, 1)]
     return [value if isinstance(value, float) else None for value in values]
 
@@ -90,7 +90,7 @@ def _conclusions(request: WorkloadRequest, requested: WorkloadParameters) -> lis
     now = {"steps": requested.step_budget, "examples": requested.example_budget}
     steps, examples = ([] if count is None else [count] for count in now.values())
     parameters = quality.QualityParameters(**request.of_metric, step_budget=steps, example_budget=examples)
-    facts = quality.answer(request.page.view, parameters).facts["conclusions"]
+    facts = quality.QUESTION.answer(request.page.view, parameters).facts["conclusions"]
     sentences = as_sentences(request.workload, [fact["in_words"] for fact in facts])
     conclusions = []
     for fact, sentence in zip(facts, sentences, strict=True):

@@ -25,7 +25,7 @@ def row_of_target(request: WorkloadRequest) -> tuple[AnswerRow, AnswerRow]:
     parameters = target_sweep.TargetSweepParameters(
         **request.of_metric, target_min=target, target_max=target, n_targets=1, spacing="linear"
     )
-    answer = target_sweep.answer(request.page.view, parameters)
+    answer = target_sweep.QUESTION.answer(request.page.view, parameters)
     row = answer.table().to_pylist()[0]
     return row, answer.facts["summaries"][0]
 

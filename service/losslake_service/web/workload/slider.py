@@ -48,7 +48,7 @@ def stops(request: WorkloadRequest) -> list[Stop]:
     parameters = target_sweep.TargetSweepParameters(**request.of_metric, n_targets=_MOST_STOPS)
     view = request.page.view
     key = (view.digest, parameters.model_dump_json())
-    swept = _sweeps.get(key, lambda: target_sweep.answer(view, parameters).table().to_pylist())
+    swept = _sweeps.get(key, lambda: target_sweep.QUESTION.answer(view, parameters).table().to_pylist())
     rows = {row["target"]: row for row in [*swept, row_of_target(request)[0]]}
     sign = sign_of(request.goal.direction)
     return [stop_at(request, rows[target]) for target in sorted(rows, key=lambda target: sign * target)]

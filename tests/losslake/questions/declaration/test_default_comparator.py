@@ -21,7 +21,7 @@ def test_the_comparator_is_that_of_the_question_then_of_the_goal_then_strict(
 ) -> None:
     goal = {"goal": 0.25, "comparator": of_goal} if of_goal else {}
     parameters = {"workload": [str(WORKLOAD)], "metric": METRIC, "target": 0.3, "comparator": given}
-    answer = scaling.answer(view_of(ROWS, **goal), ScalingParameters.model_validate(parameters))  # type: ignore[arg-type]
+    answer = scaling.QUESTION.answer(view_of(ROWS, **goal), ScalingParameters.model_validate(parameters))  # type: ignore[arg-type]
     expected = given or of_goal or "strict"
     assert answer.facts["comparator"] == expected
     assert answer.table()["steps"].to_pylist() == [10 if expected == "inclusive" else None]
@@ -31,4 +31,4 @@ def test_workloads_whose_goals_differ_need_a_comparator() -> None:
     view = view_of(ROWS, goal=0.3, comparator="inclusive")
     parameters = ScalingParameters(workload=[str(WORKLOAD), str(OTHER)], metric=METRIC, target=0.3)
     with pytest.raises(BadParameter, match="give comparator=strict or comparator=inclusive"):
-        scaling.answer(view, parameters)
+        scaling.QUESTION.answer(view, parameters)

@@ -37,7 +37,7 @@ def test_points_are_medians_of_a_plain_loop(
 ) -> None:
     rows = [Row(size, trial, status, step, value) for (size, trial), (step, value, status) in sorted(made.items())]
     view = view_of(rows, goal=GOAL, of_other=[Row(8, 1, "COMPLETE", 5, 0.1)])
-    points = scaling.answer(view, parameters_of(reference)).facts["reference"]
+    points = scaling.QUESTION.answer(view, parameters_of(reference)).facts["reference"]
     assert [point["batch_size"] for point in points] == sorted({size for size, _ in made})
     for point in points:
         assert (point["workload"], point["metric"], point["target"]) == (reference, METRIC, GOAL)
@@ -55,8 +55,8 @@ def test_points_are_medians_of_a_plain_loop(
 def test_a_reference_changes_no_row_and_none_is_there_without() -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)], goal=GOAL, of_other=[Row(8, 1, "COMPLETE", 7, 0.1)])
     plain, beside = (
-        scaling.answer(view, parameters_of()),
-        scaling.answer(view, parameters_of(str(WORKLOAD), str(WORKLOAD))),
+        scaling.QUESTION.answer(view, parameters_of()),
+        scaling.QUESTION.answer(view, parameters_of(str(WORKLOAD), str(WORKLOAD))),
     )
     assert plain.facts["reference"] == []
     assert len(beside.facts["reference"]) == 1
@@ -69,7 +69,7 @@ def test_a_reference_changes_no_row_and_none_is_there_without() -> None:
 def test_a_reference_without_a_goal_or_a_workload_is_refused(reference: str, error: type[Exception]) -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)], goal=GOAL, of_other=[Row(8, 1, "COMPLETE", 7, 0.1)])
     with pytest.raises(error):
-        scaling.answer(view, parameters_of(reference))
+        scaling.QUESTION.answer(view, parameters_of(reference))
 
 
 def test_reference_runs_have_a_metric_of_their_own() -> None:

@@ -135,8 +135,10 @@ def test_goals_that_differ_in_their_comparator_are_refused_unless_it_is_stated()
     view = view_of(ROWS, of_other=IN_OTHER, goal=0.2, comparator="inclusive")
     selected = {"workload": [str(PATTERN)], "metric": METRIC, "target": 0.2}
     with pytest.raises(BadParameter, match="give comparator=strict or comparator=inclusive"):
-        scaling.answer(view, scaling.ScalingParameters.model_validate(selected))
-    answer = scaling.answer(view, scaling.ScalingParameters.model_validate(selected | {"comparator": "inclusive"}))
+        scaling.QUESTION.answer(view, scaling.ScalingParameters.model_validate(selected))
+    answer = scaling.QUESTION.answer(
+        view, scaling.ScalingParameters.model_validate(selected | {"comparator": "inclusive"})
+    )
     assert [row["steps"] for row in answer.table().to_pylist()] == [5, 4, 3]
 
 

@@ -126,11 +126,11 @@ def test_curves_have_the_amount_of_every_evaluation(rows: list[Row], measure: st
         sizes = sorted({row.batch_size for row in rows})
         asked = {"study": [f"{WORKLOAD}/{size}" for size in sizes], "metric": [METRIC], "measure": measure}
         parameters = curves.CurvesParameters.model_validate({**asked, "examples_per_epoch": EPOCH})
-        refused = refusal(lambda: curves.answer(view, parameters).table())
+        refused = refusal(lambda: curves.QUESTION.answer(view, parameters).table())
         if refused is not None:
             assert all(n_accelerators(row.batch_size, row.trial_id) is None for row in rows)
             return
-        found = curves.answer(view, parameters).table()
+        found = curves.QUESTION.answer(view, parameters).table()
         if measure == "steps":
             assert "amount" not in found.column_names
             return

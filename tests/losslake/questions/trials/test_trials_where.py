@@ -151,7 +151,7 @@ def test_a_pool_chooses_among_the_trials_of_its_members() -> None:
     view = view_of(ROWS, of_other=ROWS, parameters=rates)
     pattern = [f"{WORKLOAD.collection}/{WORKLOAD.dataset}/{WORKLOAD.model}/*"]
     parameters = {"workload": pattern, "metric": METRIC, "target": 0.5, "where": ["rate=0"]}
-    rows = scaling.answer(view, scaling.ScalingParameters.model_validate(parameters)).table().to_pylist()
+    rows = scaling.QUESTION.answer(view, scaling.ScalingParameters.model_validate(parameters)).table().to_pylist()
     found = {row["batch_size"]: (row["steps"], row["n_trials"]) for row in rows if row["n_trials"]}
     assert {found[8], found[16]} == {(60, 2), (20, 2)}
     assert OTHER.optimizer != WORKLOAD.optimizer
