@@ -81,6 +81,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("workloads", lambda _: "/workloads"),
     ("search", lambda draw: with_query("/workloads", [("q", draw.workload().dataset)])),
     ("workload", lambda draw: _with_goal(draw, draw.workload())),
+    ("target stops", lambda draw: _with_goal(draw, draw.workload()).replace("/workloads/", "/target-stops/", 1)),
     ("study", lambda draw: _with_goal(draw, draw.study())),
     ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),

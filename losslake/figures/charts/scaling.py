@@ -314,9 +314,7 @@ def _with_other_searches(request: ChartRequest) -> pa.Table:
         return rows
     ranges = {}
     for workload in parameters.selection().workloads:
-        for study in populations(
-            request.view, parameters.selection(), parameters.goal(request.view), workload, (NON_DIVERGENT,)
-        ):
+        for study in populations(request.view, parameters.selection(), parameters.goal, workload, (NON_DIVERGENT,)):
             best = range_of_best(study.steps, len(study.steps) // 2)
             if best is not None and best.upper is not None:
                 ranges[str(workload), study.batch_size] = best.lower, best.upper
