@@ -26,6 +26,14 @@ def test_every_path_named_in_architecture_exists() -> None:
     assert [path for path in sorted(paths) if not (DOCS.parent / path).exists()] == []
 
 
+def test_every_path_named_in_contributing_exists() -> None:
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text("utf-8")
+    top = "schema|ingest|service|losslake|tests|bench|docs|deploy"
+    paths = set(re.findall(rf"`((?:{top})/[\w./]+)`", text))
+    assert len(paths) > 30
+    assert [path for path in sorted(paths) if not (DOCS.parent / path).exists()] == []
+
+
 def _is_there(name: str) -> bool:
     try:
         resolve_name(name)
