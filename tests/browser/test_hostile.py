@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
 from starlette.routing import compile_path
 
 from losslake_service.web.pages.kinds import PAGES as KINDS
-from tests.browser.hostile import TRAPS, Trap, hostile_lake
+from tests.browser.hostile import TRAPS, WORKLOAD, Trap, hostile_lake
 from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served
 
@@ -21,7 +21,7 @@ INJECTED = (
     "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base, iframe, object, "
     "script:not([src]):not([type='application/ld+json'], [type='application/json'])"
 )
-WAYS = [compile_path(kind.path)[0] for kind in KINDS]
+WAYS = [compile_path(kind.path)[0] for kind in KINDS if not kind.is_fragment]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,14 @@ def test_hostile_text_is_never_interpreted(hostile: Visit, trap: Trap) -> None:
     assert trap.says in page.locator("main").inner_text()
     assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
     assert page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth") == 0
+    assert hostile.faults == []
+
+
+def test_hostile_text_in_the_stops_of_the_slider_is_never_interpreted(hostile: Visit) -> None:
+    hostile.faults.clear()
+    page = hostile.open(f"/target-stops/{quote(str(WORKLOAD))}", ready="body")
+    assert "<script>" in str(page.locator("ol li").first.get_attribute("data-title"))
+    assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
     assert hostile.faults == []
 
 

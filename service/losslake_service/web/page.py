@@ -134,13 +134,15 @@ class PageKind:
     """A kind of page.
 
     path: for the router. build: makes the page in a thread, and raises the same errors as REST. prepare: awaits data
-    that the page needs, for its `prepared`; such pages are not cached.
+    that the page needs, for its `prepared`; such pages are not cached. is_fragment: no page by itself, but what the
+    script of another page fetches.
     """
 
     path: str
     parameters: type[PageParameters]
     build: Callable[[PageRequest], Page]
     prepare: Prepare | None = None
+    is_fragment: bool = False
 
 
 @dataclass(frozen=True)

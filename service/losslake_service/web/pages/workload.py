@@ -279,4 +279,4 @@ def target_stops_page(page: PageRequest) -> Page:
     )
 
 
-TARGET_STOPS = PageKind("/target-stops/{name:path}", WorkloadParameters, target_stops_page)
+TARGET_STOPS = PageKind("/target-stops/{name:path}", WorkloadParameters, target_stops_page, is_fragment=True)
