@@ -259,24 +259,6 @@ def critical_batch_size_zhang2024(parameters: float) -> float:
     Source: Zhang et al. 2024, "How does critical batch size scale in pre-training?" (arXiv 2410.21676): the fit in log
     space that they published with their figures.
     """
-    return 93.196814 * math.pow(_positive("parameters", parameters) / 1e6, 0.468278)
-
-
-def critical_batch_size_kaplan2020(loss: float, scale: float = 2.1e8) -> float:
-    """Return B_crit = E_min / S_min of a language model at a loss, in tokens: scale / loss^(1 / 0.21).
-
-    It depends on the loss alone, not on the size of the model.
-
-    Args:
-        loss: cross-entropy in nats per token, above 0; else ValueError.
-        scale: in tokens; 2.1e8 in their table, 2e8 in their text.
-
-    Source: Kaplan et al. 2020, "Scaling laws for neural language models" (arXiv 2001.08361), equation 1.4.
-    """
-    return scale / math.pow(_positive("loss", loss), 1 / 0.21)
-
-
-def _positive(name: str, value: float) -> float:
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name} is {value}: give a finite number above 0")
-    return value
+    if not 0 < parameters < math.inf:
+        raise ValueError(f"parameters is {parameters}: give a finite number above 0")
+    return 93.196814 * math.pow(parameters / 1e6, 0.468278)

@@ -1,21 +1,18 @@
 """Performance profiles: the share of columns in which a competitor is within a factor of the best.
 
 A column is what competitors are timed on: a workload, or a workload at one batch size. Times are seconds or steps.
-Also AlgoPerf's times to target and scores, computed as its scoring code does.
+Also AlgoPerf's scores, computed as its scoring code does.
 Source: Dolan and More 2002; mlcommons/algorithmic-efficiency, scoring/performance_profile.py (METHODS 5.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from losslake_schema.reached import Floats, Integers, hits
+from losslake_schema.reached import Floats, Integers
 
-TrialRule = Literal["index", "time"]
 LARGEST_RATIO = 4.0
 POINTS = 100
 
@@ -90,47 +87,12 @@ def geometric_mean_of_ratios(times: Floats, base: Floats, never: Floats | None =
 
 
 @dataclass(frozen=True)
-class TimedCurve:
-    """The evaluations of a trial as logged; times: seconds; losses: lower is better, negate to maximize."""
-
-    times: Floats
-    losses: Floats
-
-
-@dataclass(frozen=True)
 class Scores:
     """The scores by submission: AlgoPerf's, the exact integral, and the ratios (submissions, workloads)."""
 
     score: Floats
     exact: Floats
     ratios: Floats
-
-
-def time_to_target(trials: Sequence[TimedCurve], target: float, rule: TrialRule = "index") -> float:
-    """Return the time at which a study first has a loss <= target; inf if none of its trials reaches it.
-
-    rule "index", as in the official code: the time of the trial whose first hit has the smallest evaluation index, ties
-    to the first trial; not always the earliest. rule "time": the earliest time. Non-finite losses never reach the
-    target. Raises ValueError for a target that is not finite, and for hits with a negative or NaN time.
-    """
-    if not np.isfinite(target):
-        raise ValueError(f"target {target} is not finite: give a number")
-    first = [np.flatnonzero(hits(trial.losses, target, "inclusive"))[:1] for trial in trials]
-    reached = [(int(hit[0]), float(trial.times[hit[0]])) for hit, trial in zip(first, trials, strict=True) if len(hit)]
-    if not all(time >= 0 for _, time in reached):
-        raise ValueError("the time of an evaluation that reaches the target has to be 0 or more")
-    if not reached:
-        return np.inf
-    return min(reached, key=lambda pair: pair[0])[1] if rule == "index" else min(time for _, time in reached)
-
-
-def median_over_studies(times: Sequence[float]) -> float | None:
-    """Return the median time of a submission's studies, with inf for not reached; None without studies.
-
-    For an even count the mean of the two middle times, so inf if either is inf. Report the number of studies: the
-    baseline of v0.5 has 4.
-    """
-    return float(np.median(np.asarray(times, np.float64))) if len(times) else None
 
 
 def scores(base: Floats, held_out: Floats | None = None, base_of: Integers | None = None) -> Scores:

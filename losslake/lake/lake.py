@@ -102,11 +102,6 @@ class Lake:
         """The store of its files."""
         return store_of(self.location)
 
-    @property
-    def warehouse(self) -> Path:
-        """The folder of its data files, for a lake in a folder."""
-        return Path(self.location.files_url.removeprefix("file://")) / WAREHOUSE
-
     @cached_property
     def engine(self) -> Engine:
         """The engine of its database."""

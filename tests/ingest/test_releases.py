@@ -148,7 +148,7 @@ def test_the_last_of_several_sources_counts(tmp_path: Path) -> None:
     summary = ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD)), unpacked(tmp_path / "two", other)])
     assert summary.release == 1
     assert curves(lake) == [(8, 1, 0, METRIC, "0.125")]
-    stored = {str(path) for path in (lake.warehouse / "losslake/measurements/data").rglob("*.parquet")}
+    stored = {str(path) for path in (lake.folder / "warehouse/losslake/measurements/data").rglob("*.parquet")}
     assert stored == {str(lake.folder / f.path) for f in lake.files(lake.release()) if f.table == "measurements"}
 
 

@@ -199,7 +199,7 @@ def test_missing_data_file_is_reported_without_its_path(tmp_path: Path, small_ar
     ingest(lake, [small_archive])
     client = TestClient(create_app(lake), raise_server_exceptions=False)
     assert client.get("/healthz").status_code == 200
-    for path in (lake.warehouse / "losslake" / "measurements").rglob("*.parquet"):
+    for path in (lake.folder / "warehouse" / "losslake" / "measurements").rglob("*.parquet"):
         path.unlink()
     document = problem(client, f"/v1/curves?study=small/mnist/cnn/sgd/8&metric={ERROR}", "lake-unavailable")
     assert str(tmp_path) not in str(document)

@@ -1,4 +1,4 @@
-"""AlgoPerf's times to target and scores: which trial counts, and in which order times are struck out."""
+"""AlgoPerf's scores: in which order times are struck out."""
 
 from __future__ import annotations
 
@@ -9,35 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.performance_profile import TimedCurve, median_over_studies, scores, time_to_target
+from losslake.analysis.performance_profile import scores
 
 INF, NAN = math.inf, math.nan
-
-
-def curve(*evaluations: tuple[float, float]) -> TimedCurve:
-    times, losses = zip(*evaluations, strict=True) if evaluations else ((), ())
-    return TimedCurve(np.array(times, np.float64), np.array(losses, np.float64))
-
-
-def test_equality_reaches_the_target_and_nan_never_does() -> None:
-    assert time_to_target([curve((1, NAN), (2, -INF), (3, 0.31), (4, 0.3))], 0.3) == 4.0
-    assert time_to_target([curve((1, 0.4)), curve()], 0.3) == INF
-    assert time_to_target([], 0.3) == INF
-
-
-def test_the_official_rule_takes_the_smallest_evaluation_number_which_may_not_be_the_earliest() -> None:
-    trials = [curve((10, 0.9), (20, 0.5), (30, 0.2)), curve((50, 0.9), (60, 0.1)), curve((5, 0.9), (70, 0.1))]
-    assert time_to_target(trials, 0.3, "index") == 60.0
-    assert time_to_target(trials, 0.3, "time") == 30.0
-
-
-def test_studies_that_missed_the_target_take_part_in_the_median() -> None:
-    assert median_over_studies([1.0, INF, 3.0]) == 3.0
-    assert median_over_studies([1.0, INF, INF]) == INF
-    assert median_over_studies([1.0, 2.0, 4.0, INF]) == 3.0
-    assert median_over_studies([1.0, INF]) == INF
-    assert median_over_studies([INF, INF]) == INF
-    assert median_over_studies([]) is None
 
 
 def test_a_time_beyond_four_times_the_best_is_not_reached() -> None:
@@ -104,10 +78,6 @@ def test_times_are_removed_in_the_official_order(data: st.DataObject, n: int, wi
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        time_to_target([], NAN)
-    with pytest.raises(ValueError, match="0 or more"):
-        time_to_target([curve((NAN, 0.1))], 0.3)
     with pytest.raises(ValueError, match="a row for each submission"):
         scores(np.ones((2, 1)), np.ones((2, 1)), np.array([1]))
     with pytest.raises(ValueError, match="0 or more"):

@@ -1,13 +1,12 @@
-"""Published laws of critical batch sizes give the numbers that their authors printed."""
+"""The published law of critical batch sizes gives the numbers that its authors printed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 
-from losslake.analysis.critical_batch_size import critical_batch_size_kaplan2020, critical_batch_size_zhang2024
+from losslake.analysis.critical_batch_size import critical_batch_size_zhang2024
 
 
 @pytest.mark.parametrize(
@@ -19,13 +18,7 @@ def test_the_law_of_zhang_predicts_what_its_notebook_prints(parameters: float, b
     assert critical_batch_size_zhang2024(parameters) == pytest.approx(batch_size, rel=4e-6)
 
 
-def test_the_law_of_kaplan_gives_a_million_tokens_at_loss_3() -> None:
-    assert critical_batch_size_kaplan2020(3.0, scale=2e8) == pytest.approx(1.07e6, rel=5e-3)
-    assert critical_batch_size_kaplan2020(3.0) == pytest.approx(1.12e6, rel=5e-3)
-
-
-@pytest.mark.parametrize("law", [critical_batch_size_kaplan2020, critical_batch_size_zhang2024])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_values_without_a_power_law_are_refused(law: Callable[..., float], value: float) -> None:
+def test_values_without_a_power_law_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match="give a finite number above 0"):
-        law(value)
+        critical_batch_size_zhang2024(value)

@@ -29,7 +29,7 @@ def executors() -> set[int]:
 
 
 def stores(lake: Lake) -> bool:
-    return any((lake.warehouse / "losslake" / "measurements").rglob("*.parquet"))
+    return any((lake.folder / "warehouse" / "losslake" / "measurements").rglob("*.parquet"))
 
 
 @pytest.mark.slow
@@ -52,6 +52,6 @@ def test_an_ingest_with_a_killed_worker_gives_the_release_of_a_local_ingest(
     local = bundled_lake(tmp_path_factory)
     assert lake.release().content_digest == local.release().content_digest
     released = {lake.folder / file.path for file in lake.files(lake.release())}
-    stored = set(lake.warehouse.rglob("data/**/*.parquet"))
+    stored = set((lake.folder / "warehouse").rglob("data/**/*.parquet"))
     assert released <= stored
     assert len(released) == len(local.files(local.release()))

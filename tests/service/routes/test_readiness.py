@@ -30,7 +30,7 @@ def test_it_is_ready_while_the_newest_release_can_be_read_and_says_no_path_when_
         wait_until_ready(client)
         assert client.get("/readyz").json() == {"status": "ready", "checks": ["release", "sql"]}
         assert "/readyz" in client.get("/openapi.json").json()["paths"]
-        for path in (lake.warehouse / "losslake" / "measurements").rglob("*.parquet"):
+        for path in (lake.folder / "warehouse" / "losslake" / "measurements").rglob("*.parquet"):
             path.unlink()
         wait_until(lambda: client.get("/readyz").status_code == 503, "the service isn't ready")
         response = client.get("/readyz")

@@ -70,7 +70,7 @@ READS = [
 
 @pytest.fixture
 def places(unchecked: SandboxClient) -> dict[str, object]:
-    data = unchecked.lake.warehouse
+    data = unchecked.lake.folder / "warehouse"
     return {
         "data": data,
         "lake": unchecked.lake.folder,
@@ -93,7 +93,7 @@ def test_unchecked_statements_change_no_file(
 def test_unchecked_statements_reach_nothing_but_the_release(
     unchecked: SandboxClient, places: dict[str, object], statement: str
 ) -> None:
-    link = unchecked.lake.warehouse / "link"
+    link = unchecked.lake.folder / "warehouse" / "link"
     link.symlink_to("/etc/passwd")
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -176,7 +176,7 @@ def test_neither_seeds_nor_schemas_are_kept(unchecked: SandboxClient) -> None:
 )
 def test_compromised_worker_is_still_confined(python_sandbox: SandboxClient, code: str) -> None:
     """Landlock and seccomp hold whatever the process runs."""
-    data = python_sandbox.lake.warehouse
+    data = python_sandbox.lake.folder / "warehouse"
     facts = {
         "data": data,
         "lake": python_sandbox.lake.folder,
@@ -192,7 +192,7 @@ def test_compromised_worker_is_still_confined(python_sandbox: SandboxClient, cod
 @on_linux
 def test_every_table_of_the_release_can_be_read(python_sandbox: SandboxClient) -> None:
     """Or else the test above would prove nothing."""
-    parquet = next(python_sandbox.lake.warehouse.rglob("*.parquet"))
+    parquet = next((python_sandbox.lake.folder / "warehouse").rglob("*.parquet"))
     assert python_sandbox(f"open('{parquet}', 'rb').read(4)") == [{"value": "b'PAR1'"}]
     assert python_sandbox("os.getpid() > 1") == [{"value": "True"}]
 
@@ -270,7 +270,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.slow
 def test_workers_die_with_the_service(query: SandboxClient) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _PARENT, str(query.file), str(query.lake.warehouse)],
+        [sys.executable, "-c", _PARENT, str(query.file), str(query.lake.folder / "warehouse")],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -118,7 +118,7 @@ def test_maintenance_killed_at_any_moment_leaves_listed_releases_intact(tmp_path
 
 def left_behind(lake: Lake, name: str, age: timedelta) -> Path:
     """Write a data file that nothing needs, as a killed ingest does, some time ago."""
-    path = lake.warehouse / "losslake" / "trials" / "data" / f"{name}.parquet"
+    path = lake.folder / "warehouse" / "losslake" / "trials" / "data" / f"{name}.parquet"
     path.write_bytes(b"left behind")
     then = time.time() - age.total_seconds()
     os.utime(path, (then, then))
