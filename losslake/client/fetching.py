@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from losslake.client.client import Client, RemoteError, TransientError, redact, unencoded_bytes
-from losslake.lake.manifest import sha256_of
+from losslake.lake.checksums import sha256_of
 
 _DIGEST_TRIES = 3
 ProgressCallback = Callable[[int, int], None]

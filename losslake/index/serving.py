@@ -24,7 +24,7 @@ from losslake.index.workloads import frontiers_of_studies
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
-from losslake.lake.manifest import public_paths
+from losslake.lake.public_paths import public_paths
 from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import TABLES

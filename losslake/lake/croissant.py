@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from losslake.lake.citations import Collection
-from losslake.lake.manifest import public_paths, url_path
+from losslake.lake.public_paths import public_paths, url_path
 from losslake.lake.readme_and_licences import AUTHORS, template
 from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake.lake.manifest import read_table
+from losslake.lake.parquet import read_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload

@@ -11,10 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from losslake.lake.checksums import checksum_lines, sha256_of
 from losslake.lake.croissant import CROISSANT_PATH, croissant
 from losslake.lake.hugging_face import check_repository, dataset_card, merge_files, write_maps_as_lists
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import checksum_lines, public_paths, sha256_of
+from losslake.lake.public_paths import public_paths
 from losslake.lake.readme_and_licences import collections_of, documents
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LossLakeError

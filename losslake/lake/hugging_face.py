@@ -17,8 +17,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import yaml
 
+from losslake.lake.checksums import sha256_of
 from losslake.lake.citations import Collection, cite_collection
-from losslake.lake.manifest import sha256_of
 from losslake.lake.readme_and_licences import template
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LossLakeError

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Generic, NamedTuple, Protocol, TypeVar
 
-from losslake.lake.manifest import sha256_of
+from losslake.lake.checksums import sha256_of
 from losslake_ingest.contracts.rules import Rule, SourceBroken
 
 # An ingest promises at most 1 GB of memory. A file is held as a whole, beside what is parsed of it, and beside what was

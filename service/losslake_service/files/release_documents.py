@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from losslake.lake.croissant import CROISSANT_PATH
-from losslake.lake.manifest import url_path
+from losslake.lake.public_paths import url_path
 from losslake.questions.release.errors import UnknownName
 from losslake_schema.names import natural_number
 from losslake_service.entity_tags import AN_HOUR, not_modified_response

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from losslake.index.file_list import file_list
 from losslake.index.serving import MOST_REMOTE_FILES, remote_file
+from losslake.lake.checksums import checksum_lines, sha256_of
 from losslake.lake.croissant import CROISSANT_PATH, croissant, json_ld
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import checksum_lines, public_paths, sha256_of
+from losslake.lake.public_paths import public_paths
 from losslake.lake.readme_and_licences import collections_of, documents
 from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake_schema.errors import UnknownRelease

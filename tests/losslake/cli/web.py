@@ -16,9 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 
+from losslake.lake.checksums import sha256_of
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import sha256_of
 from losslake_schema.tables import STUDY_KEYS
 
 COLUMNS = (

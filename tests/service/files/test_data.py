@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import public_paths, url_path
+from losslake.lake.public_paths import public_paths, url_path
 from losslake_schema.errors import LakeBroken
 from losslake_service.app import create_app
 from losslake_service.entity_tags import Version

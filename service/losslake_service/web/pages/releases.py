@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from losslake.lake.citations import Collection, bibtex_entry, cite_collection, tex
-from losslake.lake.manifest import url_path
+from losslake.lake.public_paths import url_path
 from losslake.lake.readme_and_licences import AUTHORS, URL_SCHEMES, licence_path
 from losslake.lake.store.store import DataFile
 from losslake.questions.declaration.parameters import Natural

@@ -1,4 +1,4 @@
-"""Small tables of a lake are read by the thread that needs them."""
+"""Small Parquet files are read by the thread that needs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
-from losslake.lake.manifest import read_table
+from losslake.lake.parquet import read_table
 
 path = Path(sys.argv[1])
 schema = pq.read_schema(path)
