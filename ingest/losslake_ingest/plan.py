@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.store.folder import FolderStore
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
@@ -62,7 +60,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     base = lake.newest_release() if lake is not None else None
     files = lake.files(base) if lake is not None and base is not None else []
     sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
-    stored = Stored(lake.store if lake is not None else FolderStore(Path()), files, None, sources)
+    stored = Stored(lake.store if lake is not None else None, files, None, sources)
     plan = IngestPlan()
     for source in open_sources(paths, request):
         reading = reading_of(source, request, stored)

@@ -205,10 +205,9 @@ def run_ingest(
 def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, request: Request) -> None:
     """Raise LossLakeError if a lake would be created for folders and files without a log of a known format."""
     from losslake.lake.lake import Lake
-    from losslake.lake.store.folder import FolderStore
     from losslake_ingest.bundles.reading import reading_of
     from losslake_ingest.contracts.rules import SourceBroken
-    from losslake_ingest.pipeline.gather import Stored, no_sources
+    from losslake_ingest.pipeline.gather import Stored
     from losslake_ingest.pipeline.reading import open_sources
     from losslake_schema.errors import LakeNotFound
 
@@ -217,7 +216,7 @@ def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, reques
     with suppress(LakeNotFound):
         Lake.open(lake)
         return
-    nothing = Stored(FolderStore(Path()), [], None, no_sources)
+    nothing = Stored(None, [])
     readings = [reading_of(source, request, nothing) for source in open_sources(places, request)]
     reports = [reading.report() for reading in readings]
     # Of a large archive only the first files were looked at.

@@ -14,7 +14,6 @@ from random import Random
 
 import pytest
 
-from losslake.lake.store.folder import FolderStore
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.contracts.run_log import NOT_UTF8
@@ -44,7 +43,7 @@ def in_plain_words(part: LoadedPart) -> Iterator[tuple[str, str, dict[str, objec
 
 def stored(folder: Path) -> tuple[Content, list[str], set[str]]:
     """What an ingest stores as COMPLETE, the lines that it reports, and the other runs that it stores."""
-    reading = SourceReading(open_source(folder), Request(), Stored(FolderStore(Path()), []))
+    reading = SourceReading(open_source(folder), Request(), Stored(None, []))
     complete: Content = {}
     lines: list[object] = []
     others: set[str] = set()

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from losslake.lake.data_files import column_by_study, read_small_table
 from losslake.lake.store.store import DataFile, Store
@@ -24,6 +25,7 @@ from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path
 from losslake_schema.names import Study, Trial
+from losslake_schema.tables import TABLES
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
 _PER_RUN = 8000
@@ -197,21 +199,21 @@ class Stored:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | None,
         files: Sequence[DataFile],
         withdrawn: Mapping[Study, Mapping[int, str]] | None = None,
         sources_of: Callable[[Study], Collection[str]] = no_sources,
     ) -> None:
-        """Read the studies of a release. withdrawn: the SHA-256 of the logs of trials that keep their numbers.
+        """Read the studies of a release. store: of its files, None if there are none.
 
-        sources_of: see `Copies`.
+        withdrawn: the SHA-256 of the logs of trials that keep their numbers. sources_of: see `Copies`.
         """
         self._sources_of = sources_of
         self.copies = Copies(sources_of)
         self._store = store
         self._withdrawn = withdrawn or {}
         self.files = files
-        self._studies = read_small_table(store, files, "studies")
+        self._studies = self._small_table("studies")
         self._columns: dict[str, dict[Study, Any]] = {}
         self._trials: dict[Study, _Trials] = {}
 
@@ -289,7 +291,12 @@ class Stored:
 
     @cached_property
     def _table(self) -> pl.DataFrame:
-        return pl.DataFrame(read_small_table(self._store, self.files, "trials"))
+        return pl.DataFrame(self._small_table("trials"))
+
+    def _small_table(self, name: str) -> pa.Table:
+        if self._store is None:
+            return TABLES[name].empty_table()
+        return read_small_table(self._store, self.files, name)
 
 
 def _natural_order(text: str) -> list[tuple[int, int | str]]:

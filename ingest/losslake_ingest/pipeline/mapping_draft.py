@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 
-from losslake.lake.store.folder import FolderStore
 from losslake_ingest.contracts.rules import BadMapping, UnknownFormat
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Format
@@ -71,7 +70,7 @@ class _Sample:
 
 
 def _samples(source: Source, formats: tuple[str, ...], mapping: LogMapping) -> list[_Sample]:
-    reading = SourceReading(source, Request(formats=formats), Stored(FolderStore(Path()), []), mapping)
+    reading = SourceReading(source, Request(formats=formats), Stored(None, []), mapping)
     samples = [_sample(reading.part(name), reading.formats[name], mapping) for name in reading.detected.files]
     return [sample for sample in samples if sample.runs]
 
