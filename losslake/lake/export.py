@@ -85,7 +85,9 @@ def _check_folder(lake: Lake, folder: Path, link: bool, keys_in_files: bool) -> 
     if folder.is_dir() and any(folder.iterdir()):
         raise LossLakeError(f"{folder} is not empty: give a new folder")
     if link and lake.store.local_folder is None:
-        raise LossLakeError(f"the files of {lake} are in a bucket and can't be hard-linked: export without --link")
+        raise LossLakeError(
+            f"the files of {lake} are not on this machine and can't be hard-linked: export without --link"
+        )
     if link and keys_in_files:
         why = "hard links keep the files as they are: export without --link"
         raise LossLakeError(f"{why}, or without --keys-in-files and --hugging-face")
