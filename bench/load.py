@@ -43,7 +43,10 @@ class Load:
 
 
 def load(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Send requests in turn from concurrent clients for some seconds. Raises RuntimeError unless all succeed."""
+    """Send requests in turn from concurrent clients for some seconds, one from each at least.
+
+    Raises RuntimeError unless all succeed.
+    """
     return uvloop.run(_load(port, cycle(requests), clients, seconds))
 
 
@@ -119,7 +122,9 @@ class _Client(asyncio.BufferedProtocol):
 
     def _send_next(self) -> None:
         self._sent_at = time.perf_counter()
-        request = next(self._requests, None) if self._sent_at < self.until else None
+        # The time may be over before the last of the clients is connected: a rate needs an answer.
+        more = not self.latencies or self._sent_at < self.until
+        request = next(self._requests, None) if more else None
         if request is not None:
             self._transport.write(request)
             return

@@ -21,7 +21,7 @@ from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.load import Load, get, load, post, send
 from bench.measure import machine
 from bench.scaling import askable, questions
-from bench.servers import Server, constants, nginx, service
+from bench.servers import Server, constants, nginx, nginx_program, service
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 
@@ -153,6 +153,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
+    try:
+        nginx_program()  # before minutes of measuring, which its absence would lose
+    except FileNotFoundError as error:
+        parser.error(str(error))
     with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.seconds, options.workers):
             print(text, flush=True)
