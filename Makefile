@@ -8,6 +8,8 @@ LAKE ?= lake
 PYTEST ?=
 # Options for `make lock`, e.g. LOCK=--upgrade or LOCK="--upgrade-package duckdb".
 LOCK ?=
+# Parts for `make bench`; all by default. `.venv/bin/python -m bench --help` lists them.
+BENCH ?=
 
 VENV := .venv
 # The folder of all logs from which the bundles of the published collections are built.
@@ -142,18 +144,8 @@ image: setup ## Run the build steps of the container image in a folder, without 
 	@$(VENV)/bin/python -m pytest -m long $(UNLIMITED) tests/topology/test_image.py $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Measure the speed of ingest, scaling, analyses, service and log formats
-	@$(VENV)/bin/python -m bench.ingest
-	@$(VENV)/bin/python -m bench.scaling
-	@$(VENV)/bin/python -m bench.analysis
-	@$(VENV)/bin/python -m bench.service
-	@$(VENV)/bin/python -m bench.pages
-	@$(VENV)/bin/python -m bench.formats
-	@$(VENV)/bin/python -m bench.tensorboard
-	@$(VENV)/bin/python -m bench.peers
-	@$(VENV)/bin/python -m bench.full --scales 0.01 0.1
-	@$(VENV)/bin/python -m bench.many_studies --studies 1000
-	@$(VENV)/bin/python -m bench.history --releases 20
+bench: setup ## Run the benchmarks, about half an hour; those of BENCH, as in BENCH="ingest service"
+	@$(VENV)/bin/python -m bench $(BENCH)
 
 # The resolver has a separate environment, so that a broken lock file can be rebuilt.
 # Dependencies for development are resolved first, so that all files agree on every version.
