@@ -58,6 +58,9 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
     workloads = sorted(view.workloads)
     for number in range(count):
         workload = chance.choice(workloads)
+        if "workload" not in fields:  # of all workloads, at goals of their own
+            yield urlencode([("dataset", workload.dataset), ("model", workload.model)])
+            continue
         metric = chance.choice(askable(view.workloads[workload]))
         others = [other for other in workloads if other != workload and metric in askable(view.workloads[other])]
         other = chance.choice(others or [workload])
@@ -66,6 +69,9 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
             pairs.append(("workload", str(other)))
         if "submission" in fields:
             pairs.append(("submission", str(other)))
+        if "step_time" in fields:
+            sizes = view.workloads[workload].batch_sizes
+            pairs += [("step_time", f"{size}={0.1 + size / 1000}") for size in sorted({sizes[0], sizes[-1]})]
         if "target" in fields:
             pairs.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:
