@@ -69,7 +69,8 @@ def mllog(folder: Path, runs: int, rows: int) -> None:
 
 def algoperf(folder: Path, runs: int, rows: int) -> None:
     for run in range(runs):
-        header = "global_step,loss,train/loss,validation/loss,validation/accuracy,score,accumulated_submission_time"
+        metrics = "train/loss,train/accuracy,validation/loss,validation/accuracy"
+        header = f"global_step,{metrics},score,accumulated_submission_time"
         lines = [f"{at * 10},{a!r},{b!r},{c!r},{d!r},{at}.5,{at}.5" for at, (a, b, c, d) in _rows(run, rows)]
         trial = folder / f"amos/study_0/wmt_jax/trial_{run + 1}"
         _write(trial / "measurements.csv", "\n".join([header, *lines, ""]))
@@ -87,9 +88,8 @@ def sacred(folder: Path, runs: int, rows: int) -> None:
 
 
 def tensorboard(folder: Path, runs: int, rows: int) -> None:
-    data = event_file(rows * 6)
     for run in range(runs):
-        _write(folder / f"run_{run}/events.out.tfevents.1700000000.host", data)
+        _write(folder / f"run_{run}/events.out.tfevents.1700000000.host", event_file(rows * 6, run))
 
 
 def dvclive(folder: Path, runs: int, rows: int) -> None:

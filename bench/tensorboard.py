@@ -45,13 +45,16 @@ class Rate:
         return f"{self.name:28} {self.seconds * 1e3:10.1f} ms {values:14,.0f} evaluations/s {megabytes:8.1f} MB/s"
 
 
-def written(events: int) -> bytes:
-    """Return an event file of one scalar per event, its tags in turn, as training loops write it."""
+def written(events: int, run: int = 0) -> bytes:
+    """Return an event file of one scalar per event, its tags in turn, as training loops write it.
+
+    run: each has other values, as equal runs would be stored once.
+    """
     file = io.BytesIO()
     writer = RecordWriter(file)
     writer.write(Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
     for at in range(events):
-        value = Summary.Value(tag=TAGS[at % len(TAGS)], simple_value=1 / (1 + at))
+        value = Summary.Value(tag=TAGS[at % len(TAGS)], simple_value=1 / (1 + at + run))
         event = Event(wall_time=1.7e9 + at / 7, step=10 * (at // len(TAGS)), summary=Summary(value=[value]))
         writer.write(event.SerializeToString())
     return file.getvalue()
