@@ -48,7 +48,7 @@ PARTS = (
     Part("formats", "bench.formats", "every log format", 5, 1, 1),
     Part("tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 2, 1, 1),
     Part("peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 8, 3, 3),
-    Part("full", "bench.full", "all steps of a lake", 4, 2, 2, ("--scales", "0.01", "0.1")),
+    Part("full", "bench.full", "all steps of a lake", 6, 2, 2, ("--scales", "0.01", "0.1")),
     Part("many-studies", "bench.many_studies", "a lake of small studies", 1, 1, 1, ("--studies", "1000")),
     Part("history", "bench.history", "a long history of releases", 1, 1, 1, ("--releases", "20")),
 )
@@ -65,7 +65,7 @@ def needs(parts: Sequence[Part]) -> Iterator[str]:
         try:
             yield f"nginx: {nginx_program()}"
         except FileNotFoundError as error:
-            yield f"nginx: {error}"
+            yield str(error)
 
 
 def table(parts: Sequence[Part]) -> Iterator[str]:
