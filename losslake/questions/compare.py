@@ -41,7 +41,7 @@ _DEFINITION = (
 
 
 class BaselineParameters(BaseModel):
-    """What workloads are compared with, and at which tuning budget."""
+    """The baseline of a comparison, and its tuning budget."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 

@@ -135,8 +135,8 @@ def tag_of_304(tag: bytes, client_tags: bytes, coding: Coding | None) -> bytes:
     tag: the application's. client_tags: the original value of If-None-Match.
     """
     matching = [client_tag for client_tag in _TAG.findall(client_tags) if without_suffix(client_tag) == tag]
-    weights_by_name = with_suffix(tag, coding) if coding is not None else tag
-    return weights_by_name if weights_by_name in matching or not matching else matching[0]
+    preferred = with_suffix(tag, coding) if coding is not None else tag
+    return preferred if preferred in matching or not matching else matching[0]
 
 
 def _contains_tag(tags: str, etag: str, strong: bool) -> bool:

@@ -1,1 +1,1 @@
-"""What the parts of an ingest hand to each other: a run, a part of a study, a rule, a report. No input or output."""
+"""Data structures that the stages of an ingest share: runs, parts of studies, rules, reports. No input or output."""

@@ -46,7 +46,7 @@ class FolderStore:
     @property
     def url(self) -> str:
         """The URL of the folder."""
-        return f"file://{self.folder}"
+        return f"{SCHEME}{self.folder}"
 
     @property
     def traffic(self) -> Traffic:
@@ -60,7 +60,7 @@ class FolderStore:
 
     def url_of(self, path: str) -> str:
         """Return the URL of a file."""
-        return f"file://{self.folder / path}"
+        return f"{SCHEME}{self.folder / path}"
 
     def hadoop_url(self, path: str) -> str:
         """Return the path of a file or folder."""

@@ -1,1 +1,1 @@
-"""What a question is: its parameters, its summary, its columns."""
+"""The base classes of questions: parameters, summaries and columns."""

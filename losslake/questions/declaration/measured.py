@@ -1,4 +1,4 @@
-"""The declaration of what is counted up to a target: parameters, columns and summary fields that questions share."""
+"""The quantity that is counted up to a target: parameters, columns and summary fields that questions share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from losslake.questions.trials.measure import Counting, MeasureName
 
 
 class MeasureParameters(BaseModel):
-    """What is counted up to a target."""
+    """The quantity that is counted up to a target."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 

@@ -220,7 +220,7 @@ class _Downloads:
         self,
         request: Request,
         release: _Release,
-        place: _Place,
+        place: _Place,  # for OpenAPI only; the raw path is read from the URL
     ) -> Response:
         """Return a file of a release, or a range of it, or a folder as a page of links.
 
