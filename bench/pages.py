@@ -23,6 +23,7 @@ from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.templates import page_path, with_query
+from losslake_service.web.workload.slider import stops_path
 
 LIMIT_MS = 100.0
 NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
@@ -64,6 +65,11 @@ class Draw:
         times = " ".join(f"{size}={0.1 + size / 1000}" for size in sorted({sizes[0], sizes[-1]}))
         return [("workload", workload), *self.goal(workload), ("step_times", times)]
 
+    def stops(self) -> str:
+        """Return the address of the stops of a workload's slider."""
+        workload = self.workload()
+        return with_query(stops_path(workload), self.goal(workload))
+
     def rivals(self) -> list[tuple[str, object]]:
         """Two workloads on the same data set and model if there are, with a goal of the first."""
         one = self.workload()
@@ -81,7 +87,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("workloads", lambda _: "/workloads"),
     ("search", lambda draw: with_query("/workloads", [("q", draw.workload().dataset)])),
     ("workload", lambda draw: _with_goal(draw, draw.workload())),
-    ("target stops", lambda draw: _with_goal(draw, draw.workload()).replace("/workloads/", "/target-stops/", 1)),
+    ("target stops", lambda draw: draw.stops()),
     ("study", lambda draw: _with_goal(draw, draw.study())),
     ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),

@@ -9,10 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from losslake.cli.analysis_table import print_table
-from losslake.cli.console import Format
-from losslake.cli.question_options import COMMON, answer_to, command, given_in, options_of, view_of
+from losslake.cli.console import Format, open_release
+from losslake.cli.question_options import COMMON, answer_to, command, given_in, options_of
 from losslake.output.formats import FORMATS
-from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release.workload_words import named_workload
@@ -52,8 +51,8 @@ def _no_options() -> None:
 
 def _command(question: Question) -> type:
     def run(options: Any) -> None:
-        view = view_of(options)
-        given = given_in(options, question, ReleaseParameters.model_fields)
+        view = open_release(options.lake, options.release)
+        given = given_in(options, question)
         if "workload" in given:
             given["workload"] = [str(named_workload(view, text)) for text in given["workload"]]
         answer = answer_to(question, view, given, f"losslake analyze {question.path.removeprefix(PREFIX)}")
@@ -65,4 +64,4 @@ def _command(question: Question) -> type:
         if options.format == "json":
             sys.stdout.buffer.write(b"\n")
 
-    return command(run, [*options_of(question, ReleaseParameters.model_fields), *COMMON, ("format", _FORMAT, "table")])
+    return command(run, [*options_of(question), *COMMON, ("format", _FORMAT, "table")])

@@ -7,13 +7,16 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import IO, Annotated, Literal, get_args
+from typing import IO, TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
 from losslake.cli.completion import complete_release
 from losslake.extras import how_to_install, missing_extra
 from losslake_schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from losslake.questions.release.view import ReleaseView
 
 Format = Literal["table", "csv", "json", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -39,6 +42,15 @@ EngineOption = Annotated[
         help="A Spark cluster, such as spark://host:port or local[*]. Default: run locally, without Spark.",
     ),
 ]
+
+
+def open_release(lake: str | None, release: int | None) -> ReleaseView:
+    """Open the release that the options --lake and --release name."""
+    from losslake.lake.lake import Lake
+    from losslake.questions.release.view import ReleaseView
+
+    opened = Lake.open(lake)
+    return ReleaseView.open(opened, opened.release(release))
 
 
 def printable(text: object) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, make_dataclass
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -12,18 +11,21 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from losslake.cli.analysis_table import with_options
+from losslake.cli.completion import complete_metric
 from losslake.cli.console import LakeOption, ReleaseOption
-from losslake.lake.lake import Lake
 from losslake.output.answer import Answer
+from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 
 # The name of an option, its type, and its default.
 Option = tuple[str, Any, Any]
-Completion = Callable[[typer.Context, str], list[str]]
 COMMON: tuple[Option, ...] = (("lake", LakeOption, None), ("release", ReleaseOption, None))
+# The parameters for which commands have options of their own.
+_OF_COMMANDS = ReleaseParameters.model_fields
+_COMPLETIONS = {"metric": complete_metric}
 
 
 def command(run: Callable[[Any], None], options: Collection[Option]) -> type:
@@ -35,31 +37,27 @@ def command(run: Callable[[Any], None], options: Collection[Option]) -> type:
     return make_dataclass("Options", fields, kw_only=True, namespace={"__post_init__": run})
 
 
-def options_of(
-    question: Question, but: Collection[str], completions: Mapping[str, Completion] = MappingProxyType({})
-) -> Iterator[Option]:
-    """Yield an option for each parameter of a question, as text that `answer_to` parses. but: those without one."""
+def options_of(question: Question, but: Collection[str] = ()) -> Iterator[Option]:
+    """Yield an option for each parameter that only questions have, as text that `answer_to` parses.
+
+    but: parameters without an option.
+    """
     for name, parameter in question.parameters.model_fields.items():
-        if name not in but:
+        if name not in _OF_COMMANDS and name not in but:
             option = typer.Option(
                 _flag(name),
                 metavar=_metavar(name, parameter),
                 help=_help(parameter),
-                autocompletion=completions.get(name),
+                autocompletion=_COMPLETIONS.get(name),
             )
             kind = list[str] if get_origin(parameter.annotation) is list else str
             yield name, Annotated[kind | None, option], None
 
 
-def view_of(options: Any) -> ReleaseView:
-    """Open the release that the common options name."""
-    opened = Lake.open(options.lake)
-    return ReleaseView.open(opened, opened.release(options.release))
-
-
-def given_in(options: Any, question: Question, but: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of a question that were given as options. but: as in `options_of`."""
-    given = {name: getattr(options, name) for name in question.parameters.model_fields if name not in but}
+def given_in(options: Any, question: Question) -> dict[str, Any]:
+    """Return the parameters of a question that were given as options."""
+    names = [name for name in question.parameters.model_fields if name not in _OF_COMMANDS]
+    given = {name: getattr(options, name, None) for name in names}
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
@@ -80,8 +78,7 @@ def _refusal(error: ValidationError, command_name: str) -> str:
     option = _flag(str(fault["loc"][0])) if fault["loc"] else "the options"
     if fault["type"] == "missing":
         return f"give {option}: '{command_name} --help' describes it"
-    why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-    return f"{option} {fault['input']}: {why[:1].lower()}{why[1:]}"
+    return f"{option} {fault['input']}: {reason_of(fault)}"
 
 
 def _flag(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, ReleaseOption, echo, plural
+from losslake.cli.console import LakeOption, ReleaseOption, echo, open_release, plural
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ def reproduce(
     if paper == _PUBLISHED:
         if figure or trials or format:
             raise LossLakeError(f"{_PUBLISHED} has a report and its charts as SVG: give only --report and --out")
-        opened = Lake.open(lake)
-        view = ReleaseView.open(opened, opened.release(release))
-        _write_findings(view, report or Path(f"{_PUBLISHED}.md"), out or Path(_PUBLISHED))
+        _write_findings(open_release(lake, release), report or Path(f"{_PUBLISHED}.md"), out or Path(_PUBLISHED))
         return
     known = paper_named(paper)
     if report is not None and paper != _BUNDLED:

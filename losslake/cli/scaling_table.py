@@ -1,4 +1,4 @@
-"""What `losslake steps` does: its options, derived from the question, and the table or plot that it prints."""
+"""The command `losslake steps`: options derived from its question, and the table or the plot that it prints."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from losslake.cli.completion import complete_metric, complete_workload
-from losslake.cli.console import TextFormat, WideOption, echo
+from losslake.cli.completion import complete_workload
+from losslake.cli.console import TextFormat, WideOption, echo, open_release
 from losslake.cli.plot import plot
-from losslake.cli.question_options import COMMON, answer_to, command, given_in, options_of, view_of
+from losslake.cli.question_options import COMMON, answer_to, command, given_in, options_of
 from losslake.cli.table import show_table, terminal_width
 from losslake.cli.workloads import list_workloads
 from losslake.output.answer import Answer
-from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.release.workload_words import SeveralWorkloads, named_workload
 from losslake.questions.scaling import QUESTION
 from losslake_schema.reached import goal_text
@@ -40,19 +39,18 @@ _WORKLOAD = Annotated[
 _PLOT = Annotated[bool, typer.Option("--plot", help="Draw the scaling curve in characters instead of a table.")]
 _FORMAT = Annotated[TextFormat, typer.Option(help="Output format.")]
 # The workload is an argument; reference lines are for charts.
-_BUT = {*ReleaseParameters.model_fields, "workload", "reference"}
+_BUT = ("workload", "reference")
 
 
 def steps_command() -> type:
     """Return the command."""
-    completions = {"metric": complete_metric}
-    options = options_of(QUESTION, _BUT, completions)
+    options = options_of(QUESTION, _BUT)
     own = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
     return command(_print_steps, [("workload", _WORKLOAD, None), *options, *own])
 
 
 def _print_steps(options: Any) -> None:
-    view = view_of(options)
+    view = open_release(options.lake, options.release)
     if options.workload is None:
         list_workloads(view, view.workloads, options.format, options.wide)
         return
@@ -61,7 +59,7 @@ def _print_steps(options: Any) -> None:
     except SeveralWorkloads as several:
         list_workloads(view, several.workloads, options.format, options.wide)
         raise
-    given = given_in(options, QUESTION, _BUT) | {"workload": [str(named)]}
+    given = given_in(options, QUESTION) | {"workload": [str(named)]}
     answer = answer_to(QUESTION, view, given, "losslake steps")
     units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
     _print(answer, options.format, options.wide, options.plot, sorted(units - {"examples"}))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, WideOption
+from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, WideOption, open_release
 from losslake.cli.imports import without_pandas
 from losslake.cli.table import print_rows
 from losslake_schema.errors import LossLakeError
@@ -35,12 +35,9 @@ def workloads(
     Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
     """
     without_pandas()
-    from losslake.lake.lake import Lake
-    from losslake.questions.release.view import ReleaseView
     from losslake.questions.release.workload_words import WorkloadWords, words_of
 
-    opened = Lake.open(lake)
-    view = ReleaseView.open(opened, opened.release(release))
+    view = open_release(lake, release)
     matches = list(view.workloads)
     if words:
         known = WorkloadWords.of_release(view)

@@ -19,7 +19,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from losslake.figures.renderer import FiguresBusy
-from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
@@ -172,8 +172,7 @@ async def _invalid(request: Request, error: Any) -> Response:
     if fault["type"] == "missing":
         kind, detail = "missing-parameter", f"the parameter '{name}' is missing: add {name}=… to the query"
     else:
-        why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-        kind, detail = "bad-parameter", f"{name}={_shortened(fault['input'])}: {why[:1].lower()}{why[1:]}"
+        kind, detail = "bad-parameter", f"{name}={_shortened(fault['input'])}: {reason_of(fault)}"
     return problem(request.scope, kind, detail, parameter=name)
 
 

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from losslake.lake.location import Location, location_of
+from losslake.questions.release.errors import reason_of
 from losslake_schema.errors import LossLakeError
 
 PREFIX = "LOSSLAKE_"
@@ -297,5 +298,4 @@ def _describe_error(error: ValidationError, sources: Mapping[str, Source], path:
         "flag": f"--{name.replace('_', '-')} {fault['input']}",
         "default": name,
     }[source]
-    why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-    return f"{given}: {why[:1].lower()}{why[1:]}"
+    return f"{given}: {reason_of(fault)}"

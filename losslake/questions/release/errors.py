@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from losslake_schema.errors import LossLakeError
 
@@ -43,3 +44,9 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 def near_numbers(number: int, known: Iterable[int]) -> list[int]:
     """Return the known numbers nearest to `number`, nearest first."""
     return sorted(known, key=lambda other: (abs(other - number), other))[:MOST_NEAR_MATCHES]
+
+
+def reason_of(fault: Mapping[str, Any]) -> str:
+    """Return why pydantic refuses a value, to follow the value. fault: one of the errors of a ValidationError."""
+    why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
+    return f"{why[:1].lower()}{why[1:]}"

@@ -37,7 +37,7 @@ from losslake_service.web.workload.request import (
     page_metric,
     workload_request,
 )
-from losslake_service.web.workload.slider import stop_at, stops, stops_url
+from losslake_service.web.workload.slider import STOPS, stop_at, stops, stops_url
 
 _LONGEST_DESCRIPTION = 300
 _MOST_OTHERS = 12
@@ -279,4 +279,4 @@ def target_stops_page(page: PageRequest) -> Page:
     )
 
 
-TARGET_STOPS = PageKind("/target-stops/{name:path}", WorkloadParameters, target_stops_page, is_fragment=True)
+TARGET_STOPS = PageKind(STOPS + "{name:path}", WorkloadParameters, target_stops_page, is_fragment=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from losslake.questions import target_sweep
+from losslake_schema.names import Workload
 from losslake_schema.reached import sign_of
 from losslake_service.bounded_cache import BoundedCache
-from losslake_service.web.templates import page_path, with_query
+from losslake_service.web.templates import with_query
 from losslake_service.web.workload.key_figures import AnswerRow, KeyFigure, key_figures, n_reached, row_of_target
 from losslake_service.web.workload.request import WorkloadRequest, scaling_title
 
+STOPS = "/target-stops/"
 _MOST_STOPS = 100
 # A sweep takes 0.1 s, and each visit of a workload needs that of its metric.
 _sweeps: BoundedCache[list[AnswerRow]] = BoundedCache(64)
@@ -54,8 +57,12 @@ def stops(request: WorkloadRequest) -> list[Stop]:
     return [stop_at(request, rows[target]) for target in sorted(rows, key=lambda target: sign * target)]
 
 
+def stops_path(workload: Workload) -> str:
+    """Return the path of the stops of a workload."""
+    return f"{STOPS}{quote(str(workload))}"
+
+
 def stops_url(request: WorkloadRequest) -> str:
     """Return the address of the stops, which the script of the slider fetches."""
     query = [pair for pair in request.goal_query if pair[0] != "workload"]
-    path = page_path(request.workload).replace("/workloads/", "/target-stops/", 1)
-    return with_query(path, [*query, ("release", request.page.view.number)])
+    return with_query(stops_path(request.workload), [*query, ("release", request.page.view.number)])
