@@ -1,22 +1,21 @@
 """All benchmarks, one after the other: `python -m bench [PART …]`, which is `make bench`.
 
-Says first what they need and how long they take. A part that fails stops none of the others: all that failed are listed
-at the end, and the exit status is 1.
+Says first what they need and how long they take, and of each part what it took. A part that fails stops none of the
+others: all that failed are listed at the end, and the exit status is 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import psutil
 
+from bench.measure import watched
 from bench.servers import nginx_program
 
 
@@ -24,8 +23,8 @@ from bench.servers import nginx_program
 class Part:
     """A benchmark: a module with its arguments.
 
-    nginx: True if it compares with nginx. memory_gb, disk_gb: the most that it takes at once, rounded up. minutes: on
-    two idle cores.
+    nginx: True if it compares with nginx. memory_gb, disk_gb: the most that it took at once, rounded up. minutes: as
+    measured on two idle cores.
     """
 
     name: str
@@ -79,14 +78,12 @@ def run(parts: Sequence[Part]) -> list[str]:
     failed = []
     for part in parts:
         print(f"\n== {part.name}: python -m {' '.join((part.module, *part.arguments))}", flush=True)
-        started = time.monotonic()
-        status = subprocess.run([sys.executable, "-m", part.module, *part.arguments], check=False).returncode
-        minutes = (time.monotonic() - started) / 60
-        if status:
+        took = watched([sys.executable, "-m", part.module, *part.arguments])
+        ended = f"failed with exit status {took.status} after" if took.status else "took"
+        cost = f"{took.minutes:.1f} min, {took.memory_gb:.1f} GB of memory, {took.disk_gb:.1f} GB of disk"
+        print(f"== {part.name} {ended} {cost}", flush=True)
+        if took.status:
             failed.append(part.name)
-            print(f"== {part.name} failed with exit status {status} after {minutes:.1f} min", flush=True)
-        else:
-            print(f"== {part.name} took {minutes:.1f} min", flush=True)
     return failed
 
 

@@ -1,4 +1,4 @@
-"""Measuring a function in a process of its own: wall and CPU seconds, and peak memory."""
+"""What a function or a command takes: time, memory, disk."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import multiprocessing
 import os
 import platform
 import resource
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 _WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
@@ -60,6 +63,60 @@ def _cpu_s() -> float:
 
 def _peak_mb() -> float:
     return sum(resource.getrusage(whose).ru_maxrss for whose in _WHOSE) / 1024
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a finished command took: the most memory and disk at once, as seen every second."""
+
+    status: int
+    minutes: float
+    memory_gb: float
+    disk_gb: float
+
+
+def watched(command: Sequence[str]) -> Command:
+    """Run a command with a folder for temporary files of its own, which is removed afterwards."""
+    memory = disk = 0
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder,
+        psutil.Popen(command, env=os.environ | {"TMPDIR": folder}) as process,
+    ):
+        while (status := _status_within_a_second(process)) is None:
+            memory = max(memory, memory_of(process))
+            disk = max(disk, _bytes_in(folder))
+    return Command(status, (time.monotonic() - started) / 60, memory / 1e9, disk / 1e9)
+
+
+def _status_within_a_second(process: psutil.Popen) -> int | None:
+    try:
+        return int(process.wait(timeout=1))
+    except psutil.TimeoutExpired:
+        return None
+
+
+def memory_of(process: psutil.Process) -> int:
+    """Return the bytes of memory of a process and those that it started, without the files that they map."""
+    total = 0
+    for one in [process, *process.children(recursive=True)]:
+        try:
+            memory = one.memory_info()  # open to all, unlike the share of each page, which a sandbox hides
+        except psutil.NoSuchProcess:
+            continue
+        total += memory.rss - memory.shared
+    return total
+
+
+def _bytes_in(folder: str) -> int:
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(where, name).lstat().st_blocks * 512
+            except FileNotFoundError:
+                continue
+    return total
 
 
 def machine() -> str:

@@ -19,7 +19,7 @@ import psutil
 
 from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.load import Load, get, load, post, send
-from bench.measure import machine
+from bench.measure import machine, memory_of
 from bench.scaling import askable, questions
 from bench.servers import Server, constants, nginx, nginx_program, service
 from losslake.lake.lake import Lake
@@ -99,7 +99,8 @@ def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
         megabytes = [memory_after(server, count, list(mixed(kinds))) for count in (FEW, MANY - FEW)]
     yield ""
     growth = f"{megabytes[1] / megabytes[0] - 1:+.1%}"
-    yield f"memory after {FEW:,} mixed requests {megabytes[0]:,.0f} MB, after {MANY:,} {megabytes[1]:,.0f} MB: {growth}"
+    yield "memory of all processes, without mapped files:"
+    yield f"after {FEW:,} mixed requests {megabytes[0]:,.0f} MB, after {MANY:,} {megabytes[1]:,.0f} MB: {growth}"
 
 
 def heading(what: str, ratio: str) -> Iterator[str]:
@@ -143,17 +144,7 @@ def mixed(kinds: Sequence[Case]) -> Iterator[bytes]:
 def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float:
     """Return the memory of all processes of a server after `count` requests, in MB."""
     send(server.port, requests, count, CLIENTS[-1])
-    processes = [psutil.Process(server.process), *psutil.Process(server.process).children(recursive=True)]
-    return sum(memory_of(process) for process in processes) / 1e6
-
-
-def memory_of(process: psutil.Process) -> float:
-    """Return the bytes of a process: its part of shared pages, or none of them where only root may read that."""
-    try:
-        return float(process.memory_full_info().pss)
-    except psutil.AccessDenied:  # a process that runs statements of users is closed to all others
-        memory = process.memory_info()
-        return float(memory.rss - memory.shared)
+    return memory_of(psutil.Process(server.process)) / 1e6
 
 
 def main() -> None:
