@@ -45,7 +45,7 @@ def test_the_wheel_carries_every_document_that_the_site_serves_with_its_pictures
 @pytest.mark.slow
 def test_an_installed_wheel_serves_its_documents(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path)
-    code = "from losslake_service.web.documentation import documents as d; print(*d.by_name(), d.__file__)"
+    code = "from losslake_service.web.documentation import site_documents as d; print(*d.by_name(), d.__file__)"
     command = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
