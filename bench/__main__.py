@@ -1,6 +1,6 @@
 """All benchmarks, one after the other: `python -m bench [PART …]`, which is `make bench`.
 
-Says first what they need and how long they take, and of each part what it took. A part that fails stops none of the
+Says first what they need and how long they take, and what each part used. A part that fails stops none of the
 others: all that failed are listed at the end, and the exit status is 1.
 """
 
@@ -23,8 +23,8 @@ from bench.servers import nginx_program
 class Part:
     """A benchmark: a module with its arguments.
 
-    nginx: True if it compares with nginx. memory_gb, disk_gb: the most that it took at once, rounded up. minutes: as
-    measured on two idle cores.
+    nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: estimates, for two idle cores; the
+    line that ends a part says what it used.
     """
 
     name: str

@@ -27,7 +27,7 @@ from bench.full_questions import Effort, measure_questions, measure_scaling
 from bench.full_statements import measure_sql, measurements_of
 from bench.growth import AtScale, Figure, Limit, growth_table
 from bench.ingest import IngestTimes, ingest_again, ingest_and_verify
-from bench.measure import Measured, in_own_process, machine
+from bench.measure import Measured, bytes_in, in_own_process, machine
 from bench.opening import opened, opened_by_new_process
 from bench.plan import Scale
 from bench.replaced import check_correction, publish_correction, rewritten
@@ -150,7 +150,7 @@ def openings(lake: Path, times: int) -> Iterator[Figure]:
     yield Figure("opening, cold: serving files are built", cold.result / 1000, "s")
     yield Figure("… CPU", cold.cpu_s, "s")
     yield Figure("… peak memory", cold.peak_mb * 2**20 / 1e9, "GB")
-    yield Figure("serving files", _bytes_below(lake / "serving") / 1e6, "MB")
+    yield Figure("serving files", bytes_in(lake / "serving") / 1e6, "MB")
     first, again, process = (
         statistics.median(times)
         for times in zip(*((one.first_ms, one.again_ms, one.process_ms) for one in warm), strict=True)
@@ -158,10 +158,6 @@ def openings(lake: Path, times: int) -> Iterator[Figure]:
     yield Figure("opening, warm, the first in a process", first, "ms", Limit(1000.0, 1.5))
     yield Figure("… another time in that process", again, "ms", Limit(1000.0, 1.5))
     yield Figure("… the first, with start and imports of the process", process, "ms")
-
-
-def _bytes_below(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:

@@ -14,16 +14,12 @@ import time
 import venv
 from pathlib import Path
 
-from bench.measure import machine
+from bench.measure import bytes_in, machine
 from tests.repository.checkout import ROOT
 
 EXTRAS = ("", "lake", "ingest", "service", "all")
 HEADING = """| installed | packages | downloaded | on disk | by pip | by uv |
 | --- | ---: | ---: | ---: | ---: | ---: |"""
-
-
-def megabytes(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
 def installed(requirement: str, scratch: Path, *, by_uv: bool) -> tuple[float, Path]:
@@ -64,7 +60,8 @@ def line(wheel: Path, extra: str) -> str:
         by_uv, environment = installed(requirement, scratch, by_uv=True)
         n_packages = len(list(environment.glob("lib/*/site-packages/*.dist-info")))
         name = f"losslake[{extra}]" if extra else "losslake"
-        sizes = f"{megabytes(scratch / 'downloads'):.0f} MB | {megabytes(environment):.0f} MB"
+        packed, unpacked = bytes_in(scratch / "downloads"), bytes_in(environment)
+        sizes = f"{packed / 1e6:.0f} MB | {unpacked / 1e6:.0f} MB"
         return f"| `{name}` | {n_packages} | {sizes} | {by_pip:.0f} s | {by_uv:.1f} s |"
 
 

@@ -1,4 +1,4 @@
-"""What a function or a command takes: time, memory, disk."""
+"""Measure the time, memory and disk space that a function or a command uses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -67,7 +68,7 @@ def _peak_mb() -> float:
 
 @dataclass(frozen=True)
 class Command:
-    """What a finished command took: the most memory and disk at once, as seen every second."""
+    """The cost of a finished command. memory_gb, disk_gb: the largest of samples taken every second."""
 
     status: int
     minutes: float
@@ -76,7 +77,7 @@ class Command:
 
 
 def watched(command: Sequence[str]) -> Command:
-    """Run a command with a folder for temporary files of its own, which is removed afterwards."""
+    """Run a command and measure it. Its temporary files go into a folder of their own, which is then removed."""
     memory = disk = 0
     started = time.monotonic()
     with (
@@ -85,7 +86,7 @@ def watched(command: Sequence[str]) -> Command:
     ):
         while (status := _status_within_a_second(process)) is None:
             memory = max(memory, memory_of(process))
-            disk = max(disk, _bytes_in(folder))
+            disk = max(disk, bytes_in(Path(folder)))
     return Command(status, (time.monotonic() - started) / 60, memory / 1e9, disk / 1e9)
 
 
@@ -97,25 +98,22 @@ def _status_within_a_second(process: psutil.Popen) -> int | None:
 
 
 def memory_of(process: psutil.Process) -> int:
-    """Return the bytes of memory of a process and those that it started, without the files that they map."""
+    """Return the bytes of memory of a process and of all its descendants, without mapped files."""
     total = 0
     for one in [process, *process.children(recursive=True)]:
-        try:
-            memory = one.memory_info()  # open to all, unlike the share of each page, which a sandbox hides
-        except psutil.NoSuchProcess:
-            continue
-        total += memory.rss - memory.shared
+        with suppress(psutil.NoSuchProcess):
+            memory = one.memory_info()  # readable by every user, also for sandboxed processes, unlike PSS
+            total += memory.rss - memory.shared
     return total
 
 
-def _bytes_in(folder: str) -> int:
+def bytes_in(folder: Path) -> int:
+    """Return the bytes of all files in a folder, from which others may remove some meanwhile."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
-            try:
-                total += Path(where, name).lstat().st_blocks * 512
-            except FileNotFoundError:
-                continue
+            with suppress(FileNotFoundError):
+                total += Path(where, name).stat().st_size
     return total
 
 

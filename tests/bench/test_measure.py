@@ -1,4 +1,4 @@
-"""What a command took is what it took, with the processes that it started."""
+"""The memory of a command includes its child processes; its temporary files are removed."""
 
 from __future__ import annotations
 
