@@ -23,8 +23,8 @@ from bench.servers import nginx_program
 class Part:
     """A benchmark: a module with its arguments.
 
-    nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: estimates, for two idle cores; the
-    line that ends a part says what it used.
+    nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: measured on two idle cores, peers
+    without chDB; the line that ends a part says what it used.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Part:
 
 # Each part makes its own archive and lake of a tenth of the published size, so that it can be run alone.
 PARTS = (
-    Part("ingest", "bench.ingest", "ingest beside its floors", 3, 1, 1),
-    Part("scaling", "bench.scaling", "the scaling query", 1.5, 1, 1),
-    Part("analysis", "bench.analysis", "every analysis", 3, 1, 1),
-    Part("service", "bench.service", "the service under load, beside nginx", 5, 2, 1, nginx=True),
-    Part("pages", "bench.pages", "every page", 2, 1, 1),
-    Part("formats", "bench.formats", "every log format", 5, 1, 1),
-    Part("tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 2, 1, 1),
-    Part("peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 8, 3, 3),
-    Part("full", "bench.full", "all steps of a lake", 6, 2, 2, ("--scales", "0.01", "0.1")),
-    Part("many-studies", "bench.many_studies", "a lake of small studies", 1, 1, 1, ("--studies", "1000")),
-    Part("history", "bench.history", "a long history of releases", 1, 1, 1, ("--releases", "20")),
+    Part("ingest", "bench.ingest", "ingest beside its floors", 1.9, 0.7, 0.4),
+    Part("scaling", "bench.scaling", "the scaling query", 0.7, 0.7, 0.7),
+    Part("analysis", "bench.analysis", "every analysis", 1, 0.9, 0.7),
+    Part("service", "bench.service", "the service under load, beside nginx", 3.8, 2.6, 0.7, nginx=True),
+    Part("pages", "bench.pages", "every page", 0.8, 0.8, 0.7),
+    Part("formats", "bench.formats", "every log format", 6.6, 0.5, 0.1),
+    Part("tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1),
+    Part("peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 2.1, 1.2, 1.2),
+    Part("full", "bench.full", "all steps of a lake", 3.5, 0.8, 1, ("--scales", "0.01", "0.1")),
+    Part("many-studies", "bench.many_studies", "a lake of small studies", 0.5, 0.8, 0.1, ("--studies", "1000")),
+    Part("history", "bench.history", "a long history of releases", 0.1, 0.2, 0.1, ("--releases", "20")),
 )
 
 

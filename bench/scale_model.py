@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 MEASUREMENTS = (1e9, 1e11, 1e13)
 
-# From bench/RESULTS.md, scale 1.0: 394,823,522 measurements, 194,399 trials, 454 studies, 1,198 files.
-PARQUET_BYTES = 1415e6 / 394_823_522
-SERVING_BYTES = 2409e6 / 394_823_522
+# From bench/RESULTS.md, scale 1.0: 394,823,522 measurements, 194,399 trials, 454 studies, 1,374 files.
+PARQUET_BYTES = 2852e6 / 394_823_522
+SERVING_BYTES = 2416e6 / 394_823_522
 TRIAL_BYTES = 17.9e6 / 194_399
-INGEST_S = 194 / 394_823_522
-COLD_S = 18.1 / 394_823_522
+INGEST_S = 179 / 394_823_522
+COLD_S = 15.3 / 394_823_522
 
 # From a lake of 100,000 studies with 300,000 trials, docs/scale.md.
 STUDY_INGEST_S = 9.5e-3
