@@ -10,6 +10,7 @@ import pytest
 from losslake.lake.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 from tests.losslake.cli.terminal import PROMPT, Terminal
+from tests.losslake.cli.web import FOREVER, Fault, running
 
 pytestmark = pytest.mark.slow
 
@@ -127,14 +128,17 @@ def test_dot_commands_complete_and_write_results_to_a_file(start: Start, tmp_pat
 
 def test_ctrl_c_stops_an_ingest_in_one_line(start: Start, tmp_path: Path) -> None:
     rows = [f"{step},0.5" for step in range(3000)]
-    files = {
-        p: d for b in range(8) for p, d in study_files({t: TrialOffer(rows=rows) for t in range(1, 40)}, 2**b).items()
-    }
-    offer = written(tmp_path / "offer.tar", tar_bytes(files))
-    terminal = start("ingest", offer, "--lake", tmp_path / "lake")
-    terminal.wait_for("rows/s")
-    terminal.type("\x03")
-    assert terminal.ends() == 130
+    offers = {t: TrialOffer(rows=rows) for t in range(1, 40)}
+    data = tar_bytes({path: text for b in range(8) for path, text in study_files(offers, 2**b).items()})
+    with running() as web:
+        # The download stops near its end, so the ingest shows a bar and isn't over when Ctrl-C comes.
+        web.served["/offer.tar"] = data
+        web.faults["/offer"] = Fault(times=1, drop_after=len(data) - 500_000)
+        web.faults["offer"] = Fault(times=99, pause_s=FOREVER)
+        terminal = start("ingest", "--url", f"{web.url}/offer.tar", "--lake", tmp_path / "lake")
+        terminal.wait_for("rows/s")
+        terminal.type("\x03")
+        assert terminal.ends() == 130
     assert "losslake: stopped" in terminal.seen
     assert "Traceback" not in terminal.seen
     assert Lake.open(tmp_path / "lake").releases() == []
