@@ -24,7 +24,7 @@ from losslake_schema import registry
 from tests.forked import start_command
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, zip_bytes
 from tests.losslake.cli.conftest import Run
-from tests.losslake.cli.web import FOREVER, Fault, Web, running
+from tests.losslake.cli.web import Fault, Web, running
 from tests.servers.processes import SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
@@ -233,9 +233,7 @@ def test_an_invalid_option_is_one_line_and_creates_no_lake(
 def test_ctrl_c_stops_even_while_the_server_stalls(web: Web, tmp_path: Path) -> None:
     large = study_files({t: TrialOffer(rows=ROWS) for t in range(1, 250)}, 8, "batch_science/mnist/cnn/sgd")
     data = bz2.compress(tar_bytes(large), 1)
-    web.served["/a.tar.bz2"] = data
-    web.faults["/a"] = Fault(times=1, drop_after=len(data) - 500_000)
-    web.faults["a"] = Fault(times=99, pause_s=FOREVER)
+    web.serve_stalling("/a.tar.bz2", data)
     place, complaint = tmp_path / "lake", tmp_path / "complaint"
     process = start_command(["ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", place], complaint)
     wait_until(lambda: len(web.requests) >= 2, "the download is resumed")

@@ -10,7 +10,7 @@ import pytest
 from losslake.lake.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 from tests.losslake.cli.terminal import PROMPT, Terminal
-from tests.losslake.cli.web import FOREVER, Fault, running
+from tests.losslake.cli.web import running
 
 pytestmark = pytest.mark.slow
 
@@ -131,10 +131,7 @@ def test_ctrl_c_stops_an_ingest_in_one_line(start: Start, tmp_path: Path) -> Non
     offers = {t: TrialOffer(rows=rows) for t in range(1, 40)}
     data = tar_bytes({path: text for b in range(8) for path, text in study_files(offers, 2**b).items()})
     with running() as web:
-        # The download stops near its end, so the ingest shows a bar and isn't over when Ctrl-C comes.
-        web.served["/offer.tar"] = data
-        web.faults["/offer"] = Fault(times=1, drop_after=len(data) - 500_000)
-        web.faults["offer"] = Fault(times=99, pause_s=FOREVER)
+        web.serve_stalling("/offer.tar", data)  # so the ingest isn't over when Ctrl-C comes
         terminal = start("ingest", "--url", f"{web.url}/offer.tar", "--lake", tmp_path / "lake")
         terminal.wait_for("rows/s")
         terminal.type("\x03")

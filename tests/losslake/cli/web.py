@@ -85,6 +85,12 @@ class Web:
                 return True
         return self.over.wait(fault.pause_s)
 
+    def serve_stalling(self, path: str, data: bytes) -> None:
+        """Serve data whose download stops near its end and never continues."""
+        self.served[path] = data
+        self.faults[path] = Fault(times=1, drop_after=len(data) - 500_000)
+        self.faults[path.removeprefix("/")] = Fault(times=99, pause_s=FOREVER)
+
     def serve_release(self, lake: Lake, folder: Path, number: int | None = None) -> None:
         """Serve a release as the service does. folder: destination of its export."""
         release = lake.release(number)
