@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 
@@ -158,11 +159,8 @@ class _Attempt:
             dropped,
         )
 
-        def ledger(new: frozenset[Study]) -> list[LedgerEntry]:
-            return [*ledger_entries(offers, at, new), *moved_entries(moved, at)]
-
         try:
-            return publish(self._lake, all_changes, ledger, notes)
+            return publish(self._lake, all_changes, partial(_Entries, offers, moved, at), notes)
         except (ConcurrentChange, DirectionConflict):
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
             raise
@@ -200,33 +198,48 @@ class _Attempt:
         )
 
 
-def ledger_entries(offers: Sequence[Offer], at: datetime, published: Collection[Study]) -> list[LedgerEntry]:
-    """Return the ledger entries of the offers, given the studies that get published."""
-    return [entry for offer in offers for entry in _entries(offer, at, published)]
+@dataclass(frozen=True)
+class _Entries:
+    """The ledger entries of an ingest, made each time they are iterated: there may be a hundred thousand.
 
+    published: the studies that get published.
+    """
 
-def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> Iterator[LedgerEntry]:
-    """Yield the ledger entries of one source: the source, its studies, and its quarantined items."""
-    source = offer.source.name
-    names = ("+".join(offer.report.files) or "unknown")[:LONGEST_FORMAT]
+    offers: Sequence[Offer]
+    moved: Mapping[Trial, Move]
+    at: datetime
+    published: Collection[Study]
 
-    def entry(path: str, outcome: str, study: str | None, sha256: str | None, **others: object) -> LedgerEntry:
-        fields = {"format": names, "study": study, "outcome": outcome} | others
-        return LedgerEntry(offered_at=at, source=source, path=path, sha256=sha256, **fields)
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        """Yield the entries of each source, and those of moved trials."""
+        for offer in self.offers:
+            yield from self._of(offer)
+        yield from moved_entries(self.moved, self.at)
 
-    studies = []
-    for study, change in offer.changes.items():
-        outcome = "ingested" if study in published else "unchanged" if change.trial_ids else "quarantined"
-        studies.append(entry(str(study), outcome, str(study), change.source_digest, format=change.format))
-    studies += [
-        entry(str(s), "unchanged", str(s), digest) for s, digest in offer.unchanged.items() if s not in offer.changes
-    ]
-    outcomes = {entry.outcome for entry in studies}
-    outcome = next((name for name in ("ingested", "unchanged") if name in outcomes), "quarantined")
-    yield entry("", outcome, None, offer.sha256, reason=offer.broken)
-    yield from studies
-    for q in offer.quarantined:
-        yield entry(q.path, "quarantined", q.study, q.sha256, rule=q.rule, line=q.line, reason=q.message)
+    def _of(self, offer: Offer) -> Iterator[LedgerEntry]:
+        """Yield the ledger entries of one source: the source, its studies, and its quarantined items."""
+        source = offer.source.name
+        names = ("+".join(offer.report.files) or "unknown")[:LONGEST_FORMAT]
+
+        def entry(path: str, outcome: str, study: str | None, sha256: str | None, **others: object) -> LedgerEntry:
+            fields = {"format": names, "study": study, "outcome": outcome} | others
+            return LedgerEntry(offered_at=self.at, source=source, path=path, sha256=sha256, **fields)
+
+        studies = []
+        for study, change in offer.changes.items():
+            outcome = "ingested" if study in self.published else "unchanged" if change.trial_ids else "quarantined"
+            studies.append(entry(str(study), outcome, str(study), change.source_digest, format=change.format))
+        studies += [
+            entry(str(s), "unchanged", str(s), digest)
+            for s, digest in offer.unchanged.items()
+            if s not in offer.changes
+        ]
+        outcomes = {entry.outcome for entry in studies}
+        outcome = next((name for name in ("ingested", "unchanged") if name in outcomes), "quarantined")
+        yield entry("", outcome, None, offer.sha256, reason=offer.broken)
+        yield from studies
+        for q in offer.quarantined:
+            yield entry(q.path, "quarantined", q.study, q.sha256, rule=q.rule, line=q.line, reason=q.message)
 
 
 def _shared(offers: Sequence[Offer]) -> set[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -28,6 +29,9 @@ from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import TABLES, file_schema
+
+_ENTRIES_PER_BATCH = 5000
+_LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
 
 
 @dataclass
@@ -90,42 +94,52 @@ def commit_release(
     )
 
 
-def save_release(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
-    """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken."""
-    for entry in ledger:
-        is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
-        entry.release = release.number if release is not None and is_of_release else None
+def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry]) -> None:
+    """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken.
+
+    ledger: iterated again if the transaction is tried again; no more than _ENTRIES_PER_BATCH of it are kept in memory.
+    """
     attempts = 0
 
     def work() -> None:
         nonlocal attempts
         attempts += 1
-        with Session(lake.engine, expire_on_commit=False) as session:
+        with Session(lake.engine) as session:
             # If the connection was lost during a commit, the commit may have succeeded.
             if attempts > 1 and _is_stored(session, release, ledger):
                 return
-            session.add_all(ledger)
             if release is not None:
                 session.add(ReleaseRow.of(release))
+                session.flush()
+            rows = (_ledger_row(entry, release) for entry in ledger)
+            while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
+                session.execute(insert(LedgerEntry), batch)
             session.commit()
 
     with_retries(work, SECONDS_TO_WRITE)
 
 
-def _is_stored(session: Session, release: Release | None, ledger: Sequence[LedgerEntry]) -> bool:
+def _ledger_row(entry: LedgerEntry, release: Release | None) -> dict[str, object]:
+    """Return the columns of a new entry, except its id."""
+    row = {name: getattr(entry, name) for name in _LEDGER_COLUMNS}
+    is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
+    return {**row, "release": release.number if release is not None and is_of_release else None}
+
+
+def _is_stored(session: Session, release: Release | None, ledger: Iterable[LedgerEntry]) -> bool:
     """Return True if an earlier attempt was committed; manifests and times of ledger entries are unique."""
     if release is not None:
         manifest = session.scalar(select(ReleaseRow.manifest).where(ReleaseRow.number == release.number))
         return manifest == release.manifest
-    if not ledger:
+    first = next(iter(ledger), None)
+    if first is None:
         return True
-    first = ledger[0]
     is_first = (LedgerEntry.offered_at == first.offered_at, LedgerEntry.source == first.source)
     return session.scalar(select(LedgerEntry.id).where(*is_first).limit(1)) is not None
 
 
 def publish_release(
-    lake: Lake, release: Release, ledger: Sequence[LedgerEntry], branch: str, tables: Sequence[str]
+    lake: Lake, release: Release, ledger: Iterable[LedgerEntry], branch: str, tables: Sequence[str]
 ) -> Release | None:
     """Publish a release whose tables are committed to a branch; return None if another release was first."""
     try:
@@ -153,7 +167,7 @@ def content_digest(tables: Mapping[str, pa.Table]) -> str:
 
 
 def adopt(
-    lake: Lake, metadata: ReleaseMetadata, files: Sequence[DataFile], studies: pa.Table, ledger: Sequence[LedgerEntry]
+    lake: Lake, metadata: ReleaseMetadata, files: Sequence[DataFile], studies: pa.Table, ledger: Iterable[LedgerEntry]
 ) -> Release:
     """Publish these files, which are in the lake already, as its newest release.
 

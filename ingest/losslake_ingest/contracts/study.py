@@ -161,8 +161,10 @@ def is_exact_float(value: object) -> bool:
 
 def source_digest(reader_version: str, files: Mapping[str, str]) -> str:
     """Return the SHA-256 over the reader's version and the SHA-256 of each source file, ordered by path."""
-    text = "".join(f"{path}\0{sha256}\n" for path, sha256 in sorted(files.items()))
-    return hashlib.sha256(f"{reader_version}\n{text}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{reader_version}\n".encode())
+    for path, sha256 in sorted(files.items()):
+        digest.update(f"{path}\0{sha256}\n".encode())
+    return digest.hexdigest()
 
 
 def trial_digests(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
@@ -197,5 +199,7 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
 def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:
     """Return the content digest of a study: SHA-256 over its facts and the content digests of its trials."""
     study_facts = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
-    text = "".join(f"{trial_id} {digest}\n" for trial_id, digest in sorted(trials.items()))
-    return hashlib.sha256(f"{json.dumps(study_facts)}\n{text}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{json.dumps(study_facts)}\n".encode())
+    for trial_id, trial_digest in sorted(trials.items()):
+        digest.update(f"{trial_id} {trial_digest}\n".encode())
+    return digest.hexdigest()

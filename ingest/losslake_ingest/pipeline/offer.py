@@ -39,7 +39,7 @@ MOST_KEPT = 400 * 2**20
 _PER_PART, _PER_TRIAL, _PER_QUARANTINED = 16_000, 1_200, 3_000
 MOST_STRAYS = 10_000
 TOO_MUCH = (
-    "it holds too many trials or faults for one ingest; those before this point are stored: run the same command again"
+    "it holds too many trials or faults for one ingest: run the same command again, and split it if that adds nothing"
 )
 
 

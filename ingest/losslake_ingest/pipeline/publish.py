@@ -34,7 +34,7 @@ from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STU
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000
 STATED = "Not in the registry: a mapping states the direction."
-Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
+Ledger = Callable[[frozenset[Study]], Iterable[LedgerEntry]]
 
 
 @dataclass
