@@ -22,7 +22,8 @@ from tests.attacks.neighbours import (
     send_sql,
     wait_until_ready,
 )
-from tests.service.running import Running, served
+from tests.servers.processes import wait_until
+from tests.service.running import Running, result_files, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 GIGABYTE = 10**9
@@ -56,10 +57,16 @@ def test_large_lists_as_json_whose_clients_leave_leave_neighbours_alone(
     with neighbours(running, f"{clients} x {statement}, left after 5 s") as seen:
         sockets = [send_sql(running, statement, f"203.0.113.{number}") for number in range(clients)]
         time.sleep(5)
+        assert result_files(running)
+        began = time.perf_counter()
         for client in sockets:
             client.close()
+        wait_until(lambda: not result_files(running), "no statement runs or waits")
+        work_ended = time.perf_counter() - began
         status, seconds = measure_sql(running)
+    print(f"all work of those who left ended after {work_ended:.2f} s")
     check(seen)
+    assert work_ended < 1
     assert status == 200
     # The workers of those who left were killed, and others have started.
     assert seconds < 15

@@ -65,6 +65,12 @@ def metric(running: Running, name: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
 
 
+def result_files(running: Running) -> list[Path]:
+    """Return the files of results that the service has open."""
+    files = (Path(file.path) for file in psutil.Process(running.process.pid).open_files())
+    return [file for file in files if file.name.startswith("losslake-sql-")]
+
+
 def wait_until_in_flight(running: Running, n_requests: int) -> None:
     """Return when so many requests are being answered."""
 

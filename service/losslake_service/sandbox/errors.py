@@ -53,7 +53,7 @@ KINDS = {
     UNAVAILABLE: (503, "SQL is not available now"),
 }
 
-_ADVICE = "reduce the query, or download the release and run it on your own machine"
+ADVICE = "reduce the query, or download the release and run it on your own machine"
 
 
 @dataclass(eq=False)
@@ -81,19 +81,19 @@ class ClientDisconnected(Exception):
 
 def too_slow(limits: SqlLimits) -> SqlProblem:
     """Return the error for an exceeded time limit."""
-    return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit sql_seconds: {_ADVICE}")
+    return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit sql_seconds: {ADVICE}")
 
 
 def too_large(limits: SqlLimits) -> SqlProblem:
     """Return the error for an exceeded memory limit."""
     limit = f"{limits.memory_mb} MB of memory, the limit sql_memory_mb"
-    return SqlProblem(MEMORY, f"the statement needs more than {limit}: {_ADVICE}")
+    return SqlProblem(MEMORY, f"the statement needs more than {limit}: {ADVICE}")
 
 
 def crashed(limits: SqlLimits) -> SqlProblem:
     """Return the error for a dead worker; lack of memory causes an abort, a stack overflow, or an OOM kill."""
     why = f"most likely because it needs more than {limits.memory_mb} MB of memory, the limit sql_memory_mb"
-    return SqlProblem(MEMORY, f"the statement crashed its worker, {why}: {_ADVICE}")
+    return SqlProblem(MEMORY, f"the statement crashed its worker, {why}: {ADVICE}")
 
 
 def busy(limits: SqlLimits, why: str, kind: str = BUSY) -> SqlProblem:

@@ -20,6 +20,7 @@ from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS, OutputFormat
 from losslake.output.plain import plain_answer
 from losslake.output.texts import is_list, json_column
+from losslake_service.sandbox.errors import ADVICE, SqlLimits
 from losslake_service.sandbox.spool import HashedFile, SpooledResult
 
 # Maximum characters of a value in the format `cells`; a longer value is truncated, with the remaining length.
@@ -27,7 +28,6 @@ LONGEST_CELL = 500
 _LEAVES_AT_ONCE = 100_000
 # Room for what a format has beside the values of Arrow.
 HEAD_BYTES = 65_536
-_ALL_ROWS = "the result has more rows: request .csv, .arrow or .parquet, or a larger limit"
 
 
 def _cell_pieces(answer: Answer) -> Iterator[bytes]:
@@ -67,21 +67,42 @@ CELLS = OutputFormat("cells", "application/json", _cell_pieces)
 OUTPUTS: Mapping[str, OutputFormat] = {**FORMATS, CELLS.name: CELLS}
 
 
+def ways_to_all_rows(limits: SqlLimits, max_rows: int) -> dict[str, str]:
+    """Return how to get the rest of a truncated result, by what truncated it: `rows`, `bytes`, or `format`.
+
+    `format`: the result is within the limits, but not in the format of the response. max_rows: of this statement.
+    """
+    is_limit = max_rows >= limits.result_rows
+    n_rows = f"the result has more than {limits.result_rows:,} rows, the limit sql_result_rows: {ADVICE}"
+    return {
+        "rows": n_rows if is_limit else "the result has more rows: request .csv, .arrow or .parquet, or a larger limit",
+        "bytes": f"the result has more than {limits.result_mb} MB, the limit sql_result_mb: {ADVICE}",
+        "format": f"as JSON the result has more than {limits.result_mb} MB: request .arrow or .parquet",
+    }
+
+
 def write_result(
-    spool: int, spooled: SpooledResult, output: OutputFormat, facts: Mapping[str, Any], file: int, max_bytes: int
+    spool: int,
+    spooled: SpooledResult,
+    output: OutputFormat,
+    facts: Mapping[str, Any],
+    file: int,
+    max_bytes: int,
+    ways: Mapping[str, str],
 ) -> SpooledResult:
     """Write a spooled result in its format to an open file, as many of its rows as fit into this many bytes.
 
-    spool: the open file that has it. facts: of the answer, beside those of the result.
+    spool: the open file that has it. facts: of the answer, beside those of the result. ways: of `ways_to_all_rows`.
     """
     rows, truncated = spooled.rows, spooled.truncated
+    way = ways[truncated] if truncated is not None else None
     while True:
         pieces = _Pieces(spool, rows)
         answer = plain_answer(Answer({}, pieces.schema, iter(pieces)))
         said = {**facts, "truncated": truncated or False}
         if output.name == "json":
             # The other formats say it in a way of their own.
-            said |= {"all_rows": _ALL_ROWS if truncated else None}
+            said |= {"all_rows": way}
             said |= {"columns": [{"name": column.name, "type": str(column.type)} for column in answer.schema]}
         sink = HashedFile(file)
         for piece in output.write(dataclasses.replace(answer, facts=said)):
@@ -92,6 +113,7 @@ def write_result(
             sink.flush()
             return SpooledResult(rows, truncated, sink.digest())
         rows, truncated = min(rows * 9 // 10, pieces.n_given * max_bytes // sink.size), "bytes"
+        way = ways["bytes"] if spooled.truncated == "bytes" else ways["format"]
         os.lseek(file, 0, os.SEEK_SET)
         os.ftruncate(file, 0)
 

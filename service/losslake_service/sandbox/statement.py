@@ -18,7 +18,7 @@ from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import Tables, tables_of
 from losslake_service.sandbox.confinement import MEGABYTE
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem, too_large, too_slow
-from losslake_service.sandbox.results import HEAD_BYTES, OUTPUTS, write_result
+from losslake_service.sandbox.results import HEAD_BYTES, OUTPUTS, ways_to_all_rows, write_result
 from losslake_service.sandbox.spool import SpooledResult, UnsupportedType, spool
 from losslake_service.sandbox.stored_data import DataFileClient, LocalFiles
 
@@ -114,7 +114,8 @@ class OpenRelease:
                 raise SqlProblem(errors.NOT_ALLOWED, "the statement has no result")
             reader = relation.to_arrow_reader(4096)
             result = spool(reader, spooled, min(job["max_rows"], self._limits.result_rows), max_bytes)
-            return write_result(spooled, result, OUTPUTS[job["format"]], job["facts"], file, max_bytes + HEAD_BYTES)
+            output, ways = OUTPUTS[job["format"]], ways_to_all_rows(self._limits, job["max_rows"])
+            return write_result(spooled, result, output, job["facts"], file, max_bytes + HEAD_BYTES, ways)
         except UnsupportedType as error:
             raise SqlProblem(errors.ERROR, str(error)) from None
         except duckdb.InterruptException:
@@ -221,6 +222,6 @@ def warm_up() -> None:
     with duckdb.connect(config={"threads": 1, "async_threads": 1}) as connection:
         reader = connection.sql(_WARM_UP, params=values).to_arrow_reader(1)
         with tempfile.TemporaryFile(buffering=0) as spooled, Path(os.devnull).open("wb", buffering=0) as nothing:
-            result = spool(reader, spooled.fileno(), 1, MEGABYTE)
+            result, ways = spool(reader, spooled.fileno(), 1, MEGABYTE), ways_to_all_rows(SqlLimits(), 1)
             for output in OUTPUTS.values():
-                write_result(spooled.fileno(), result, output, {}, nothing.fileno(), MEGABYTE)
+                write_result(spooled.fileno(), result, output, {}, nothing.fileno(), MEGABYTE, ways)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from losslake.lake.lake import Lake
 from tests.attacks.neighbours import PROXIED, measure_sql, send_sql, wait_until_ready
 from tests.servers.processes import SECONDS, wait_until
-from tests.service.running import Running, metric, served, wait_until_in_flight
+from tests.service.running import Running, metric, result_files, served, wait_until_in_flight
 
 pytestmark = pytest.mark.slow
 ENDLESS = "SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS u(y)"
@@ -30,12 +29,6 @@ def running(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
 def left(running: Running) -> float:
     """Return how many statements were left by their clients."""
     return metric(running, 'losslake_sql_statements_total{outcome="left"}')
-
-
-def result_files(running: Running) -> list[Path]:
-    """Return the files of results that the service has open."""
-    files = (Path(file.path) for file in psutil.Process(running.process.pid).open_files())
-    return [file for file in files if file.name.startswith("losslake-sql-")]
 
 
 def is_being_formatted(running: Running) -> bool:

@@ -12,7 +12,8 @@ import pytest
 
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
-from losslake_service.sandbox.results import CELLS, LONGEST_CELL, OUTPUTS, write_result
+from losslake_service.sandbox.errors import SqlLimits
+from losslake_service.sandbox.results import CELLS, LONGEST_CELL, OUTPUTS, ways_to_all_rows, write_result
 from losslake_service.sandbox.spool import SpooledResult, spool
 
 NESTED = pa.table(
@@ -24,10 +25,18 @@ NESTED = pa.table(
 )
 
 
-def written(table: pa.Table, name: str, folder: Path, max_bytes: int = 1 << 20) -> tuple[SpooledResult, bytes]:
+def written(
+    table: pa.Table,
+    name: str,
+    folder: Path,
+    max_bytes: int = 1 << 20,
+    max_rows: int = 1 << 20,
+    spooled_bytes: int = 1 << 30,
+) -> tuple[SpooledResult, bytes]:
+    ways = ways_to_all_rows(SqlLimits(result_rows=300), max_rows)
     with tempfile.TemporaryFile(buffering=0) as spooled, (folder / name).open("wb", buffering=0) as file:
-        result = spool(table.to_reader(), spooled.fileno(), 1 << 20, 1 << 30)
-        done = write_result(spooled.fileno(), result, OUTPUTS[name], {"release": 1}, file.fileno(), max_bytes)
+        result = spool(table.to_reader(max_chunksize=10), spooled.fileno(), max_rows, spooled_bytes)
+        done = write_result(spooled.fileno(), result, OUTPUTS[name], {"release": 1}, file.fileno(), max_bytes, ways)
     return done, (folder / name).read_bytes()
 
 
@@ -53,7 +62,27 @@ def test_json_says_whether_and_how_to_get_the_rest(tmp_path: Path) -> None:
     assert 0 < done.rows < 500
     assert len(content) <= 10_000
     assert (document["truncated"], done.truncated) == ("bytes", "bytes")
-    assert ".parquet" in document["all_rows"]
+    assert document["all_rows"] == "as JSON the result has more than 64 MB: request .arrow or .parquet"
+
+
+@pytest.mark.parametrize(
+    ("limits", "way"),
+    [
+        ({"max_rows": 299}, "the result has more rows: request .csv, .arrow or .parquet, or a larger limit"),
+        ({"max_rows": 300}, "the result has more than 300 rows, the limit sql_result_rows: reduce the query"),
+        ({"spooled_bytes": 20_000}, "the result has more than 64 MB, the limit sql_result_mb: reduce the query"),
+        (
+            {"spooled_bytes": 20_000, "max_bytes": 1000},
+            "the result has more than 64 MB, the limit sql_result_mb: reduce the query",
+        ),
+    ],
+)
+def test_other_formats_are_named_only_where_they_have_more_rows(
+    limits: dict[str, int], way: str, tmp_path: Path
+) -> None:
+    document = json.loads(written(NESTED, "json", tmp_path, **limits)[1])
+    assert document["truncated"] in ("rows", "bytes")
+    assert document["all_rows"].startswith(way)
 
 
 def test_a_row_that_does_not_fit_leaves_no_rows(tmp_path: Path) -> None:
