@@ -28,6 +28,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
 from losslake_service.files.delivery import delivery_of
 from losslake_service.operation import metrics
+from losslake_service.operation.connections import Connection
 from losslake_service.operation.logs import configure_logging
 from losslake_service.settings import Settings, is_loopback
 from losslake_service.web.examples import example_paths
@@ -125,7 +126,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         port=settings.port,
         workers=settings.workers,
         loop="uvloop",
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,

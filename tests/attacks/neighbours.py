@@ -133,15 +133,18 @@ def wait_until_ready(running: Running) -> None:
         time.sleep(0.1)
 
 
-def send_sql(running: Running, statement: str, address: str, ending: str = "") -> socket.socket:
-    """Send a statement from an address and return the connection, of which nothing is read."""
+def send_sql(running: Running, statement: str, address: str, ending: str = "", more: bytes = b"") -> socket.socket:
+    """Send a statement from an address and return the connection, of which nothing is read.
+
+    more: requests sent with it.
+    """
     body = json.dumps({"sql": statement})
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.settimeout(60)
     client.connect(("127.0.0.1", running.port))
     head = f"POST /v1/sql{ending} HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: {address}\r\n"
-    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode() + more)
     return client
 
 

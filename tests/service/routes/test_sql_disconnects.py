@@ -55,6 +55,20 @@ def test_work_of_a_client_that_left_ends(
     assert measure_sql(running)[0] == 200
 
 
+@pytest.mark.parametrize("n_requests", [1, 2, 10])
+@pytest.mark.parametrize("has_begun", [False, True], ids=["at once", "while it runs"])
+def test_work_of_a_client_that_sent_more_requests_ends(running: Running, has_begun: bool, n_requests: int) -> None:
+    before = left(running)
+    more = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * n_requests
+    client = send_sql(running, ENDLESS, "203.0.113.1", more=b"" if has_begun else more)
+    wait_until(lambda: is_running(running), "the statement runs")
+    if has_begun:
+        client.sendall(more)
+    client.close()
+    wait_until(lambda: left(running) == before + 1, "the service knows that the client left")
+    wait_until(lambda: not is_running(running), "the statement ends")
+
+
 def test_statement_that_waits_leaves_the_queue_with_its_client(running: Running) -> None:
     before = left(running)
     first = send_sql(running, ENDLESS, "203.0.113.1")
