@@ -110,6 +110,7 @@ def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEnt
                 return
             if release is not None:
                 session.add(ReleaseRow.of(release))
+                # A number that is taken is noticed before a hundred thousand entries are inserted.
                 session.flush()
             rows = (_ledger_row(entry, release) for entry in ledger)
             while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
@@ -123,7 +124,8 @@ def _ledger_row(entry: LedgerEntry, release: Release | None) -> dict[str, object
     """Return the columns of a new entry, except its id."""
     row = {name: getattr(entry, name) for name in _LEDGER_COLUMNS}
     is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
-    return {**row, "release": release.number if release is not None and is_of_release else None}
+    row["release"] = release.number if release is not None and is_of_release else None
+    return row
 
 
 def _is_stored(session: Session, release: Release | None, ledger: Iterable[LedgerEntry]) -> bool:
