@@ -12,10 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
-from losslake_schema.reached import NO_STEP, Flags, Floats, Integers, sign_of
+from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.statuses import COMPLETE
 
 # The trial statuses that questions use by default.
@@ -165,34 +164,3 @@ def frontiers_of_batch(batch: pa.RecordBatch) -> Frontiers:
     best = Staircase(offsets_of(batch["best_step"]), step, merit)
     runner_up = Staircase(offsets_of(batch["runner_up_step"]), next_step, next_merit)
     return Frontiers(best, row, previous_step, runner_up, offsets_of(batch["reach"]), reach)
-
-
-_HIT = pa.struct(
-    [("step", pa.int64()), ("value", pa.float64()), ("trial_id", pa.int64()), ("previous_step", pa.int64())]
-)
-# For SQL, in values instead of merits. hits: the entries of `best`. bests: the best value of each trial.
-FRONTIERS_OF_STUDIES = pa.schema(
-    [("study_id", pa.int64()), ("metric", pa.string()), ("hits", pa.list_(_HIT)), ("bests", FLOAT_LISTS)]
-)
-
-
-def batch_of_studies(
-    first_study: int, metric: str, direction: str, of_workload: Frontiers, trial_id: Integers
-) -> pa.RecordBatch:
-    """Return a row of FRONTIERS_OF_STUDIES for each study of a workload; trial_id: of the workload's trials."""
-    best, sign = of_workload.best, -sign_of(direction)
-    before = pa.array(of_workload.previous_step)
-    before = pc.if_else(pc.not_equal(before, NO_STEP), before, None)
-    hits = [pa.array(best.step), pa.array(best.merit * sign), pa.array(trial_id[of_workload.row]), before]
-    n_studies = len(best.offsets) - 1
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(np.arange(first_study, first_study + n_studies)),
-            pa.repeat(metric, n_studies),
-            pa.ListArray.from_arrays(
-                pa.array(best.offsets, pa.int32()), pa.StructArray.from_arrays(hits, fields=list(_HIT))
-            ),
-            lists(of_workload.reach_offsets, of_workload.reach * sign),
-        ],
-        schema=FRONTIERS_OF_STUDIES,
-    )

@@ -2,7 +2,7 @@
 
 Schema `base` holds the small tables, sorted. Users see views and macros over these and over the release's Parquet
 files; each is a file in `losslake_schema/views`, with a comment on what a row is. Those in `views/serving` are of the
-serving file alone, which answers `result_at` from the frontiers. A client's database has the same views, apart from
+serving file alone, which answers `result_at` from ranges of targets. A client's database has the same views, apart from
 those in `losslake_schema/views/remote`: trials, records and measurements are read from the service.
 """
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from losslake.index.shared import ensure, exclusive, path_of
 from losslake.index.view_texts import SERVING_VERSION, overridden, sql
-from losslake.index.workloads import frontiers_of_studies
+from losslake.index.workloads import target_ranges_of
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
@@ -94,9 +94,9 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA base")
         _read_small_tables(connection, lake, ordered, BASE_TABLES)
-        for name in ("base_records", "base_flags", "base_frontiers", *VIEWS, *MACROS):
-            if name == "base_frontiers":
-                connection.register("frontiers", frontiers_of_studies(lake, files, connection))
+        for name in ("base_records", "base_flags", "base_frontiers", "base_target_ranges", *VIEWS, *MACROS):
+            if name == "base_target_ranges":
+                connection.register("target_ranges", target_ranges_of(lake, files, connection))
             table = name.removeprefix("base_")
             paths = [lake.store.name_for_queries(file.path) for file in ordered if file.table == table]
             connection.execute(overridden("serving", name).replace("$files", _list_of(paths)))

@@ -26,10 +26,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.frontiers import COUNTED, FRONTIERS_OF_STUDIES, batch_of_studies
+from losslake.index.frontiers import COUNTED
 from losslake.index.records import Trials, WorkloadTrials, trial_records
 from losslake.index.shared import FOLDER, ensure, exclusive, fetch, is_shared, path_of, share
 from losslake.index.study_files import study_records
+from losslake.index.target_ranges import TARGET_RANGES, target_ranges
 from losslake.index.view_texts import SERVING_VERSION, sql
 from losslake.index.workload_file import OpenWorkload, OpenWorkloads, damaged_serving_file, mapped_file, write_workload
 from losslake.lake.lake import Lake
@@ -191,8 +192,8 @@ def _ensure_workloads(
     return [source.folder.name for source in sources]
 
 
-def frontiers_of_studies(lake: Lake, files: Iterable[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the frontiers of each study in each metric with a direction, as rows of FRONTIERS_OF_STUDIES.
+def target_ranges_of(lake: Lake, files: Iterable[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Return the results of each study in each metric with a direction, at every target: rows of TARGET_RANGES.
 
     connection: to the release's DuckDB file. The caller must hold the lock. Raises LakeBroken.
     """
@@ -204,8 +205,8 @@ def frontiers_of_studies(lake: Lake, files: Iterable[DataFile], connection: duck
         workload = opened.opened(source.folder.name)
         for metric, direction in source.studies.directions.items():
             frontiers, trial_id = workload.frontiers(metric), workload.trials.trials.trial_id
-            batches.append(batch_of_studies(source.studies.first_study, metric, direction, frontiers, trial_id))
-    return pa.Table.from_batches(batches, FRONTIERS_OF_STUDIES)
+            batches.append(target_ranges(source.studies.first_study, metric, direction, frontiers, trial_id))
+    return pa.Table.from_batches(batches, TARGET_RANGES)
 
 
 def _sources_of(lake: Lake, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]) -> list[_Sources]:

@@ -78,6 +78,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_files(app.router, bulk, settings, folder_page)
     for question in questions:
         add_question(app.router, releases, question)
+    if sql is not None:
+        add_sql(app.router, sql, releases)
     add_figures(app.router, releases, renderer, address, questions)
     schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
@@ -91,6 +93,4 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     sql_check = {"sql": sql.check} if sql is not None else {}
     app.include_router(readiness({"release": release_check(releases), **sql_check}))
     operate(app, settings, releases, metrics, inner=cache)
-    if sql is not None:
-        add_sql(app.router, sql, releases)
     return app

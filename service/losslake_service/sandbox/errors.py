@@ -36,7 +36,7 @@ class SqlLimits:
     # Threads per statement.
     threads: int = 2
     # A worker is replaced after this number of statements.
-    statements_per_worker: int = 500
+    statements_per_worker: int = 5000
 
 
 NOT_ALLOWED, ERROR, TIME, MEMORY = "sql-not-allowed", "sql-error", "sql-time-limit", "sql-memory-limit"
