@@ -98,7 +98,7 @@ FORMATS = {
 }
 
 
-def _json_rows(batch: pa.RecordBatch) -> bytes:
+def _json_rows(batch: pa.RecordBatch) -> bytes | memoryview:
     """Return the rows of a non-empty batch, each after a comma."""
     if batch.num_rows <= FEW_ROWS:
         return _few_json_rows(batch)
@@ -110,8 +110,8 @@ def _json_rows(batch: pa.RecordBatch) -> bytes:
         # At least one column is written row by row.
         if _is_constant(column) and (pieces or not is_last):
             text += "null" if column.null_count else json_column(column.slice(0, 1), field)[0].as_py()
-        elif pa.types.is_integer(column.type) and not column.null_count and not is_last:
-            pieces += [_text(text), _integers_and_commas(column)]
+        elif not is_last and _is_all_numbers(column):
+            pieces += [_text(text), _numbers_and_commas(column)]
             text = ""
             continue
         else:
@@ -120,12 +120,20 @@ def _json_rows(batch: pa.RecordBatch) -> bytes:
         text += "}" if is_last else ","
     rows = pc.binary_join_element_wise(*pieces, _text(text), _text(""))
     # Arrow keeps texts one after the other: these are the rows.
-    written: bytes = rows.buffers()[2].slice(0, pc.sum(pc.binary_length(rows)).as_py()).to_pybytes()
-    return written
+    _, offsets, texts = rows.buffers()
+    return memoryview(texts)[: int(np.frombuffer(offsets, np.int64)[batch.num_rows])]
 
 
-def _integers_and_commas(column: pa.Array) -> pa.LargeStringArray:
-    """Return each integer as a text, with a comma after it: orjson writes them in a third of the time of polars."""
+def _is_all_numbers(column: pa.Array) -> bool:
+    """Return True for integers and finite float64s without a null."""
+    if column.null_count:
+        return False
+    is_float = pa.types.is_float64(column.type)
+    return pa.types.is_integer(column.type) or (is_float and bool(np.isfinite(column.to_numpy()).all()))
+
+
+def _numbers_and_commas(column: pa.Array) -> pa.LargeStringArray:
+    """Return each number as a text, with a comma after it: orjson writes them in a third of the time of polars."""
     texts = orjson.dumps(column.to_numpy(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1] + b","
     ends = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord(",")) + 1
     offsets = np.concatenate([[0], ends])
