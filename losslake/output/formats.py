@@ -21,6 +21,7 @@ from losslake.output.texts import csv_column, is_json, json_column, json_text, j
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072
 FEW_ROWS = 1000
+Piece = bytes | memoryview
 # Types by number: for few rows, pyarrow's own tests of types take longer than their values.
 _TEXTS = pa.string().id
 _FLOATS = {kind.id for kind in (pa.float16(), pa.float32(), pa.float64())}
@@ -34,14 +35,14 @@ class OutputFormat:
 
     name: str
     media_type: str
-    write: Callable[[Answer], Iterator[bytes]]
+    write: Callable[[Answer], Iterator[Piece]]
 
-    def encode(self, answer: Answer) -> Iterator[bytes]:
+    def encode(self, answer: Answer) -> Iterator[Piece]:
         """Yield the bytes of an answer in pieces."""
         return self.write(plain_answer(answer))
 
 
-def json_pieces(answer: Answer) -> Iterator[bytes]:
+def json_pieces(answer: Answer) -> Iterator[Piece]:
     """Yield one JSON object: the facts, then the rows as a list of objects."""
     facts = dict(answer.facts)
     if answer.total is not None:
@@ -98,7 +99,7 @@ FORMATS = {
 }
 
 
-def _json_rows(batch: pa.RecordBatch) -> bytes | memoryview:
+def _json_rows(batch: pa.RecordBatch) -> Piece:
     """Return the rows of a non-empty batch, each after a comma."""
     if batch.num_rows <= FEW_ROWS:
         return _few_json_rows(batch)

@@ -19,7 +19,7 @@ from starlette.concurrency import iterate_in_threadpool
 
 from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
-from losslake.output.formats import OutputFormat
+from losslake.output.formats import OutputFormat, Piece
 from losslake_service.entity_tags import Version, digest_tag, not_modified_response
 from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.files.ranges import ServedFile
@@ -54,7 +54,7 @@ def response_of(request: Request, answer: Answer, output: Output, headers: Mappi
     return StreamingResponse(_close_at_end(streamed, pieces), headers=headers, media_type=output.media_type)
 
 
-def _first_pieces(pieces: Iterator[bytes]) -> list[bytes]:
+def _first_pieces(pieces: Iterator[Piece]) -> list[Piece]:
     """Return the first pieces, until they exceed the size of a single message."""
     first, size = [], 0
     for piece in pieces:
@@ -65,7 +65,7 @@ def _first_pieces(pieces: Iterator[bytes]) -> list[bytes]:
     return first
 
 
-async def _close_at_end(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _close_at_end(body: AsyncIterator[Piece], pieces: Iterator[Piece]) -> AsyncIterator[Piece]:
     """Yield the body; close the pieces at the end, also if the client disconnects."""
     try:
         async for piece in body:
