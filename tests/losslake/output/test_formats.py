@@ -82,6 +82,15 @@ def test_columns_with_one_value_in_all_rows_are_written_byte_for_byte_like_few_r
                 assert written(arrays, names, "json", copies=2) == few
 
 
+@given(FLOATS.filter(len))
+def test_floats_before_another_column_are_written_byte_for_byte_like_few_rows(values: list[float]) -> None:
+    arrays, names = [pa.array(values), pa.array(range(len(values)))], ["x", "n"]
+    few = written(arrays, names, "json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formats, "FEW_ROWS", 0)
+        assert written(arrays, names, "json") == few
+
+
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64()], ids=str)
 def test_integers_and_nonfinite_numbers_of_several_pieces_are_those_of_the_columns(kind: pa.DataType) -> None:
     size = 2**kind.bit_width
