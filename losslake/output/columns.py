@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from types import NoneType
 from typing import Any, get_args
 
@@ -41,6 +41,7 @@ _KINDS: dict[Any, str] = {
     list[KnownGoal]: "goals",
 }
 _SINGLE = (str, int, float, NoneType)
+_MOST_CACHED_TEXTS, _MOST_CACHED_ROWS = 8, 1 << 14
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}
 _SHAPES: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
@@ -140,7 +141,15 @@ def _array(values: Any, kind: pa.DataType, n_rows: int) -> pa.Array:
         return values
     if values is None:
         return pa.nulls(n_rows, kind)
+    if isinstance(values, str) and n_rows <= _MOST_CACHED_ROWS:
+        return _repeated_text(values, n_rows)
     return pa.repeat(pa.scalar(values, kind), n_rows) if isinstance(values, _SINGLE) else pa.array(values, kind)
+
+
+@lru_cache(_MOST_CACHED_TEXTS)
+def _repeated_text(text: str, n_rows: int) -> pa.Array:
+    """Return a text in so many rows; cached, since the batches of an answer share texts and mostly their length."""
+    return pa.repeat(pa.scalar(text, pa.string()), n_rows)
 
 
 @cache

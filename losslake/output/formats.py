@@ -151,7 +151,8 @@ def _is_constant(column: pa.Array) -> bool:
         return bool(column.null_count == len(column))
     kind = column.type
     is_text_or_integer = pa.types.is_string(kind) or pa.types.is_integer(kind)
-    return bool(is_text_or_integer and pc.all(pc.equal(column, column[0])).as_py())
+    is_possible = is_text_or_integer and column[0] == column[-1]
+    return bool(is_possible and pc.all(pc.equal(column, column[0])).as_py())
 
 
 def _few_json_rows(batch: pa.RecordBatch) -> bytes:
