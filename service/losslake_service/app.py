@@ -78,12 +78,11 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_files(app.router, bulk, settings, folder_page)
     for question in questions:
         add_question(app.router, releases, question)
-    if sql is not None:
-        add_sql(app.router, sql, releases)
-    add_figures(app.router, releases, renderer, address, questions)
     schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
+        add_sql(app.router, sql, releases)
         schemas |= model_schemas(SqlStatement, SqlRows)
+    add_figures(app.router, releases, renderer, address, questions)
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
     add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql))
     add_embeds(app.router, releases, address, questions)
