@@ -68,7 +68,7 @@ def _macro(name: str, given: Mapping[str, str]) -> exp.Query:
 def _translate(query: exp.Query, table: str) -> exp.Query:
     for change in (
         _read_views_of_files, _flatten_base, _replace_by_except,
-        _minimum_by, _minimum_of_each, _sort_list, _divide_by_nonzero, _raise_errors,
+        _first_in_order, _minimum_by, _minimum_of_each, _sort_list, _divide_by_nonzero, _raise_errors,
     ):  # fmt: skip
         change(query, table)
     return query
@@ -114,6 +114,16 @@ def _replace_by_except(query: exp.Query, _: str) -> None:
             star.set("replace", None)
             star.set("except_", [exp.to_identifier(alias.alias) for alias in replaced])
             select.select(*replaced, copy=False)
+
+
+def _first_in_order(query: exp.Query, _: str) -> None:
+    """Replace `first(x ORDER BY a, b)` by arg_min: Spark's first takes no order, and its min_by keeps the sign of 0."""
+    for call in list(query.find_all(exp.First)):
+        order = call.this
+        assert isinstance(order, exp.Order)
+        assert not any(key.args.get("desc") for key in order.expressions)
+        keys = exp.Tuple(expressions=[key.this for key in order.expressions])
+        call.replace(exp.ArgMin(this=order.this, expression=keys))
 
 
 def _minimum_by(query: exp.Query, _: str) -> None:

@@ -1,10 +1,11 @@
 -- One row per study and goal: the trial with the fewest steps to the target. This is the body of the macro result_at and the
 -- view steps_to_result. A line that ends in "only: NAME" belongs to that one alone.
+-- The value isn't by arg_min, which returns -0.0 as 0.0 in DuckDB if it compares more than one number.
 SELECT
     t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator,
     min(t.steps) AS steps,
     arg_min(t.trial_id, (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL) AS trial_id,
-    arg_min(t.value, (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL) AS value,
+    first(t.value ORDER BY t.steps, t.trial_id) FILTER (t.steps IS NOT NULL) AS value,
     CASE WHEN min(t.steps) <= 9223372036854775807 // t.batch_size THEN min(t.steps) * t.batch_size END AS examples,
     arg_min(struct_pack(step := t.previous_step), (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL).step AS previous_step,
     count(*) FILTER (t.status = 'COMPLETE') AS n_trials,

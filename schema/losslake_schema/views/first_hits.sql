@@ -2,7 +2,7 @@
 -- the view steps_to_target. A line that ends in "only: NAME" belongs to that one alone.
 --
 -- The first hit is a record, where records are known: in the metric's own direction. The joins use the keys of the study, so
--- that DuckDB pushes conditions on them down to the files.
+-- that DuckDB pushes conditions on them down to the files. The value isn't in the struct: DuckDB returns -0.0 from it as 0.0.
 WITH comparators AS (  -- only: steps_to
     SELECT c.collection, c.dataset, c.model, c.optimizer, c.metric, max(c.comparator) AS comparator  -- only: steps_to
     FROM base.goals AS c GROUP BY c.collection, c.dataset, c.model, c.optimizer, c.metric  -- only: steps_to
@@ -10,9 +10,10 @@ WITH comparators AS (  -- only: steps_to
 WITH hit AS (  -- only: steps_to_target
     SELECT
         r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target,
+        arg_min(r.value, r.step) AS value,
         arg_min(
             struct_pack(
-                step := r.step, value := r.value, previous_step := r.previous_step,
+                step := r.step, previous_step := r.previous_step,
                 elapsed_s := CASE WHEN r.elapsed_s >= 0 AND r.elapsed_s < CAST('infinity' AS DOUBLE) THEN r.elapsed_s END
             ),
             r.step
@@ -53,7 +54,7 @@ SELECT
     g.metric, g.target,
     coalesce(comparator, d.comparator, 'strict') AS comparator,  -- only: steps_to
     g.comparator,  -- only: steps_to_target
-    h.first.step AS steps, h.first.value AS value, h.first.previous_step AS previous_step, t.last_step,
+    h.first.step AS steps, h.value, h.first.previous_step AS previous_step, t.last_step,
     h.first.elapsed_s AS elapsed_s
 FROM base.studies AS s
 JOIN (SELECT metric AS metric, CAST(target AS DOUBLE) AS target) AS g ON list_contains(s.metrics, metric)  -- only: steps_to

@@ -15,7 +15,7 @@ FROM (
             FILTER (t.steps IS NOT NULL) AS trial_workload,
         arg_min(t.trial_id, (t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id))
             FILTER (t.steps IS NOT NULL) AS trial_id,
-        arg_min(t.value, (t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id))
+        first(t.value ORDER BY t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id)
             FILTER (t.steps IS NOT NULL) AS value,
         CASE WHEN min(t.steps) <= 9223372036854775807 // t.batch_size THEN min(t.steps) * t.batch_size END AS examples,
         arg_min(
