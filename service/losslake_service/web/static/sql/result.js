@@ -41,5 +41,5 @@ export function showResult(section, result, choices, about, changed) {
 function notice(result, about) {
   if (!result.rows.length) return element("p", { className: "said" }, "The result has no rows.");
   const first = result.rows.length.toLocaleString("en");
-  return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows; the result has more. Download all of them below.`) : "";
+  return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows; the result has more. The downloads below have them, up to the limits stated there.`) : "";
 }
