@@ -24,20 +24,24 @@ def check_size(n_rows: int, n_columns: int) -> None:
         raise Refusal(Rule.FILE_TOO_LARGE, f"{n_rows:,} rows of {n_columns:,} columns; {most}: split the file")
 
 
+NOT_UTF8 = "a line isn't UTF-8: its unknown characters are replaced"
+NOT_ENDED = "the last line doesn't end in a newline: read as it is"
+
+
 class Damage(str):
     """A remark that says that a part of a log is lost: its run isn't COMPLETE."""
 
     @staticmethod
     def placed(remarks: Mapping[str, int], path: str) -> dict[str, int]:
-        """Return the remarks on one of several files of a run, with its path in each Damage."""
-        return {
-            Damage(f"{remark} (in {path})") if isinstance(remark, Damage) else remark: count
-            for remark, count in remarks.items()
-        }
-
-
-NOT_UTF8 = "a line isn't UTF-8: its unknown characters are replaced"
-NOT_ENDED = "the last line doesn't end in a newline: read as it is"
+        """Return the remarks on one of several files of a run, with its path in each that damage can cause."""
+        placed: dict[str, int] = {}
+        for remark, count in remarks.items():
+            text = f"{remark} (in {path})"
+            if isinstance(remark, Damage):
+                placed[Damage(text)] = count
+            else:
+                placed[text if remark in (NOT_UTF8, NOT_ENDED) else remark] = count
+        return placed
 
 
 def is_utf8(text: bytes) -> bool:

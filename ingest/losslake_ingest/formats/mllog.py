@@ -186,6 +186,8 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     except Refusal as error:
         return Quarantined(source, member.path, error.rule, error.message, sha256=sha256)
     fields = {key: value for key, value in log.fields.items() if key not in log.changing}
+    for key in log.fields.keys() & log.columns.keys():
+        log.remarks[f"value of {key} without {' or '.join(AXES)}: no part of its curve"] = 1
     targets = {key: _value(fields.get(key)) for key in _TARGETS}
     goals = [LoggedGoal("eval_accuracy", at, f"MLPerf log, {key}") for key, at in targets.items() if at is not None]
     return RunLog(

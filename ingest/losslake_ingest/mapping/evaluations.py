@@ -7,8 +7,9 @@ steps from logged ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
-from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key
+from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key, toml_string
 from losslake_ingest.mapping.steps import StepRule, step_rule
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.mapping.witnesses import check_steps
@@ -30,6 +31,7 @@ Measured = tuple[Integers, Floats, Floats]
 Array = TypeVar("Array", Integers, Floats)
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
 NO_STEP = "measurement without a step left out"
+_FLAG_WORDS = ("true", "false", "yes", "no")
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class _Piece:
     metric: ColumnMetric
     writer: str
     measured: Measured
+    fields: Mapping[str, Scalar]
 
 
 class _CurveReader:
@@ -151,6 +154,8 @@ class _CurveReader:
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
+            if not all(piece.metric.repeated for piece in pieces):
+                self._check_fields(name, pieces)
         left_out = sorted(set(self._left_out))
         curve = on_common_steps(series)
         if len(curve.steps) == 1:
@@ -176,9 +181,20 @@ class _CurveReader:
         """Raise Refusal for text in a column that is a metric or a time."""
         times = (self._mapping.time.elapsed_s, self._mapping.time.wall_time)
         for column, cell in rows.texts.items():
-            is_metric = (column in rows.columns or column in self._mapping.metrics) and self._known_metric(column)
-            if cell.text and (is_metric or column in times):
+            if not cell.text:
+                continue
+            is_named = column in rows.columns or column in self._mapping.metrics
+            if (is_named and self._known_metric(column)) or column in times:
                 raise not_a_number(column, cell)
+            if not is_named and self._fits_metric(column):
+                self._remarks[f"column {column!r} left out: it holds text, such as {shown(cell.text)}"] = 1
+
+    def _fits_metric(self, column: str) -> bool:
+        """Return True if a column would be a metric if it held numbers."""
+        try:
+            return column not in self._axes and metric_of(column, self._mapping.metrics, self._fields) is not None
+        except (KeyError, UnknownField, Refusal):
+            return False
 
     def _known_metric(self, column: str) -> ColumnMetric | None:
         key = column, self._entry
@@ -221,7 +237,7 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            _Piece(metric, writer, (steps, values, positions.elapsed[usable]))
+            _Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
         )
 
     def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:
@@ -306,6 +322,18 @@ class _CurveReader:
         rows = order[chosen]
         return steps[rows], values[rows], elapsed[rows]
 
+    def _check_fields(self, metric: str, pieces: Sequence[_Piece]) -> None:
+        """Raise Refusal if a field, such as `split`, tells measurements of one metric apart at overlapping steps."""
+        for name, one, other, is_overlapping in _different_fields(pieces):
+            what = f"{metric} is logged with {name} = {shown(one)} and with {name} = {shown(other)}"
+            if is_overlapping:
+                column = toml_key(pieces[0].metric.column)
+                add = f'[[when]] if = {{ {toml_key(name)} = {toml_string(str(one))} }}, metrics = {{ {column} = "…" }}'
+                one_metric = 'if it is one metric, say repeated = "last" (docs/mapping.md)'
+                message = f"{what}: add to the mapping, for each: {add}; {one_metric}"
+                raise Refusal(Rule.VALUES_DISAGREE, message, missing=(MissingField(what, add),))
+            self._remarks[f"{what}, at later steps: stored as one curve"] = 1
+
     def _no_curve(self) -> Refusal:
         """Return the reason why there is no curve: no metric, no axis for it, or no value."""
         candidates = sorted({column for rows in self._log.rows for column in rows.columns if column not in self._axes})
@@ -327,6 +355,24 @@ def not_a_number(column: str, cell: TextCell) -> Refusal:
     """Return the reason why a column with text among its numbers can't be stored."""
     message = f"{column} is {shown(cell.text)}, neither a number nor a word for a missing value"
     return Refusal(Rule.NOT_A_NUMBER, message, cell.line)
+
+
+def _different_fields(pieces: Sequence[_Piece]) -> Iterator[tuple[str, Scalar, Scalar, bool]]:
+    """Yield fields whose values tell measurements of a metric apart: name, two values, and whether their steps overlap.
+
+    Yes and no tell nothing apart: they mark rows, such as those of the best model.
+    """
+    ranges: dict[str, dict[Scalar, tuple[int, int]]] = {}
+    for piece in pieces if len(pieces) > 1 else ():
+        if len(piece.measured[0]):
+            low, high = int(piece.measured[0].min()), int(piece.measured[0].max())
+            for name, value in piece.fields.items():
+                first, last = ranges.setdefault(name, {}).setdefault(value, (low, high))
+                ranges[name][value] = min(low, first), max(high, last)
+    for name, values in ranges.items():
+        if not all(str(value).lower() in _FLAG_WORDS for value in values):
+            for (one, (first, last)), (other, (begin, end)) in combinations(values.items(), 2):
+                yield name, one, other, first <= end and begin <= last
 
 
 def _check_repeated(

@@ -10,9 +10,8 @@ from tests.ingest.formats.reading import cells
 
 
 def columns(run: RunLog) -> dict[str, list[float | None]]:
-    """The columns of a run whose rows lie together."""
-    (rows,) = run.rows
-    return {name: cells(rows, name) for name in rows.columns}
+    """The columns of a run, those of its rows with other words one after the other."""
+    return {name: [cell for rows in run.rows for cell in cells(rows, name)] for name in run.rows[0].columns}
 
 
 def same(found: float | None, expected: float | None) -> bool:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.run_log import RunLog, TextCell
+from losslake_ingest.contracts.run_log import NOT_ENDED, RunLog, TextCell
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
@@ -224,9 +224,23 @@ def test_constant_columns_become_fields(tmp_path: Path) -> None:
     assert columns(run)["batch"] == [128, 128]
 
 
-def test_a_changing_column_of_text_is_left_out_and_named(tmp_path: Path) -> None:
-    run = one_run(tmp_path, "step,when,loss\n1,monday,2\n2,tuesday,1\n")
-    assert list(columns(run)) == ["step", "loss"]
+def test_a_column_of_few_words_is_a_field_of_its_rows(tmp_path: Path) -> None:
+    text = "step,split,phase,loss\n1,val,a,2\n1,test,a,4\n2,val,b,1\n2,test,a,3\n3,val,,5\n"
+    run = one_run(tmp_path, text)
+    found = [(dict(rows.fields), rows.columns["step"].tolist(), rows.columns["loss"].tolist()) for rows in run.rows]
+    assert found == [
+        ({"split": "val", "phase": "a"}, [1], [2]),
+        ({"split": "test", "phase": "a"}, [1, 2], [4, 3]),
+        ({"split": "val", "phase": "b"}, [2], [1]),
+        ({"split": "val"}, [3], [5]),
+    ]
+    assert (run.fields, run.remarks) == ({}, {})
+
+
+def test_a_column_of_many_words_is_left_out_and_named(tmp_path: Path) -> None:
+    run = one_run(tmp_path, "step,when,loss\n" + "".join(f"{step},day{step},2\n" for step in range(30)))
+    (rows,) = run.rows
+    assert (list(rows.columns), rows.fields) == (["step", "loss"], {})
     assert run.remarks == {"a column of changing text left out: 'when'": 1}
 
 
@@ -279,20 +293,25 @@ def test_runs_of_a_table_equal_a_plain_loop_over_its_rows(
     assert [item.run for item in found if isinstance(item, RunLog)] == [f"log.csv#{run}" for run in expected]
     for item, own in zip(found, expected.values(), strict=True):
         assert isinstance(item, RunLog)
-        assert columns(item)["at"] == [at for at, _, _ in own]
-        values = [None if v == "" else float(v) for _, v, _ in own]
+        words = {w for _, _, w in own}
+        # Rows with the same word lie together; of one word, it is a field of the run.
+        by_word = sorted(own, key=lambda row: [w for _, _, w in own].index(row[2])) if len(words) > 1 else own
+        assert columns(item)["at"] == [at for at, _, _ in by_word]
+        assert [rows.fields for rows in item.rows] == (
+            [{"w": w} for w in dict.fromkeys(w for _, _, w in by_word)] if len(words) > 1 else [{}]
+        )
+        values = [None if v == "" else float(v) for _, v, _ in by_word]
         if any(v is not None for v in values):
             assert all(map(same, columns(item)["v"], values))
         distinct = {v for _, v, _ in own if v}
         assert item.fields.get("v") == (float(distinct.pop()) if len(distinct) == 1 and "nan" not in distinct else None)
-        words = {w for _, _, w in own}
         assert item.fields.get("w") == (words.pop() if len(words) == 1 else None)
 
 
 def test_a_header_written_again_by_a_restart_is_skipped(tmp_path: Path) -> None:
     run = one_run(tmp_path, "epoch,loss\r\n0,3\r\nepoch,loss\r\nepoch,loss\r\n0,2\r\n1,1\r\nepoch,loss")
     assert columns(run) == {"epoch": [0, 0, 1], "loss": [3, 2, 1]}
-    assert run.remarks == {"header line repeated": 3}
+    assert run.remarks == {"header line repeated": 3, NOT_ENDED: 1}
 
 
 def test_quoted_cells_hold_delimiters_quotes_and_newlines(tmp_path: Path) -> None:

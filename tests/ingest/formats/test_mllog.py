@@ -188,6 +188,23 @@ def test_two_metrics_under_one_key_are_refused_until_the_mapping_tells_them_apar
         assert part in reason.message
 
 
+def test_two_metrics_under_one_key_are_refused_at_different_steps_too(tmp_path: Path) -> None:
+    apart = [
+        line("eval_accuracy", value, step_num=step, samples_count=64 * step, metric=metric)
+        for step, value, metric in [(1000, 150, "FID"), (1500, 0.1, "CLIP"), (2000, 100, "FID"), (2500, 0.2, "CLIP")]
+    ]
+    reason = refusal(one(tmp_path, *START, *apart, *STOP), "[metrics]\neval_accuracy = 'val/fid'")
+    assert reason.rule == Rule.VALUES_DISAGREE
+    assert "metadata.metric = 'FID' and with metadata.metric = 'CLIP'" in reason.message
+
+
+def test_a_value_without_a_position_is_remarked(tmp_path: Path) -> None:
+    run = one(tmp_path, *START, *EVALUATIONS, line("eval_accuracy", 0.75), *STOP)
+    assert run.remarks == {
+        "value of eval_accuracy without epoch_num or samples_count or step or step_num: no part of its curve": 1
+    }
+
+
 def test_a_label_of_which_there_are_many_kinds_tells_no_entries_apart(tmp_path: Path) -> None:
     written = [line("eval_accuracy", 1 / n, samples_count=64 * n, path=f"step-{n}") for n in range(1, 30)]
     (rows,) = one(tmp_path, *START, *written, *STOP).rows

@@ -19,7 +19,7 @@ import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
-from losslake_ingest.contracts.run_log import Damage, RunLog, check_size
+from losslake_ingest.contracts.run_log import Damage, RunLog, check_size, is_utf8
 from losslake_ingest.readers.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite
 from losslake_ingest.sources.member import Member
@@ -27,6 +27,7 @@ from losslake_ingest.sources.member import Member
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
 INFINITE = 1.7976931348623157e308
 _INFINITIES = "largest float64 read as infinity, since MLflow's SQL store writes infinity that way"
+_NOT_UTF8 = "the name of a metric or parameter isn't UTF-8: its unknown characters are escaped"
 _NUMBERS = {int, float, bool}
 _NOT_NUMBERS = Damage("value of a metric left out: it, its step or its time isn't a number")
 _MOST_TEXTS = 2**14
@@ -51,8 +52,8 @@ def read_tables(
         for row in rows:
             run_id = row[0]
             stored = _stored_run(path, row)
-            stored.params = _texts(params.of(run_id))
-            stored.tags |= _texts(tags.of(run_id))
+            stored.params = _texts(params.of(run_id), stored.remarks)
+            stored.tags |= _texts(tags.of(run_id), stored.remarks)
             _add_metrics(stored, metrics.of(run_id))
             if not stored.rows:
                 yield Quarantined(source, stored.run, Rule.NO_MEASUREMENTS, "the run has no metrics")
@@ -94,11 +95,12 @@ def _stored_run(path: str, row: SqliteRow) -> StoredRun:
     return StoredRun(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
 
 
-def _texts(groups: Iterator[list[SqliteRow]]) -> dict[str, str]:
+def _texts(groups: Iterator[list[SqliteRow]], remarks: Counter[str]) -> dict[str, str]:
     """Return the texts of a run by key. Raises MemoryError."""
     texts: dict[str, str] = {}
     for rows in groups:
         texts |= {_text(key) or "": _text(value) or "" for _, key, value in rows}
+        remarks[_NOT_UTF8] += sum(_is_damaged(key) for _, key, _ in rows)
         if len(texts) > _MOST_TEXTS:
             raise MemoryError(f"a run has more than {_MOST_TEXTS:,} params or tags")
     return texts
@@ -112,6 +114,7 @@ def _add_metrics(stored: StoredRun, groups: Iterator[list[SqliteRow]]) -> None:
         n_rows += len(rows)
         check_size(n_rows, 3)
         for key, group in groupby(rows, key=itemgetter(1)):
+            stored.remarks[_NOT_UTF8] += _is_damaged(key)
             parts.setdefault(_text(key) or "", []).append(_metric(list(group), stored.remarks))
     for name, pieces in parts.items():
         metric = Metric(*(np.concatenate([piece[at] for piece in pieces]) for at in range(3)))
@@ -132,6 +135,10 @@ def _metric(rows: list[SqliteRow], remarks: Counter[str]) -> Metric:
         remarks[_INFINITIES] += int(infinite.sum())
         values = np.where(infinite, np.copysign(np.inf, values), values)
     return Metric(steps, milliseconds, np.where(is_nan != 0, np.nan, values))
+
+
+def _is_damaged(name: object) -> bool:
+    return isinstance(name, bytes) and not is_utf8(name)
 
 
 def _text(value: object) -> str | None:

@@ -127,20 +127,24 @@ def _read_header(line: bytes) -> _Header:
 
 
 def _refuse_odd_columns(headers: dict[int, _Header], faults: dict[int, Refusal]) -> None:
-    """Move the files with unusual columns to `faults`. If counts are equal, the first file's columns are usual."""
+    """Move the files with other columns than most to `faults`; all files, if no columns are those of most."""
     sets = Counter(frozenset(header.columns) for header in headers.values())
     if len(sets) < 2:
         return
-    usual = max(sets, key=lambda columns: sets[columns])
+    (usual, most), (second, next_most), *_ = sets.most_common()
     for position, header in list(headers.items()):
         columns = frozenset(header.columns)
-        if columns != usual:
+        if most == next_most:
+            differing = ", ".join(sorted(usual ^ second))
+            message = f"as many trials of the study have other columns, so it isn't known which are right: {differing}"
+        elif columns != usual:
             differences = {"lacks": sorted(usual - columns), "adds": sorted(columns - usual)}
             parts = [f"{verb} {', '.join(names)}" for verb, names in differences.items() if names]
-            faults[position] = Refusal(
-                Rule.COLUMNS_DIFFER, f"compared with the other trials, it {' and '.join(parts)}", 1
-            )
-            del headers[position]
+            message = f"compared with the other trials, it {' and '.join(parts)}"
+        else:
+            continue
+        faults[position] = Refusal(Rule.COLUMNS_DIFFER, message, 1)
+        del headers[position]
 
 
 def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) -> _Block | None:

@@ -79,6 +79,8 @@ def read_csv(data: bytes, run_column: str | None = None) -> Table:
         last = _parse_last(rows)
         parsed += [last] if last is not None else []
         remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
+    elif rows.headers_repeated and not data.endswith(b"\n"):
+        remarks[NOT_ENDED] = 1
     if not sum(part.num_rows for part in parsed):
         raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
     table = _table(pa.concat_tables(parsed), rows, run_column, remarks)
@@ -358,6 +360,8 @@ def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[
             continue
         array = column.combine_chunks()
         distinct = len(array.dictionary)
+        if not _are_utf8(array.dictionary):
+            remarks[NOT_UTF8] = 1
         if name == run_column:
             if distinct > LARGEST_WORDS:
                 message = f"the column {shown(name)} has {distinct:,} runs; at most {LARGEST_WORDS:,} are read"
@@ -375,6 +379,14 @@ def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[
             remark = TEXT_AMONG_NUMBERS if name in table.numbers else CHANGING_TEXT
             remarks[remark.format(name=shown(name))] = 1
     return table
+
+
+def _are_utf8(words: pa.Array) -> bool:
+    try:
+        words.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_numeric(words: pa.Array) -> Flags:

@@ -18,6 +18,7 @@ NO_METRIC = Damage("a row without the name of a metric: left out")
 
 def split_metrics(
     rows: LoggedRows,
+    places: Integers,
     codes: npt.NDArray[np.int32],
     names: Sequence[str | bool],
     value: str,
@@ -25,8 +26,8 @@ def split_metrics(
 ) -> list[LoggedRows]:
     """Return the rows of each metric, whose values are a column with its name. Raises Refusal.
 
-    codes: the name of each row as its index in `names`, -1 for none. value: the column of values. text_of: returns the
-    first of some values that is text.
+    places: of the rows in the run. codes: the name of each row as its index in `names`, -1 for none. value: the column
+    of values. text_of: returns the first value that is text at some places of the run.
     """
     present, counts = np.unique(codes, return_counts=True)
     if len(present) * len(rows.columns) > LARGEST_CELLS:
@@ -38,9 +39,10 @@ def split_metrics(
         if code >= 0:
             name = str(names[code])
             columns, missing = _renamed(rows.columns, value, name, at), _renamed(rows.missing, value, name, at)
-            text = text_of(at)
+            text = text_of(places[at])
             texts = {column: cell for column, cell in rows.texts.items() if column != value}
-            split.append(LoggedRows(columns, missing, texts if text is None else {**texts, name: text}))
+            with_text = texts if text is None else {**texts, name: text}
+            split.append(LoggedRows(columns, missing, with_text, rows.fields))
     return split
 
 

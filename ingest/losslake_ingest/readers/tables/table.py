@@ -19,6 +19,7 @@ from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCe
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LongTable
 from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
+from losslake_ingest.readers.tables.row_words import rows_by_words
 from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_COLUMNS = 10_000
@@ -205,9 +206,9 @@ class _Runs:
             rows = slice(*bounds[at : at + 2].tolist())
             texts = self._texts(rows, counts[at], highest[at])
             fields = {name: value for name, value in fields.items() if name not in texts}
-            changing = self._add_word_fields(fields, lowest[at], highest[at])
-            remarks = self._table.remarks | changing if first + at == 0 else changing
-            yield self._run(first + at, rows, counts[at], fields, texts, remarks)
+            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at])
+            remarks = self._table.remarks | remarks if first + at == 0 else remarks
+            yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
 
     def _texts(self, rows: slice, counts: Integers, highest: Codes) -> dict[str, TextCell]:
         """Return the first text of each column with text in the run, and an empty one of each empty column."""
@@ -221,9 +222,11 @@ class _Runs:
             texts[name] = table.text_cell(row, str(column.words[int(column.codes[row])]))
         return texts
 
-    def _add_word_fields(self, fields: dict[str, Scalar], lowest: Codes, highest: Codes) -> dict[str, int]:
-        """Add the words that are constant in the run; return remarks on the others."""
-        remarks = {}
+    def _add_word_fields(
+        self, fields: dict[str, Scalar], lowest: Codes, highest: Codes
+    ) -> tuple[dict[str, int], list[str]]:
+        """Add the words that are constant in the run; return remarks on those among numbers, and the other columns."""
+        remarks, changing = {}, []
         for at in np.flatnonzero(highest >= 0).tolist():
             name, column = self._words[at]
             if name in self._table.numbers:
@@ -231,8 +234,8 @@ class _Runs:
             elif lowest[at] == highest[at]:
                 fields[name] = column.words[int(highest[at])]
             else:
-                remarks[CHANGING_TEXT.format(name=shown(name))] = 1
-        return remarks
+                changing.append(name)
+        return remarks, changing
 
     def _run(
         self,
@@ -241,6 +244,7 @@ class _Runs:
         counts: Integers,
         fields: dict[str, Scalar],
         texts: dict[str, TextCell],
+        changing: Sequence[str],
         remarks: dict[str, int],
     ) -> RunLog | Quarantined:
         name = None
@@ -259,12 +263,19 @@ class _Runs:
         if not columns:
             return self._file.quarantined(Rule.NO_MEASUREMENTS, "none of its columns holds numbers", name=name)
         path = self._file.path if name is None else f"{self._file.path}#{name}"
-        logged = LoggedRows(columns, missing, texts)
-        if self._long is None:
-            return RunLog(path, self._files, [logged], fields, remarks=remarks)
-        return self._long_run(RunLog(path, self._files, [logged], fields, remarks=remarks), self._long, rows, name)
+        words = {name: self._table.words[name] for name in changing}
+        in_run = {name: (column.words, column.codes[rows]) for name, column in words.items()}
+        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts), in_run)
+        remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
+        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
+        return (
+            run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
+        )
 
-    def _long_run(self, run: RunLog, long: LongTable, rows: slice, name: str | None) -> RunLog | Quarantined:
+    def _long_run(
+        self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
+    ) -> RunLog | Quarantined:
+        """Return the run with the rows of each metric. parts: the positions of its rows in the run."""
         names, values = self._table.words[long.name], self._table.words.get(long.value)
         codes = names.codes[rows]
 
@@ -274,8 +285,10 @@ class _Runs:
             row = rows.start + int(at[np.argmax(is_text)])
             return self._table.text_cell(row, str(values.words[int(values.codes[row])]))
 
+        split = []
         try:
-            split = split_metrics(run.rows[0], codes, names.words, long.value, text_of)
+            for at, logged in zip(parts, run.rows, strict=True):
+                split += split_metrics(logged, at, codes[at], names.words, long.value, text_of)
         except Refusal as refusal:
             return self._file.quarantined(refusal.rule, refusal.message, name=name)
         n_nameless = int((codes < 0).sum())

@@ -82,6 +82,13 @@ def test_cells_of_another_type_are_left_out_and_counted(tmp_path: Path) -> None:
     assert list(one.remarks.values()) == [4]
 
 
+def test_a_name_that_is_not_utf8_is_escaped_and_remarked(tmp_path: Path) -> None:
+    script = "INSERT INTO metrics VALUES (CAST(x'6ced' AS TEXT), 1, 1, 'r1', 1, 0);"
+    one, _ = runs(FORMAT, tmp_path, {"mlflow.db": database(script)})
+    assert {name for rows in one.rows for name in rows.columns} >= {"loss", "l\\xed"}
+    assert [remark for remark in one.remarks if "isn't UTF-8" in remark]
+
+
 def test_a_database_in_write_ahead_mode_is_read_and_remarked(tmp_path: Path, small: bytes) -> None:
     one, _ = runs(FORMAT, tmp_path, {"mlflow.db": small[:18] + b"\2\2" + small[20:]})
     assert cells(one.rows[0], "loss") == [0.5, 0.25]

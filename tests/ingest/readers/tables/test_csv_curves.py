@@ -100,6 +100,15 @@ def test_an_empty_cell_is_a_metric_not_measured_there() -> None:
     assert curves.missing["val/classification_error"].tolist() == [False, False, False, True]
 
 
+def test_all_trials_are_refused_where_no_columns_are_those_of_most() -> None:
+    other = HEADER.replace(b"val/classification_error", b"vel/classification_error") + b"0,1,2\n"
+    _, good, faults = read_curves([GOOD, other])
+    assert good == []
+    assert {fault.rule for fault in faults.values()} == {Rule.COLUMNS_DIFFER}
+    assert "val/classification_error, vel/classification_error" in faults[1].message
+    assert read_curves([GOOD, other, GOOD])[1] == [0, 2]
+
+
 def test_the_order_of_columns_is_free() -> None:
     curves, good, _ = read_curves(
         [GOOD, b'"val/classification_error","step","val/cross_entropy_error"\n0.125,7,3\n', GOOD]

@@ -62,7 +62,8 @@ def test_the_mapping_names_other_columns(tmp_path: Path) -> None:
 def test_a_column_of_values_with_a_metric_of_its_own_stays_a_column(tmp_path: Path) -> None:
     wide = mapping(CSV, 'metrics.value = "val/loss"')
     (run,) = runs(CSV, tmp_path, {"x.csv": csv_of("run", "step", "metric", "value")}, wide)
-    assert cells(run.rows[0], "value") == [2.5, 0.5, 3.5, 1.5, None]
+    assert [cells(rows, "value") for rows in run.rows] == [[2.5, 1.5], [0.5], [3.5, None]]
+    assert run.rows[1].fields == {"run": "a", "metric": "acc"}
 
 
 def test_a_hundred_metrics_are_a_hundred_columns(tmp_path: Path) -> None:
