@@ -124,6 +124,23 @@ LOG = "step:0/9 val_loss:1\nstep:1/9 val_loss:0.5\n"
 
 
 @pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (b"lr=0.1\nstep 1 loss 2.5\nstep 2 loss 1.5e-4\n", "loss is '1.5', and the number goes on with 'e-4'"),
+        (b"lr=1e-4\nstep 1 loss 2.5\n", "lr is '1', and the number goes on with 'e-4'"),
+    ],
+)
+def test_a_group_that_ends_within_a_number_is_refused(tmp_path: Path, log: bytes, said: str) -> None:
+    text = r"""lines = ['step (?P<step>\d+) loss (?P<loss>[\d.]+)']
+constants = ['lr=(?P<lr>[\d.]+)']"""
+    (item,) = read(FORMAT, tmp_path, {"a.log": log}, mapping(text))
+    assert isinstance(item, Quarantined)
+    assert (item.rule, item.message.partition(":")[0]) == ("not_a_number", said)
+    (run,) = runs(FORMAT, tmp_path / "other", {"b.log": b"lr=0.1s\nstep 1 loss 2.5e\n"}, mapping(text))
+    assert (run.fields["lr"], cells(run.rows[0], "loss")) == (0.1, [2.5])
+
+
+@pytest.mark.parametrize(
     "data",
     [
         LOG.replace("\n", "\r\n").encode(),

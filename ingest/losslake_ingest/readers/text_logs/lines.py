@@ -31,6 +31,7 @@ FIRST_SECONDS = 2.0
 UNMATCHED = "line that no expression matches: skipped"
 TOO_LONG = f"line of more than {LONGEST_LINE:,} bytes: skipped"
 AT, END = "at", "end"
+_REST = "losslake_rest"
 _FIRST_BLOCK = 1 << 16
 _QUICK = 0.05
 _COLOURS = re.compile(rb"\x1b\[[0-9;]{0,20}m")
@@ -85,7 +86,7 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
         unmatched = np.asarray(pc.greater(pc.binary_length(block), 1))
         for expressions, groups in ((text.lines, lines), (text.constants, constants)):
             for expression, matches in zip(expressions, groups, strict=True):
-                unmatched[matches.add(first, extract(block, expression))] = False
+                unmatched[matches.add(first, extract(block, expression + _rest(expression)))] = False
         if n_unmatched := int(unmatched.sum()):
             remarks[UNMATCHED] += n_unmatched
         if text.starts is not None:
@@ -105,6 +106,11 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
         _rows(tables, text.carried, axes) for first, stop in pairwise(bounds) if (tables := _tables(lines, first, stop))
     ]
     return TextLog(runs, _fields(constants), dict(remarks))
+
+
+def _rest(expression: str) -> str:
+    """Return a group for what continues a number that the last group of the expression ends in."""
+    return f"(?P<{_REST}>(?:[0-9]|[eE][+-]?[0-9]|[.][0-9])?)" if expression.endswith(")") else ""
 
 
 @dataclass
@@ -176,6 +182,8 @@ class _Matches:
             groups, places = groups.filter(ended), places[ended.to_numpy(zero_copy_only=False)]
         self.n_rows += len(places)
         check_size(self.n_rows, len(names))
+        if names[-1] == _REST:
+            groups = _whole(groups, places + first)
         self.lines.append(places + first)
         self.texts.append(groups)
         return all_places
@@ -195,6 +203,20 @@ class _Matches:
         for at, group in enumerate(self.texts[0].type):
             texts = pa.concat_arrays([part.field(at) for part in self.texts]).cast(pa.large_binary())
             yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
+
+
+def _whole(groups: pa.StructArray, lines: Integers) -> pa.StructArray:
+    """Return the groups without the rest. Raises Refusal if the last one ends in a number, as `[0-9.]+` in 1.5e-4."""
+    *_, name, _ = [group.name for group in groups.type]
+    texts, rests = groups.field(name), groups.field(_REST)
+    is_cut = pc.and_(pc.match_substring_regex(texts, "[0-9]$"), pc.not_equal(rests, b""))
+    cut = np.flatnonzero(is_cut.to_numpy(zero_copy_only=False))
+    if len(cut):
+        text, rest = (part[int(cut[0])].as_py().decode("utf-8", "replace") for part in (texts, rests))
+        message = f"{name} is {shown(text)}, and the number goes on with {shown(rest)}: extend its expression in [text]"
+        raise Refusal(Rule.NOT_A_NUMBER, message, int(lines[cut[0]]))
+    kinds = [group for group in groups.type if group.name != _REST]
+    return pa.StructArray.from_arrays([groups.field(kind.name) for kind in kinds], fields=kinds)
 
 
 @dataclass

@@ -55,8 +55,8 @@ function curvePoints(measure) {
 function scalingPoints(measure, target, tell) {
   const { batchSize, goal } = shown;
   if (!["steps", "examples"].includes(measure)) return undefined;
-  // A slider moves the chart's target before the page follows.
-  const toTarget = stepsTo(shown, target === goal.target ? goal : { ...goal, target, comparator: "strict" });
+  // A slider moves the chart's target before the page follows; the comparator of the goal holds for it, too.
+  const toTarget = stepsTo(shown, { ...goal, target });
   if (toTarget === null) tell("Your run isn't drawn: it doesn't reach the target.");
   if (toTarget === null || !batchSize) return [];
   return [{ x: batchSize, y: measure === "examples" ? toTarget * batchSize : toTarget }];
