@@ -148,9 +148,13 @@ def print_table(answer: Answer, parameters: Collection[str]) -> None:
 
 
 def with_options(text: str, parameters: Collection[str]) -> str:
-    """Return a text that names parameters, `last=true`, with options instead, `--last true`."""
+    """Return a text that names parameters, `last=true&budget=1`, with options instead, `--last true --budget 1`."""
     names = "|".join(map(re.escape, parameters))
-    return re.sub(rf"\b({names})=([^\s:]*)", lambda match: f"--{match[1].replace('_', '-')} {match[2]}".rstrip(), text)
+
+    def option(match: re.Match[str]) -> str:
+        return f"{' ' * len(match[1])}--{match[2].replace('_', '-')} {match[3]}".rstrip()
+
+    return re.sub(rf"(&?)\b({names})=([^\s:&]*)", option, text)
 
 
 def _is_table(value: object) -> bool:

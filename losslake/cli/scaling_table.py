@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from losslake.cli.analysis_table import with_options
 from losslake.cli.completion import complete_workload
 from losslake.cli.console import TextFormat, WideOption, echo, open_release
 from losslake.cli.plot import plot
@@ -91,10 +92,9 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
     echo(f"reached at {reached} of {table.num_rows} batch sizes; the crossing is in (previous_step, steps]")
     for each in facts["pooled"]:
         echo(f"pooled: {each['n_trials']} trials of {each['workload']}")
-    for text in facts["left_out"]:
-        echo(f"left out: {text}")
-    for warning in facts["warnings"]:
-        echo(f"warning: {warning}")
+    for kind, name in (("left out", "left_out"), ("warning", "warnings")):
+        for text in facts[name]:
+            echo(f"{kind}: {with_options(text, QUESTION.parameters.model_fields)}")
 
 
 def _columns(facts: Mapping[str, Any]) -> list[str]:

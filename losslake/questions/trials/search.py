@@ -193,35 +193,40 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         if is_stored
         else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
         open_frontiers=partial(facts.opened.frontiers, metric.name) if is_plain else None,
-        open_ended=partial(_ended_at_goal, view, facts, metric.name) if is_stored else None,
+        open_ended=partial(_ended_at_goal, view, facts, metric.name, direction)
+        if metric.direction in (direction, None)
+        else None,
     )
 
 
 # By release, since it is asked in every answer about a target, and never changes.
-_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str], Flags]] = WeakKeyDictionary()
+_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str, str], Flags]] = WeakKeyDictionary()
 
 
-def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str) -> Flags:
+def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Flags:
     """Return by trial True if its last evaluation is the first that reached a goal of its workload in this metric.
 
-    Trials of a study with a number of steps to run (train_steps) don't stop there.
+    direction: of the metric. A trial of a study with a number of steps to run (train_steps) ended there only if these
+    steps had room for one more evaluation.
     """
     if isinstance(facts, Pool):
-        of_members = np.concatenate([_ended_at_goal(view, member, metric) for member in facts.members])
+        of_members = np.concatenate([_ended_at_goal(view, member, metric, direction) for member in facts.members])
         return of_members[facts.rows_in_members]
     known = _ENDED.setdefault(view, {})
-    ended = known.get((facts.workload, metric))
+    ended = known.get((facts.workload, metric, direction))
     if ended is None:
         ended = np.zeros(len(facts.trials.trial_id), np.bool_)
         if goals := view.goals_of(facts.workload, metric):
-            every = Selection((facts.workload,), metric, statuses=STATUSES, flagged="include")
+            every = Selection((facts.workload,), metric, direction=direction, statuses=STATUSES, flagged="include")
             search = open_search(view, every, facts.workload)
+            train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
+            planned = train_steps[facts.study_of_trial]
             for goal in goals:
                 hits = search.first_hits(Goal(goal.target, goal.comparator))
-                ended |= (hits != NEVER) & (at(search.records.step, hits) == facts.trials.last_step)
-            train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
-            ended &= train_steps[facts.study_of_trial] == 0
-        known[facts.workload, metric] = ended
+                step, before = at(search.records.step, hits), at(search.records.previous_step, hits)
+                has_room = (planned == 0) | (step - np.maximum(before, 0) <= planned - step)
+                ended |= (hits != NEVER) & (step == facts.trials.last_step) & has_room
+        known[facts.workload, metric, direction] = ended
     return ended
 
 

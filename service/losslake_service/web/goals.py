@@ -89,20 +89,26 @@ def page_goal(
 
 
 def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageGoal]) -> PageGoal:
-    """Return the first goal that a trial reaches; if none does, the hardest round target that all batch sizes reach."""
+    """Return the first goal that a trial reaches; if none does, the hardest round target that all batch sizes reach.
+
+    Without a trial that counts, that is the first goal.
+    """
     for goal in goals:
         sign = sign_of(goal.direction)
         losses = sign * np.array(_best_values(view, facts, goal.metric, goal.direction))
         if hits(losses, sign * goal.target, goal.comparator).any():
             return goal
     first = goals[0]
+    if not _best_values(view, facts, first.metric, first.direction):
+        return first
     target = reachable(view, facts, first.metric, first.direction)
     return replace(first, target=target, source="", instead_of=first.text) if target != first.target else first
 
 
 def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:
     """Return each batch size at which a trial reached the goal, with the fewest steps."""
-    parameters = scaling.ScalingParameters(workload=[str(workload)], metric=goal.metric, target=goal.target)
+    wanted = {"metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
+    parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **wanted})
     rows = scaling.QUESTION.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]

@@ -94,3 +94,5 @@ def test_an_unknown_analysis_is_refused(losslake: Run) -> None:
 def test_texts_about_parameters_name_the_options() -> None:
     said = with_options("give direction=minimize; trials= takes equally many; 1=2", ["direction", "trials"])
     assert said == "give --direction minimize; --trials takes equally many; 1=2"
+    several = with_options("of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them", ["status"])
+    assert several == "of status INCOMPLETE: --status COMPLETE --status INCOMPLETE includes them"

@@ -38,6 +38,12 @@ def test_default_goal_that_no_trial_reaches_moves_to_one_that_all_batch_sizes_re
     assert page_goal(view, view.workload(WORKLOAD), METRIC, goal).instead_of == ""
 
 
+def test_default_goal_stays_where_no_trial_counts() -> None:
+    view = view_of([Row(8, 1, "INCOMPLETE", 1, 0.25)], goal=0.3)
+    default = page_goal(view, view.workload(WORKLOAD), None, None)
+    assert (default.target, default.instead_of) == (0.3, "")
+
+
 @pytest.mark.parametrize(
     ("value", "target", "meant"), [(0.7, 75.9, 0.759), (0.7, 0.759, None), (0.7, 101.0, None), (1.2, 75.9, None)]
 )

@@ -266,7 +266,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         if has_none
         else [c["in_words"] for c in facts["conclusions"]],
         "offers": _offered(page, offers(page.view, request.facts, needs_size=True)) if has_none else [],
-        "warnings": [] if has_none else list(dict.fromkeys(facts["warnings"])),
+        "warnings": [] if has_none else list(dict.fromkeys(facts["left_out"] + facts["warnings"])),
         "means": facts["geometric_means"],
         "measures": _measures(request),
         "measured": request.counted,

@@ -29,7 +29,7 @@ class StatusWords:
 
 # In the order of STATUSES.
 STATUS_WORDS = (
-    StatusWords(COMPLETE, "complete", "completed", "completed", "It ran for as many steps as planned."),
+    StatusWords(COMPLETE, "complete", "completed", "completed", "It ended after the planned steps, or at its goal."),
     StatusWords(
         INCOMPLETE,
         "stopped",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,10 +76,20 @@ def test_a_trial_that_ended_at_its_own_goal_stopped_earlier_and_did_not_fail() -
     assert [row["chance"] for row in budgets] == [0.5, 0.5]
 
 
-def test_a_trial_that_ran_all_its_steps_did_not_stop_earlier() -> None:
-    _, answer = stopped(0.35, 0.5, train_steps=20)
-    assert answer.table()["n_stopped_earlier"].to_pylist() == [0]
-    assert answer.facts["left_out"] == []
+@pytest.mark.parametrize(("train_steps", "n_stopped"), [(20, 0), (29, 0), (30, 1), (36_189, 1)])
+def test_a_trial_stopped_earlier_if_its_steps_had_room_for_another_evaluation(train_steps: int, n_stopped: int) -> None:
+    _, answer = stopped(0.35, 0.5, train_steps=train_steps)
+    assert answer.table()["n_stopped_earlier"].to_pylist() == [n_stopped]
+    assert len(answer.facts["left_out"]) == n_stopped
+
+
+def test_a_goal_of_a_metric_without_a_direction_counts_where_the_direction_is_given(tmp_path: Path) -> None:
+    rows = [
+        Row(8, n, "COMPLETE", 10 * step, v) for n, last in ((1, 0.35), (2, 0.5)) for step, v in ((1, 0.8), (2, last))
+    ]
+    view = view_of(rows, direction=None, folder=tmp_path, goal=0.4)
+    answer = answer_to(scaling.QUESTION, view, Selection((WORKLOAD,), METRIC, direction="minimize"), Goal(0.3))
+    assert answer.table()["n_stopped_earlier"].to_pylist() == [1]
 
 
 @given(

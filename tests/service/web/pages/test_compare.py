@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -45,6 +46,13 @@ def test_table_matches_the_analysis(client: TestClient) -> None:
         assert ("never reached" if row["amount"] is None else f">{row['amount']:,.0f}</a>") in line
         if row["workload"] != SGD and row["ratio"] is not None:
             assert f"<td>{row['ratio']:.3g}" in line
+
+
+def test_what_the_analysis_leaves_out_is_shown(client: TestClient) -> None:
+    left_out = client.get("/v1/analysis/compare", params=BOTH).json()["left_out"]
+    assert left_out
+    text = html.unescape(opened(client, **BOTH)[0])
+    assert [each for each in left_out if each not in text] == []
 
 
 def test_every_chart_has_the_workloads_goal_and_release(client: TestClient) -> None:
