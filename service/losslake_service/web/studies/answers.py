@@ -108,7 +108,12 @@ def _since(previous: int) -> str:
 
 def _more(trials: StudyTrials) -> Iterator[str]:
     """Yield sentences about the trials that never reached the goal, and those that don't count."""
-    never = trials.counts & ~trials.reached
+    stopped = trials.counts & trials.censored
+    if stopped.any():
+        n = int(stopped.sum())
+        known = "it would have isn't known" if n == 1 else "they would have isn't known"
+        yield f"{n:,} stopped earlier, at an easier goal of {'its' if n == 1 else 'their'} own: whether {known}."
+    never = trials.counts & ~trials.reached & ~stopped
     if trials.ranked and never.any():
         last = int(trials.last_step[never].max())
         seen = f" in up to {_count(last, 'step')}" if last >= 0 else ""
@@ -136,6 +141,8 @@ def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
     if trials.reached[row]:
         since = _since(int(trials.previous_step[row]))
         return f"It reached {goal.text} after {trials.amount_in_words(row)}{since}."
+    if trials.censored[row]:
+        return f"It stopped at an easier goal of its own, at step {last_step:,}, before {goal.text}."
     return f"It never reached {goal.text} within {last_step:,} steps."
 
 

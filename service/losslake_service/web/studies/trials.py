@@ -65,7 +65,7 @@ class StudyTrials:
     status: index into STATUSES. last_step: NEVER without evaluations. steps: to the goal; NEVER if it was not reached.
     amounts: to the goal, in `noun`; NaN if it was not reached, or isn't known. previous_step: of the evaluation before
     the goal was reached; NO_STEP for none. best_value: NaN without a finite value. n_records: the
-    evaluations that were better than all before.
+    evaluations that were better than all before. stopped_earlier: it ended at an easier goal of its own; None for none.
     """
 
     trial_id: Integers
@@ -79,6 +79,7 @@ class StudyTrials:
     n_records: Integers
     is_minimized: bool = True
     noun: str = "steps"
+    stopped_earlier: Flags | None = None
 
     @cached_property
     def counts(self) -> Flags:
@@ -89,6 +90,11 @@ class StudyTrials:
     def reached(self) -> Flags:
         """Flags of the trials that reached the goal."""
         return np.asarray(self.steps != NEVER)
+
+    @cached_property
+    def censored(self) -> Flags:
+        """Flags of the trials that ended at an easier goal: whether they would reach this one isn't known."""
+        return np.zeros(len(self.trial_id), np.bool_) if self.stopped_earlier is None else self.stopped_earlier
 
     @cached_property
     def ranked(self) -> list[int]:
@@ -154,6 +160,7 @@ def study_trials(
         n_records=n_records[rows],
         is_minimized=goal.direction == "minimize",
         noun=measure.noun,
+        stopped_earlier=evaluations.stopped_earlier(Goal(goal.target, goal.comparator))[rows],
     )
 
 

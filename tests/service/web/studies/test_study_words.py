@@ -12,7 +12,7 @@ import pytest
 from losslake_schema.reached import Integers
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.studies.answers import study_answer
+from losslake_service.web.studies.answers import study_answer, trial_answer
 from losslake_service.web.studies.metaparameters import (
     Metaparameter,
     Text,
@@ -108,6 +108,20 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
 @pytest.mark.parametrize(("rows", "says"), ANSWERS)
 def test_answer_counts_reached_and_excluded_trials(rows: list[tuple[int, int, float]], says: list[str]) -> None:
     assert study_answer(GOAL, trials_of(*rows), []).text == " ".join(says)
+
+
+def test_trials_that_stopped_at_an_easier_goal_did_not_fail() -> None:
+    trials = replace(
+        trials_of((COMPLETE, 40, 0.01), (COMPLETE, NEVER, 0.06), (COMPLETE, NEVER, 0.3)),
+        stopped_earlier=np.array([False, True, False]),
+    )
+    stopped = "1 stopped earlier, at an easier goal of its own: whether it would have isn't known."
+    assert list(study_answer(GOAL, trials, []).more) == [stopped, "1 never did in up to 100 steps."]
+    assert (
+        trial_answer(GOAL, trials, 1)
+        == "It stopped at an easier goal of its own, at step 100, before val/error < 0.05."
+    )
+    assert trial_answer(GOAL, trials, 2) == "It never reached val/error < 0.05 within 100 steps."
 
 
 def test_answer_names_metaparameters_of_the_fastest_trial() -> None:
