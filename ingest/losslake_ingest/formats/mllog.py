@@ -128,7 +128,9 @@ class _Log:
                 entry(self._labels(line))
                 entry(line.time)
                 for axis in AXES:
-                    place = _value(line.metadata[axis]) if axis in line.metadata else None
+                    place = _value(line.metadata.get(axis))
+                    if place is None and line.metadata.get(axis) is not None:
+                        self.remarks[Damage(f"{axis} of {key} isn't a number: left out")] += 1
                     entry(math.nan if place is None else place)
 
     def _labels(self, line: LogLine) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import fnmatch
 import io
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -169,7 +170,7 @@ class Axis:
 
     def holds(self, column: str) -> bool:
         """Return True if the axis applies to a logged column."""
-        return not self.metrics or any(fnmatch.fnmatchcase(column, pattern) for pattern in self.metrics)
+        return not self.metrics or any(fits(column, pattern) for pattern in self.metrics)
 
     def completed(self, other: Axis) -> Axis:
         """Return the axis with what another one states and this one doesn't."""
@@ -304,9 +305,14 @@ class When(RunSections):
         return all(name in fields and _is_among(fields[name], among) for name, among in self.condition.items())
 
 
+def fits(text: str, pattern: str) -> bool:
+    """Return True if a text fits a pattern, in which `*` stands for any text; `?` and brackets stand for themselves."""
+    return fnmatch.fnmatchcase(text, re.sub(r"[?[]", r"[\g<0>]", pattern))
+
+
 def _is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
     expected = among if isinstance(among, list) else [among]
-    return any(value == one or fnmatch.fnmatchcase(str(value), str(one)) for one in expected)
+    return any(value == one or fits(str(value), str(one)) for one in expected)
 
 
 @dataclass(frozen=True)

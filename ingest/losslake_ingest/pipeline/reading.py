@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from losslake_ingest.mapping.mapping import (
     MAPPING_NAME,
     LogMapping,
     bundled_mappings,
+    fits,
     load_mapping,
     overlay,
     parse_mapping,
@@ -155,8 +155,8 @@ class SourceReading:
         files = self.mapping.files
         if any(path == table.file for table in self.mapping.lookup):
             return False
-        is_included = not files.include or any(fnmatch.fnmatchcase(path, pattern) for pattern in files.include)
-        return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in files.exclude)
+        is_included = not files.include or any(fits(path, pattern) for pattern in files.include)
+        return is_included and not any(fits(path, pattern) for pattern in files.exclude)
 
     def items(self) -> Iterator[StudyPart | Quarantined]:
         """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break.

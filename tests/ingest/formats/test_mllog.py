@@ -198,6 +198,13 @@ def test_two_metrics_under_one_key_are_refused_at_different_steps_too(tmp_path: 
     assert "metadata.metric = 'FID' and with metadata.metric = 'CLIP'" in reason.message
 
 
+def test_a_position_that_is_no_number_damages_the_log(tmp_path: Path) -> None:
+    spoiled = line("eval_accuracy", 0.75, epoch_num="2x")
+    run = one(tmp_path, *START, *EVALUATIONS, spoiled, *STOP)
+    assert run.remarks == {Damage("epoch_num of eval_accuracy isn't a number: left out"): 1}
+    assert all(isinstance(remark, Damage) for remark in run.remarks)
+
+
 def test_a_value_without_a_position_is_remarked(tmp_path: Path) -> None:
     run = one(tmp_path, *START, *EVALUATIONS, line("eval_accuracy", 0.75), *STOP)
     assert run.remarks == {
