@@ -88,12 +88,20 @@ def _location(text: str) -> Location:
         return _from_urls(pair["catalog"], pair["warehouse"], "--lake")
     parts = urlsplit(text)
     if parts.scheme == "file":
-        return in_folder(Path(unquote(parts.path)).absolute())
+        return in_folder(_without_dots(Path(unquote(parts.path)).absolute()))
     if "://" in text:
         without_password = re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:***@", text)
         raise LossLakeError(f"--lake {without_password} is one URL: {_HOW}")
-    path = Path(text).expanduser().absolute()
+    path = _without_dots(Path(text).expanduser().absolute())
     return _from_file(path) if path.name.endswith(".toml") and not path.is_dir() else in_folder(path)
+
+
+def _without_dots(path: Path) -> Path:
+    """Return an absolute path without `..`, as a catalog has it; links stay, but where `..` leaves one."""
+    if ".." not in path.parts:
+        return path
+    plain, resolved = Path(os.path.normpath(path)), path.resolve()
+    return plain if plain.resolve() == resolved else resolved
 
 
 def _from_file(path: Path) -> Location:

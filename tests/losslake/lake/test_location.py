@@ -29,6 +29,16 @@ def test_a_folder_or_its_file_url_is_a_lake_in_the_folder(tmp_path: Path) -> Non
         assert parsed.database == make_url(f"sqlite:///{tmp_path}/lake/catalog.db")
 
 
+def test_a_folder_given_from_elsewhere_is_the_same_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "far/away").mkdir(parents=True)
+    (tmp_path / "logs/link").symlink_to(tmp_path / "far/away")
+    monkeypatch.chdir(tmp_path / "logs")
+    for text in ("../lake", "../logs/../lake", f"file://{tmp_path}/logs/../lake"):
+        assert location_of(text) == in_folder(tmp_path / "lake")
+    assert location_of("link/../lake") == in_folder(tmp_path / "far/lake")
+
+
 @pytest.mark.parametrize("between", [" ", ", ", ",", "  "])
 def test_two_urls_give_database_and_warehouse(between: str) -> None:
     parsed = location_of(f"{DATABASE}{between}{BUCKET}")
