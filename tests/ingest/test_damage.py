@@ -180,11 +180,12 @@ def test_a_log_cut_inside_a_line_is_incomplete_and_named(tmp_path: Path, name: s
     print(f"{name}: {len(cuts)} cuts tried")
 
 
-def test_an_unreadable_side_file_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_side_file_is_named_and_its_runs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "hparams.yaml").write_text("lr: !!python/object:numpy.float64 {}\n")
     plan = planned(tmp_path, "log.csv", LOGS["log.csv"].encode())
-    assert [(item.rule, item.path) for item in plan.quarantined] == [("unreadable_side_file", "hparams.yaml")]
-    assert len(plan.studies) == 1
+    rule = "unreadable_side_file"
+    assert [(item.rule, item.path) for item in plan.quarantined] == [(rule, "hparams.yaml"), (rule, "log.csv")]
+    assert not plan.studies
 
 
 @pytest.mark.parametrize("name", LOGS)

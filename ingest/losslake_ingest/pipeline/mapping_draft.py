@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 
-from losslake_ingest.contracts.rules import BadMapping, UnknownFormat
+from losslake_ingest.contracts.rules import BadMapping, Refusal, UnknownFormat
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
@@ -84,7 +85,9 @@ def _sample(source: Source, log_format: Format, mapping: LogMapping) -> _Sample:
     for item in UntilBreak(log_format.read(source, defaults)):  # a broken source is sampled up to its break
         if isinstance(item, RunLog):
             runs.append(item.run)
-            fields = {**item.fields, **side.beside(item.run), **fields}
+            with suppress(Refusal):  # as an ingest says
+                fields = {**side.beside(item.run), **fields}
+            fields = {**item.fields, **fields}
             for rows in item.rows:
                 columns |= dict.fromkeys(rows.columns)
                 fields = {**rows.fields, **fields}

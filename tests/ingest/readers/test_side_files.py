@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.readers.side_files import MOST_FIELDS, SideFiles, fields_in
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import unpacked
@@ -56,6 +57,21 @@ def test_nearest_side_file_above_a_run_wins(tmp_path: Path) -> None:
     assert side.beside("d.csv") == {"lr": 1, "model": "cnn"}
 
 
-def test_too_large_side_file_gives_no_fields(tmp_path: Path) -> None:
-    files = {"config.json": b'{"a": 1}' + b" " * (1 << 20)}
-    assert SideFiles.read(open_source(unpacked(tmp_path, files)), ["config.json"]).beside("x") == {}
+BROKEN = b"batch_size: 64\nf: !!python/name:os.system ''\n"
+
+
+@pytest.mark.parametrize("data", [BROKEN, b"a: 1" + b" " * (1 << 20), None])
+def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path, data: bytes | None) -> None:
+    folder = unpacked(tmp_path, {"hparams.yaml": b"batch_size: 32", "b/m.csv": b""})
+    if data is None:
+        (tmp_path / "b/hparams.yaml").symlink_to(tmp_path / "hparams.yaml")
+    else:
+        unpacked(tmp_path, {"b/hparams.yaml": data, "b/c/hparams.yaml": b"batch_size: 16"})
+    side = SideFiles.read(open_source(folder), ["hparams.yaml"])
+    assert [(each.rule, each.path) for each in side.unreadable] == [("unreadable_side_file", "b/hparams.yaml")]
+    assert side.beside("a/m.csv") == {"batch_size": 32}
+    with pytest.raises(Refusal, match=r"b/hparams\.yaml can't be read") as refused:
+        side.beside("b/m.csv#run")
+    assert refused.value.rule == "unreadable_side_file"
+    if data is not None:
+        assert side.beside("b/c/m.csv") == {"batch_size": 16}
