@@ -19,7 +19,7 @@ from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCe
 from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key, toml_string
-from losslake_ingest.mapping.steps import StepRule, step_rule
+from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.mapping.witnesses import check_steps
 from losslake_schema.reached import Flags, Floats, Integers
@@ -124,6 +124,7 @@ class _CurveReader:
         self._formulas: dict[str, None] = {}
         self._completed: dict[tuple[int, int], Axis] = {}
         self._rules: dict[tuple[int, str], StepRule] = {}  # by the identity of the axis, and entry
+        self._epochs: dict[tuple[str, str, str], tuple[Axis, list[Floats]]] = {}  # by column, metric and axis: unstated
         self._assumed: dict[str, list[str]] = {}  # columns that are stored by an axis that nobody stated
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
@@ -144,13 +145,12 @@ class _CurveReader:
                 metric = self._known_metric(column)
                 if metric is not None:
                     self._add(metric, column, rows, places)
-        for column in self._unplaced:
-            self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
+        self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
         status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
-        for axis, stored in self._assumed.items():
-            check_steps(self._log, axis, stored, self._batch_size, self._fields, status == COMPLETE)
+        for counter, stored in self._assumed.items():
+            check_steps(self._log, counter, stored, self._batch_size, self._fields, status == COMPLETE)
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
@@ -166,6 +166,13 @@ class _CurveReader:
         return TrialCurve(
             curve, list(self._formulas), computed, self._columns(), self._directions(curve), left_out, self._remarks
         )
+
+    def _check_places(self) -> None:
+        """Raise Refusal for columns whose epochs begin at 0, if nothing says what that means; remark those unplaced."""
+        for (column, *_), (axis, parts) in self._epochs.items():
+            check_first_epoch(axis, column, _concatenate(parts))
+        for column in self._unplaced:
+            self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
 
     def _directions(self, curve: Curves) -> Collection[tuple[str, Direction]]:
         stated = {(each.name, each.direction) for each in self._metrics.values() if each}
@@ -225,6 +232,11 @@ class _CurveReader:
         if axis.column not in rows.columns:
             message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
             raise Refusal(Rule.STEP_UNKNOWN, message)
+        if self._rule(axis).is_unstated:
+            epochs = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
+            self._epochs.setdefault((column, metric.name, axis.column), (axis, []))[1].append(epochs)
+            if epochs.min(initial=0.0) < 0:
+                check_first_epoch(axis, column, epochs)
         positions = places.get(id(axis))
         if positions is None:
             positions = places[id(axis)] = self._places(rows, axis)
@@ -255,15 +267,19 @@ class _CurveReader:
 
     def _places(self, rows: LoggedRows, axis: Axis) -> _Positions:
         """Return the positions of rows on an axis. Raises Refusal for an invalid step or an unknown conversion."""
+        rule, known = self._rule(axis), rows.known(axis.column)
+        return _Positions(rule.steps(rows.columns[axis.column], known), known, self._elapsed(rows), rule.formula)
+
+    def _rule(self, axis: Axis) -> StepRule:
+        """Return the rule of an axis for the rows that are being read. Raises Refusal for an unknown conversion."""
         key = id(axis), self._entry
         rule = self._rules.get(key)
         if rule is None:
-            rule = self._rules[key] = step_rule(axis, self._batch_size, self._fields, self._on_axis(axis.column))
+            rule = self._rules[key] = step_rule(axis, self._batch_size, self._fields)
             self._check_epochs(axis)
             if rule.warning:
                 self._remarks[rule.warning] = 1
-        known = rows.known(axis.column)
-        return _Positions(rule.steps(rows.columns[axis.column], known), known, self._elapsed(rows), rule.formula)
+        return rule
 
     def _on_axis(self, column: str) -> Floats:
         """Return all known positions of the run on an axis."""

@@ -30,7 +30,7 @@ class StepRule:
     """The conversion of positions on an axis to steps: rate x (scale x column + offset).
 
     is_rounded: steps are the nearest integers; else all must be integers. formula: None if logged steps are used
-    unchanged. warning: what the mapping should state, if anything.
+    unchanged. warning: what the mapping should state, if anything. is_unstated: epochs, whose offset nothing states.
     """
 
     axis: Axis
@@ -40,6 +40,7 @@ class StepRule:
     is_rounded: bool
     formula: str | None
     warning: str | None = None
+    is_unstated: bool = False
 
     def steps(self, positions: Floats, known: Flags) -> Integers:
         """Return the steps of positions, 0 where unknown. Raises Refusal."""
@@ -71,12 +72,11 @@ class StepRule:
         return steps
 
 
-def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar], positions: Floats) -> StepRule:
-    """Return the rule of an axis for a run. positions: all known ones of the run. Raises Refusal if it isn't stated."""
+def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> StepRule:
+    """Return the rule of an axis for a run. Raises Refusal if it isn't stated."""
     scale = stated_number(axis.scale, "scale", f"axis {axis.column}", fields)
     offset = stated_number(axis.offset, "offset", f"axis {axis.column}", fields)
-    if offset is None and axis.counts == "epochs":
-        _check_first_epoch(axis, positions)
+    is_unstated = offset is None and axis.counts == "epochs"
     scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
     name = axis.column if scale == 1 else f"{axis.column} x {shown_number(scale)}"
     if offset:
@@ -105,18 +105,20 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar], positio
         warning = (
             f"an epoch of {shown_number(size)} examples is counted as {batches}: say under [[axis]] last_batch = {ways}"
         )
-    return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning)
+    return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning, is_unstated)
 
 
-def _check_first_epoch(axis: Axis, positions: Floats) -> None:
-    """Raise Refusal if whole epochs are counted from 0, and nothing says what had been trained at epoch 0."""
+def check_first_epoch(axis: Axis, column: str, positions: Floats) -> None:
+    """Raise Refusal if whole epochs are counted from 0, and nothing says what had been trained at epoch 0.
+
+    positions: those at which one logged column is measured. Fractions of others say nothing of it.
+    """
     whole = bool(len(positions)) and bool((positions == np.floor(positions)).all())
     if not whole or positions.min() > 0:
         return
     first = float(positions.min())
-    what = (
-        f"the first evaluation is at {axis.column} {first:g}, and it's unknown whether an epoch had been trained before"
-    )
+    at = f"the first value of {column} is at {axis.column} {first:g}"
+    what = f"{at}, and it's unknown whether an epoch had been trained before"
     names = axis.offset.names if axis.offset is not None else []
     key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {axis.column}")
     add = f"{key} = {1 - first:g}   # under {place}; {0 - first:g} if it was before training"

@@ -61,7 +61,8 @@ def test_entries_of_several_runs_are_told_apart_by_the_run_column(tmp_path: Path
 
 def test_the_place_in_a_list_is_a_step_only_where_the_mapping_says_what_it_counts(tmp_path: Path) -> None:
     history = {"loss": [2.5, 1.5], "val_loss": [2.0, 1.0]}
-    assert "add to the mapping: epoch_offset = 1" in planned(tmp_path, history)[0][0]
+    sized = planned(tmp_path, history, "[fields]\nexamples_per_epoch = 50\n")
+    assert "add to the mapping: epoch_offset = 1" in sized[0][0]
     stated = "[fields]\nepoch_offset = 1\nexamples_per_epoch = 50\n"
     assert planned(tmp_path, history, stated)[0] == []
     assert planned(tmp_path, history, '[[axis]]\ncolumn = "index"\nscale = 100\n')[0] == []

@@ -27,7 +27,7 @@ ALL = np.array([True])
 
 def steps_of(axis: Axis, batch_size: int, position: float, fields: dict[str, Scalar] | None = None) -> int:
     positions = np.array([position])
-    return int(step_rule(axis, batch_size, fields or {}, positions).steps(positions, ALL)[0])
+    return int(step_rule(axis, batch_size, fields or {}).steps(positions, ALL)[0])
 
 
 def epochs(**keys: Scalar) -> Axis:
@@ -80,7 +80,7 @@ def test_scale_and_offset_apply_before_the_unit() -> None:
     assert steps_of(Axis("step", offset=Template("{first}")), 8, 9, {"first": 1}) == 10
     assert steps_of(Axis("k", "examples", scale=Template(1000), offset=Template(24)), 8, 2) == 253
     assert steps_of(epochs(epoch_size=1000, offset=-1, last_batch="kept"), 64, 1.5) == 8  # HugeCTR: 1.05 is a twentieth
-    rule = step_rule(epochs(epoch_size=1000, offset=1, last_batch="kept"), 64, {}, np.array([0.0]))
+    rule = step_rule(epochs(epoch_size=1000, offset=1, last_batch="kept"), 64, {})
     assert rule.formula == "(epoch + 1) x ceil(1000 / 64)"
     with pytest.raises(Refusal) as refusal:
         steps_of(Axis("k", scale=Template(0.5)), 8, 3)
@@ -165,3 +165,17 @@ def test_dry_run_reports_a_log_whose_first_evaluation_is_at_epoch_0(tmp_path: Pa
 def test_epochs_with_fractions_may_start_at_0(tmp_path: Path) -> None:
     log = b"epoch,val/loss\n0,3.5\n0.5,3\n1,2.5\n"
     assert planned_steps(dry_run(tmp_path, {"a.csv": log})) == [0, 8, 16]
+
+
+def test_fractions_of_another_column_say_nothing_of_whole_epochs_from_0(tmp_path: Path) -> None:
+    log = b"""{"epoch":0.25,"train/loss":2.4}
+{"epoch":0.75,"train/loss":2.1}
+{"epoch":0,"val/loss":2.0}
+{"epoch":1.25,"train/loss":1.9}
+{"epoch":1,"val/loss":1.6}
+"""
+    plan = dry_run(tmp_path / "one", {"a.jsonl": log})
+    assert [q.rule for q in plan.quarantined] == [Rule.STEP_UNKNOWN]
+    assert "val/loss is at epoch 0" in plan.quarantined[0].message
+    stated = dry_run(tmp_path / "two", {"a.jsonl": log}, f"{MAPPING}epoch_offset = 0\n")
+    assert planned_steps(stated)[0] == 0
