@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
@@ -22,12 +23,14 @@ from losslake.questions.declaration.summary import Finding, ReleaseSummary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.left_out import counts_left_out
 from losslake.questions.trials.scaling_curve import scaling_curve
-from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.usable_curve import usable_curve
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
+_NO_DIRECTION = "a goal in a metric without a known direction"
 _DEFINITION = (
     "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the best trial's steps to the workload's goal by "
     "batch size (Huber's loss), with its 90% interval by profile likelihood: mccandlish2018 of "
@@ -85,10 +88,14 @@ class AtlasSummary(ReleaseSummary, Finding):
 
 @dataclass(frozen=True)
 class _Atlas:
-    """All rows of a release. left_out: why a workload has no row, by workload."""
+    """All rows of a release.
+
+    left_out: why a workload has no row, by workload. trials: how many trials of a row don't count, by why, by workload.
+    """
 
     rows: Sequence[dict[str, object]]
     left_out: dict[WorkloadFacts, str]
+    trials: dict[object, Counter[str]]
 
 
 # The estimates of a release take seconds; which of them are asked for takes none.
@@ -112,10 +119,12 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     }
     rows = [row for row in atlas.rows if row["workload"] in chosen]
     reasons = Counter(why for facts, why in atlas.left_out.items() if str(facts.workload) in chosen)
+    trials = sum((atlas.trials[row["workload"]] for row in rows), Counter[str]())
     summary = {
         "release": view.number,
         "left_out": [
-            f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())
+            *(f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())),
+            *(f"{count} trial{'s' if count > 1 else ''} {why}" for why, count in sorted(trials.items())),
         ],
         "definition": _DEFINITION,
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),
@@ -138,7 +147,7 @@ QUESTION = Question(
 
 
 def _atlas(view: ReleaseView) -> _Atlas:
-    rows, left_out = [], {}
+    rows, left_out, trials = [], {}, {}
     for facts in view.workloads.values():
         if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
             left_out[facts] = _FEW
@@ -148,14 +157,20 @@ def _atlas(view: ReleaseView) -> _Atlas:
         except BadParameter:
             left_out[facts] = _NO_GOAL
             continue
-        rows.append(_row(view, facts, parameters))
+        if view.metrics[parameters.metric].direction is None:
+            left_out[facts] = _NO_DIRECTION
+            continue
+        (search,) = open_searches(view, parameters.selection())
+        rows.append(_row(view, search, parameters))
+        everything = np.ones(len(search.admitted), np.bool_)
+        counts = counts_left_out(search, parameters.selection(), parameters.goal, everything)
+        trials[rows[-1]["workload"]] = +Counter({why.partition(":")[0]: count for count, why in counts})
     rows.sort(key=lambda row: (row["dataset"], row["model"], row["critical_batch_size"] or 0, row["workload"]))
-    return _Atlas(rows, left_out)
+    return _Atlas(rows, left_out, trials)
 
 
-def _row(view: ReleaseView, facts: WorkloadFacts, parameters: GoalParameters) -> dict[str, object]:
-    goal = parameters.goal
-    (search,) = open_searches(view, parameters.selection())
+def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[str, object]:
+    goal, facts = parameters.goal, search.facts
     curve = usable_curve(search, scaling_curve(search, goal))
     fit = fit_hyperbola(curve.batch_sizes, curve.steps, curve.censored_at)
     known = identifiability(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps)

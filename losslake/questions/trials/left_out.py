@@ -38,7 +38,9 @@ def trials_left_out(
             if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
                 conditions = " and ".join(selection.where)
                 yield f"{workload}: {count} trial{'s' if count > 1 else ''} other than {conditions}"
-        for count, why in _counts(search, selection, np.broadcast_to(is_considered, len(search.admitted)), goal):
+        for count, why in counts_left_out(
+            search, selection, goal, np.broadcast_to(is_considered, len(search.admitted))
+        ):
             if count:
                 yield f"{workload}: {count} trial{'s' if count > 1 else ''} {why}"
 
@@ -68,7 +70,10 @@ def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[str]:
             yield f"{pool.workload}: {count} trials of {facts.workload}, in {where} without {metric}"
 
 
-def _counts(search: Search, selection: Selection, is_considered: Flags, goal: Goal | None) -> Iterator[tuple[int, str]]:
+def counts_left_out(
+    search: Search, selection: Selection, goal: Goal | None, is_considered: Flags
+) -> Iterator[tuple[int, str]]:
+    """Yield numbers of the considered trials that don't count, and why: what is so about them, a colon, what to do."""
     if not search.admitted.all():
         yield from _not_admitted(search, selection, is_considered)
     if search.limits is not None:

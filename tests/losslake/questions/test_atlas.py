@@ -65,6 +65,21 @@ def test_workloads_that_are_left_out_are_counted_with_the_reason() -> None:
     assert facts["left_out"] == ["2 workloads with fewer than 3 batch sizes", "1 workload with no goal"]
 
 
+def test_a_workload_whose_goal_has_no_direction_is_left_out_and_the_others_answer() -> None:
+    rows, facts = atlas_of(view_of(rows_of(STEPS_85M), direction=None, goal=0.3))
+    assert rows == []
+    assert "1 workload with a goal in a metric without a known direction" in facts["left_out"]
+
+
+def test_trials_that_do_not_count_are_counted_with_the_reason() -> None:
+    more = [
+        Row(64, trial, status, 10, 0.2) for trial, status in ((7, "INCOMPLETE"), (8, "INFEASIBLE"), (9, "INFEASIBLE"))
+    ]
+    rows, facts = atlas_of(view_of([*rows_of(STEPS_85M), *more], goal=0.3))
+    assert len(rows) == 1
+    assert {"1 trial of status INCOMPLETE", "2 trials of status INFEASIBLE"} <= set(facts["left_out"])
+
+
 def test_filters_choose_workloads_and_an_unknown_name_is_refused() -> None:
     view = view_of(rows_of(STEPS_85M), of_other=rows_of(STEPS_85M), goal=0.3, goal_of_other=0.3)
     rows, _ = atlas_of(view, optimizer=["adam"])
