@@ -147,7 +147,9 @@ def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:
     if isinstance(run, Quarantined):
         return run
     first, *others = run.rows[0].columns if run.rows else [""]
-    if first != "epoch" or "loss" not in others or others != sorted(others) or 0 not in run.rows[0].columns[first]:
+    if first != "epoch" or "loss" not in others or others != sorted(others):
+        return run
+    if not any(0 in rows.columns[first] for rows in run.rows):
         return run
     return replace(run, fields={"epoch_offset": 1, "epoch_last_batch": "kept", **run.fields})
 

@@ -84,18 +84,19 @@ def _part(source: str, member: Member, metric: str) -> RunLog:
     if isinstance(part, Quarantined) or not {column, _STEP} <= part.rows[0].columns.keys() | part.rows[0].texts.keys():
         message = f"there is no column {shown(column)} or no {_STEP} with numbers, as DVCLive writes it"
         raise Refusal(Rule.BAD_HEADER, message, 1)
-    (rows,) = part.rows
-    for name in (_STEP, column):
-        if name in rows.columns and name in rows.texts and rows.texts[name].text:
-            raise not_a_number(name, rows.texts[name])
+    for name, cell in part.rows[0].texts.items():
+        if cell.text and (name == column or (name == _STEP and name in part.rows[0].columns)):
+            raise not_a_number(name, cell)
 
     def full(name: str) -> str:
         return metric if name == column else name
 
-    columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
-    texts = {full(c): cell for c, cell in rows.texts.items()}
+    def renamed(rows: LoggedRows) -> LoggedRows:
+        columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
+        return LoggedRows(columns, missing, {full(c): cell for c, cell in rows.texts.items()}, rows.fields)
+
     remarks = {Damage(remark) if remark == NOT_ENDED else remark: n for remark, n in part.remarks.items()}
-    return replace(part, rows=[LoggedRows(columns, missing, texts)], remarks=remarks)
+    return replace(part, rows=list(map(renamed, part.rows)), remarks=remarks)
 
 
 def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:

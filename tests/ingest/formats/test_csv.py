@@ -21,7 +21,7 @@ from losslake_ingest.contracts.run_log import NOT_ENDED, RunLog, TextCell
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
-from losslake_ingest.readers.tables.csv_table import read_csv
+from losslake_ingest.readers.tables.csv_table import LONE_RETURN, read_csv
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
@@ -312,6 +312,13 @@ def test_a_header_written_again_by_a_restart_is_skipped(tmp_path: Path) -> None:
     run = one_run(tmp_path, "epoch,loss\r\n0,3\r\nepoch,loss\r\nepoch,loss\r\n0,2\r\n1,1\r\nepoch,loss")
     assert columns(run) == {"epoch": [0, 0, 1], "loss": [3, 2, 1]}
     assert run.remarks == {"header line repeated": 3, NOT_ENDED: 1}
+
+
+def test_a_lone_carriage_return_is_remarked_unless_all_lines_end_in_one(tmp_path: Path) -> None:
+    run = one_run(tmp_path / "flipped", "step,loss\n1,2\n\r2,1\n")
+    assert run.remarks == {LONE_RETURN: 1}
+    assert not one_run(tmp_path / "all", "step,loss\r1,2\r2,1\r").remarks
+    assert not one_run(tmp_path / "windows", "step,loss\r\n1,2\r\n").remarks
 
 
 def test_quoted_cells_hold_delimiters_quotes_and_newlines(tmp_path: Path) -> None:

@@ -52,3 +52,14 @@ def test_a_column_of_another_name_is_refused(tmp_path: Path) -> None:
 def test_detection_goes_by_path_and_header(path: str, is_metric: bool) -> None:
     assert (FORMAT.detect(Glimpse(path, b"step\tx\n0\t1\n")) > 0) == is_metric
     assert FORMAT.detect(Glimpse(path, b"epoch\tx\n0\t1\n")) == 0
+
+
+def test_a_column_of_words_tells_rows_apart_and_a_metric_of_text_is_refused(tmp_path: Path) -> None:
+    (run,) = runs(FORMAT, tmp_path, {"b/plots/metrics/lr.tsv": b"phase\tstep\tlr\na\t0\t0.2\nb\t1\t0.1\n"})
+    assert [(dict(rows.fields), cells(rows, "lr")) for rows in run.rows] == [
+        ({"phase": "a"}, [0.2]),
+        ({"phase": "b"}, [0.1]),
+    ]
+    item, *_ = read(FORMAT, tmp_path / "text", {"b/plots/metrics/lr.tsv": b"step\tlr\n0\toops\n"})
+    assert isinstance(item, Quarantined)
+    assert (item.rule, item.path) == ("not_a_number", "b/plots/metrics/lr.tsv")

@@ -66,7 +66,7 @@ def csv_log(rows: Rows) -> bytes:
 def spoiled_csv(data: bytes) -> Iterator[bytes]:
     lines = data.decode().split("\n")
     for at in range(lines[0].count(",") + 1):
-        cells = lines[2].rstrip("\r").split(",")
+        cells = (lines[2] or lines[1]).rstrip("\r").split(",")
         cells[at] = "oops"
         yield "\n".join([*lines[:2], ",".join(cells), *lines[3:]]).encode()
 

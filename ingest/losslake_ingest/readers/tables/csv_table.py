@@ -42,6 +42,7 @@ LONGEST_LINE = 1 << 20
 DELIMITERS = ",;\t"
 HEADER_REPEATED = "header line repeated"
 CUT_SHORT = Damage("the last line is cut short: left out")
+LONE_RETURN = "a carriage return without a newline: read as the end of a line"
 NO_NAME = "a column without a name: left out"
 MOST_BLANK_LINES = 100_000
 _MOST_COMMENTS = 10_000
@@ -71,6 +72,8 @@ def read_csv(data: bytes, run_column: str | None = None) -> Table:
     remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
     if not is_utf8(layout.line):
         remarks[NOT_UTF8] = 1
+    if b"\r" in data and (n_lone := data.count(b"\r") - data.count(b"\r\n")):
+        remarks[LONE_RETURN] = n_lone
     nameless = sum(not name for name in layout.names[1:])
     if nameless:
         remarks[NO_NAME] = nameless
