@@ -14,9 +14,9 @@ from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
 from losslake_ingest.pipeline.directions import merged_directions, stated_directions
-from losslake_ingest.pipeline.gather import Stored, no_sources
+from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.releases.moving import sources_of
+from losslake_ingest.releases.moving import places_of, sources_of
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
@@ -60,7 +60,8 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     base = lake.newest_release() if lake is not None else None
     files = lake.files(base) if lake is not None and base is not None else []
     sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
-    stored = Stored(lake.store if lake is not None else None, files, None, sources)
+    places = cache(partial(places_of, lake)) if lake is not None else no_places
+    stored = Stored(lake.store if lake is not None else None, files, None, sources, places)
     plan = IngestPlan()
     for source in open_sources(paths, request):
         reading = reading_of(source, request, stored)

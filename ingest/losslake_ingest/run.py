@@ -23,7 +23,14 @@ from losslake_ingest.pipeline.memory import Memory, states
 from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.releases.moving import moved_entries, moves_of, sources_of, without_moved
+from losslake_ingest.releases.moving import (
+    moved_entries,
+    moves_of,
+    placed_entries,
+    places_of,
+    sources_of,
+    without_moved,
+)
 from losslake_ingest.releases.withdrawal import leave_out, withdrawn_trials
 from losslake_ingest.sources.open import Place
 from losslake_schema.database import LedgerEntry
@@ -84,7 +91,9 @@ class _Attempt:
             study: {each.trial.trial_id: each.sha256 for each in trials} for study, trials in self._withdrawn.items()
         }
         files = lake.files(base) if base is not None else []
-        self._stored = Stored(lake.store, files, numbers, cache(partial(sources_of, lake)))
+        self._stored = Stored(
+            lake.store, files, numbers, cache(partial(sources_of, lake)), cache(partial(places_of, lake))
+        )
 
     def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _SharedStudies if they have to be read again."""
@@ -160,7 +169,7 @@ class _Attempt:
         )
 
         try:
-            return publish(self._lake, all_changes, partial(_Entries, offers, moved, at), notes)
+            return publish(self._lake, all_changes, partial(_Entries, offers, moved, self._stored.placed, at), notes)
         except (ConcurrentChange, DirectionConflict):
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
             raise
@@ -207,14 +216,16 @@ class _Entries:
 
     offers: Sequence[Offer]
     moved: Mapping[Trial, Move]
+    placed: Mapping[tuple[Trial, str], tuple[str, str]]
     at: datetime
     published: Collection[Study]
 
     def __iter__(self) -> Iterator[LedgerEntry]:
-        """Yield the entries of each source, and those of moved trials."""
+        """Yield the entries of each source, and those of moved trials and of new places."""
         for offer in self.offers:
             yield from self._of(offer)
         yield from moved_entries(self.moved, self.at)
+        yield from placed_entries(self.placed, self.at)
 
     def _of(self, offer: Offer) -> Iterator[LedgerEntry]:
         """Yield the ledger entries of one source: the source, its studies, and its quarantined items."""

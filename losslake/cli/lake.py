@@ -158,7 +158,7 @@ def _unlisted(release: Release) -> dict[str, str]:
     return {"unlisted_at": release.unlisted_at.isoformat()} if release.unlisted_at else {}
 
 
-Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "withdrawn", "restored"]
+Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "placed", "withdrawn", "restored"]
 COLUMNS = ("offered_at", "outcome", "source", "path", "line", "rule", "reason", "study", "release", "sha256", "format")
 _IN_TABLE = COLUMNS[:9]
 

@@ -224,14 +224,13 @@ class Lake:
         return read_manifest(self.store, release.manifest, release.manifest_sha256, partitioned)
 
     def ledger(self, outcome: str | None = None, limit: int | None = None) -> Sequence[LedgerEntry]:
-        """Return entries of the ledger, newest first."""
+        """Return entries of the ledger, newest first; those of places only if they are the outcome that is given."""
         from sqlalchemy import select
 
         from losslake_schema.database import LedgerEntry
 
-        query = select(LedgerEntry).order_by(LedgerEntry.id.desc())
-        if outcome is not None:
-            query = query.where(LedgerEntry.outcome == outcome)
+        is_listed = LedgerEntry.outcome == outcome if outcome is not None else LedgerEntry.outcome != "placed"
+        query = select(LedgerEntry).where(is_listed).order_by(LedgerEntry.id.desc())
         return self.read(lambda session: session.scalars(query.limit(limit) if limit is not None else query).all())
 
     def _create_tables(self) -> None:

@@ -75,10 +75,11 @@ class ReleaseSnapshot(Base):
 
 
 class LedgerEntry(Base):
-    """The outcome of an ingest for a source, one of its studies, or a quarantined file; or a withdrawn or moved trial.
+    """The outcome for a source, a study of it, a quarantined file, or for a withdrawn, moved or placed trial.
 
     `path` is empty for a whole source; of a withdrawn or restored trial it is its name, and `source` is who did it; of
-    a moved trial it is its former name. The table `trials` names the files of stored trials, with their sha256.
+    a moved trial it is its former name. Of a placed trial, `sha256` is the digest of the full path of its log, and
+    `reason` its path within the source. The table `trials` names the files of stored trials, with their sha256.
     """
 
     __tablename__ = "losslake_ledger"

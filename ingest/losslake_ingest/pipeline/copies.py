@@ -103,6 +103,10 @@ class Copies:
             if each.trial != to and self._is_at(each, run, source):
                 self.moved[each.trial] = Move(to, source, run.sha256)
 
+    def at(self, run: PlacedRun, source: str) -> list[Trial]:
+        """Return the stored trials that have the bytes and the place of a run."""
+        return [each.trial for each in self._stored.get(_bytes_of(run), ()) if self._is_at(each, run, source)]
+
     def _is_at(self, stored: _Stored, run: PlacedRun, source: str) -> bool:
         """Return True if a stored trial was read from the place of a run: the same path in the same source."""
         offered = f"{source}/{run.run}".lstrip("/")

@@ -6,10 +6,12 @@ logs of one trial are merged: Keras writes training and validation measurements 
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from posixpath import normpath
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,7 @@ EQUAL_BYTES = (
 )
 LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
 _DIGITS = re.compile(r"([0-9]+)")
+_LEADING = re.compile(r"^(/+|(\.\./)+)")
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,12 @@ class RunsPart:
 class Gatherer:
     """A collector of the runs that a format reads from one source; it yields parts of studies."""
 
-    def __init__(self, source: str, name: str, stored: Stored, remark: Callable[[str, str], None]) -> None:
-        """Begin a source. remark: takes a decision about a run, and the run."""
+    def __init__(
+        self, source: str, name: str, stored: Stored, remark: Callable[[str, str], None], place: str | None = None
+    ) -> None:
+        """Begin a source. remark: takes a decision about a run, and the run. place: see `Stored.number`."""
         self._source = source
+        self._place = place
         self._name = name
         self._stored = stored
         self._remark = remark
@@ -101,11 +107,11 @@ class Gatherer:
 
     def flush(self) -> Iterator[RunsPart | Quarantined]:
         """Yield all pending runs as parts."""
-        self._stored.look_up(run for runs in self._pending.values() for run in runs)
+        self._stored.look_up([run for runs in self._pending.values() for run in runs], self._source)
         for study, runs in self._pending.items():
-            numbered = self._stored.number(study, runs, self._source)
-            for run in numbered.duplicates:
-                message = f"another run of this study is already trial {run.trial_id}: map each to its own trial_id"
+            numbered = self._stored.number(study, runs, self._source, self._place)
+            for run, other in numbered.duplicates:
+                message = f"{other} is already trial {run.trial_id} of this study: map each run to its own trial_id"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             for run, first in numbered.copies:
                 message = f"a copy of {first.run}, which is trial {first.trial}: equal bytes and facts count once"
@@ -133,15 +139,27 @@ def no_sources(_: Study) -> Collection[str]:
     return ()
 
 
+def no_places(_: Study) -> Mapping[str, int]:
+    """Return the places of a study's runs where no ledger has them."""
+    return {}
+
+
+def place_digest(place: str, run: str) -> str:
+    """Return the digest of where a run lies: of the folder or archive, by its full path, and of the path within."""
+    return hashlib.sha256(f"{place}/{run}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
 @dataclass
 class _Trials:
     """The trials of one study: the stored ones and those of the current ingest.
 
-    sources: see `Copies`. by_sha256: numbers with the path of the log; None for a trial that is withdrawn.
+    sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
+    `place_digest`. by_sha256: numbers with the path of the log; None for a trial that is withdrawn.
     """
 
     sources: Collection[str] = ()
-    by_run: dict[str, int] = field(default_factory=dict)
+    by_run: dict[str, list[int]] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
     by_sha256: dict[str, list[tuple[int, str | None]]] = field(default_factory=dict)
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
@@ -152,20 +170,36 @@ class _Trials:
         self.offered.add(number)
         self.highest = max(self.highest, number)
 
-    def known(self, run: PlacedRun, source: str) -> int | None:
-        """Return the number that a run has by its mapping or its path; None if it has none.
+    def known(self, run: PlacedRun, source: str, place: str | None) -> int | None:
+        """Return the number that a run has by its mapping or as a stored trial; None if it has none.
 
-        A bundle numbers its trials, but never takes the number of another stored run. A log whose trial came from a
-        bundle is recognized by the end of its path, for it may have been reduced before.
+        A bundle numbers its trials, but never takes the number of another stored run.
         """
         if source == BUNDLE:
-            number = self.by_run.get(run.run)
+            number = next(iter(self.by_run.get(run.run, ())), None)
             return run.trial_id if number is None and run.trial_id not in self.content else number
-        if run.trial_id is not None or BUNDLE not in self.sources:
-            return run.trial_id if run.trial_id is not None else self.by_run.get(run.run)
-        parts = f"{source}/{run.run}".split("/")
-        ends = ("/".join(parts[start:]) for start in range(max(1, len(parts) - 1)))
-        return next((self.by_run[end] for end in ends if end in self.by_run), None)
+        return run.trial_id if run.trial_id is not None else self.stored_as(run, source, place)
+
+    def stored_as(self, run: PlacedRun, source: str, place: str | None) -> int | None:
+        """Return the number of the stored trial that was read from the place of a run; None if there is none.
+
+        A trial whose place isn't known, since a bundle or an earlier version stored it, is recognized by its path in a
+        source of that name. Its log may have been reduced for the bundle: there the end of the path decides.
+        """
+        number = self.places.get(place_digest(place or source, run.run))
+        if number in self.content:
+            return number
+        placed, with_bytes = set(self.places.values()), {each for each, _ in self.by_sha256.get(run.sha256, ())}
+        offered = {_full(place or source, run.run), _full(source, run.run)}
+        parts = _full(place or source, run.run).split("/")
+        for end in ("/".join(parts[start:]) for start in range(len(parts))):
+            names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end}
+            is_at = any(is_same_path(name, path) for name in names for path in offered)
+            for number in self.by_run.get(end, ()):
+                is_same = number in with_bytes if end == run.run else False
+                if number not in self.offered and (is_same or (is_at and number not in placed)):
+                    return number
+        return None
 
     def next_for(self, run: PlacedRun) -> int:
         """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
@@ -174,17 +208,25 @@ class _Trials:
                 return number
         return self.highest + 1
 
+    def has_bytes(self, number: int, run: PlacedRun) -> bool:
+        """Return True if a stored trial has the bytes of a run."""
+        return any(number == each for each, _ in self.by_sha256.get(run.sha256, ()))
+
+    def path_of(self, number: int) -> str:
+        """Return the path of a trial's run within its source, if it is stored."""
+        return next((path for path, numbers in self.by_run.items() if number in numbers), "another run")
+
 
 @dataclass
 class Numbered:
     """The runs of a study by trial number, ascending, and those that aren't stored.
 
-    duplicates: their number is in use. copies: with the trial that counts. equal: those of `runs` with the bytes of
-    others that have other facts. logged: runs of a bundle that are stored from their logs.
+    duplicates: their number is in use, by the run beside them. copies: with the trial that counts. equal: those of
+    `runs` with the bytes of others that have other facts. logged: runs of a bundle that are stored from their logs.
     """
 
     runs: dict[int, PlacedRun] = field(default_factory=dict)
-    duplicates: list[PlacedRun] = field(default_factory=list)
+    duplicates: list[tuple[PlacedRun, str]] = field(default_factory=list)
     copies: list[tuple[PlacedRun, Known]] = field(default_factory=list)
     equal: list[PlacedRun] = field(default_factory=list)
     logged: list[PlacedRun] = field(default_factory=list)
@@ -193,8 +235,9 @@ class Numbered:
 class Stored:
     """The studies and trials in the data files of a release; it numbers the runs of one ingest.
 
-    A run is identified by its path within the source, or else by its bytes and the end of its path: a folder that was
-    moved, or is ingested from a parent folder, adds no duplicates.
+    A run is identified by its place, which is the full path of its source and its path within, or else by its bytes
+    and the end of its path: a folder that was moved, or is ingested from a parent folder, adds no duplicates. placed:
+    the source and path of the runs with places that the ledger doesn't have yet, by trial and `place_digest`.
     """
 
     def __init__(
@@ -203,11 +246,16 @@ class Stored:
         files: Sequence[DataFile],
         withdrawn: Mapping[Study, Mapping[int, str]] | None = None,
         sources_of: Callable[[Study], Collection[str]] = no_sources,
+        places_of: Callable[[Study], Mapping[str, int]] = no_places,
     ) -> None:
         """Read the studies of a release. store: of its files, None if there are none.
 
-        withdrawn: the SHA-256 of the logs of trials that keep their numbers. sources_of: see `Copies`.
+        withdrawn: the SHA-256 of the logs of trials that keep their numbers. sources_of: see `Copies`. places_of:
+        returns the trial_ids of a study by `place_digest`.
         """
+        self._places_of = places_of
+        self._leaving: Collection[Trial] = ()
+        self.placed: dict[tuple[Trial, str], tuple[str, str]] = {}
         self._sources_of = sources_of
         self.copies = Copies(sources_of)
         self._store = store
@@ -223,19 +271,28 @@ class Stored:
             self._columns[column] = column_by_study(self._studies, column)
         return self._columns[column]
 
-    def look_up(self, runs: Iterable[PlacedRun]) -> None:
+    def look_up(self, runs: Sequence[PlacedRun], source: str) -> None:
         """Prepare `number` for these runs."""
         self.copies.look_up(runs, self._table)
+        self._leaving = {trial for run in runs for trial in self.copies.at(run, source)}
 
-    def number(self, study: Study, runs: Sequence[PlacedRun], source: str) -> Numbered:
-        """Return the runs of a study from a source with their numbers.
+    def number(self, study: Study, runs: Sequence[PlacedRun], source: str, place: str | None = None) -> Numbered:
+        """Return the runs of a study from a source with their numbers. place: the source's full path, or its name.
 
         Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts,
-        else the first in the natural order of their paths. What logs gave stays when a bundle has it, too.
+        else the first in the natural order of their paths. What logs gave stays when a bundle has it, too, and a stored
+        trial when the mapping gives its number to another run.
         """
         trials, result = self._of(study), Numbered()
-        for run in sorted(runs, key=lambda run: (trials.known(run, source) is None, _natural_order(run.run))):
-            known = trials.known(run, source)
+        stored = {run.run: trials.stored_as(run, source, place) for run in runs}
+        own = set(stored.values())
+
+        def order(run: PlacedRun) -> tuple[bool, bool, list[tuple[int, int | str]]]:
+            known = trials.known(run, source, place)
+            return known is None, known in own and stored[run.run] != known, _natural_order(run.run)
+
+        for run in sorted(runs, key=order):
+            known = trials.known(run, source, place)
             trial = Trial(study, known if known is not None else trials.next_for(run))
             is_logged = trial.trial_id in trials.content and set(trials.sources) != {BUNDLE}
             if source == BUNDLE and (is_logged or self.copies.has_log(run)):
@@ -247,18 +304,28 @@ class Stored:
                 result.copies.append((run, first))
                 continue
             merged: PlacedRun | None = run
+            earlier = result.runs.get(trial.trial_id)
             if trial.trial_id in trials.offered:
-                earlier = result.runs.get(trial.trial_id)
                 merged = _merge(earlier, run) if earlier is not None else None
+            elif source != BUNDLE and trial.trial_id in trials.content and trial.trial_id not in own:
+                is_same = trials.has_bytes(trial.trial_id, run) or trial in self._leaving
+                merged = run if is_same else None
             if merged is None:
-                result.duplicates.append(run)
+                result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
                 continue
             trials.offer(trial.trial_id)
+            self._place(trial, run, source, place)
             result.runs[trial.trial_id] = merged
             if self.copies.add(run, trial, source):
                 result.equal.append(run)
         result.runs = dict(sorted(result.runs.items()))
         return result
+
+    def _place(self, trial: Trial, run: PlacedRun, source: str, place: str | None) -> None:
+        """Record the place of a trial's run, unless it is known."""
+        digest = place_digest(place or source, run.run)
+        if source != BUNDLE and self._of(trial.study).places.get(digest) != trial.trial_id:
+            self.placed[trial, digest] = (source, run.run)
 
     def moved(self) -> dict[Trial, Move]:
         """Return the stored trials whose runs are now other trials."""
@@ -276,11 +343,11 @@ class Stored:
         if study not in self._trials:
             trials = self._trials[study] = _Trials()
             if study in self.studies("n_trials"):
-                trials.sources = self._sources_of(study)
+                trials.sources, trials.places = self._sources_of(study), self._places_of(study)
                 condition = [pl.col(key) == value for key, value in study.key().items()]
                 rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
                 for trial_id, source, sha256, content in rows.iter_rows():
-                    trials.by_run[source] = trial_id
+                    trials.by_run.setdefault(source, []).append(trial_id)
                     trials.by_sha256.setdefault(sha256, []).append((trial_id, source))
                     trials.content[trial_id] = content
                     trials.highest = max(trials.highest, trial_id)
@@ -297,6 +364,11 @@ class Stored:
         if self._store is None:
             return TABLES[name].empty_table()
         return read_small_table(self._store, self.files, name)
+
+
+def _full(source: str, run: str) -> str:
+    """Return the path of a run in a source, without what leads to it from elsewhere."""
+    return _LEADING.sub("", normpath(f"{source}/{run}"), count=1)
 
 
 def _natural_order(text: str) -> list[tuple[int, int | str]]:

@@ -30,7 +30,7 @@ from losslake_ingest.readers.side_files import SideFiles
 from losslake_ingest.readers.text_logs.proposal import advice
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
-from losslake_ingest.sources.open import FolderSource, Place, open_source
+from losslake_ingest.sources.open import FileSource, FolderSource, Place, open_source
 from losslake_schema.names import Study
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
@@ -185,7 +185,7 @@ class SourceReading:
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
         source = self.part(log_format.name)
-        gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark)
+        gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark, place_of(self.source))
         side = SideFiles.read(source, mapping.files.side)
         yield from side.unreadable
         self._unread -= {path for path in self._unread if path.rpartition("/")[2] in mapping.files.side}
@@ -276,6 +276,16 @@ class SourceReading:
             tuple(sorted(remarks.items())),
             tuple(sorted(self.left_out.items())),
         )
+
+
+def place_of(source: Source) -> str | None:
+    """Return the full path of a local source without what the paths of its runs begin with; None if it isn't local."""
+    if source.is_streamed or isinstance(source, DatabaseSource):
+        return None
+    path = source.path.resolve()
+    if isinstance(source, FolderSource):
+        return str(path).removesuffix(source.within).rstrip("/")
+    return str(path.parent if isinstance(source, FileSource) else path)
 
 
 def with_defaults(mapping: LogMapping, log_format: Format) -> LogMapping:
