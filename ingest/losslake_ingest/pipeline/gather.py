@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from posixpath import normpath
 from typing import Any
 
@@ -154,13 +155,15 @@ class _Trials:
     """The trials of one study: the stored ones and those of the current ingest.
 
     sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
-    `place_digest`. by_sha256: numbers with the path of the log; None for a trial that is withdrawn.
+    `place_digest`. logs: the SHA-256 and the path of each stored trial. by_name: numbers with the path of the log, by
+    its bytes and the last part of that path; None for a trial that is withdrawn.
     """
 
     sources: Collection[str] = ()
     by_run: dict[str, list[int]] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
-    by_sha256: dict[str, list[tuple[int, str | None]]] = field(default_factory=dict)
+    logs: dict[int, tuple[str, str]] = field(default_factory=dict)
+    by_name: dict[tuple[str, str | None], list[tuple[int, str | None]]] = field(default_factory=dict)
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
@@ -189,32 +192,36 @@ class _Trials:
         number = self.places.get(place_digest(place or source, run.run))
         if number in self.content:
             return number
-        placed, with_bytes = set(self.places.values()), {each for each, _ in self.by_sha256.get(run.sha256, ())}
         offered = {_full(place or source, run.run), _full(source, run.run)}
         parts = _full(place or source, run.run).split("/")
         for end in ("/".join(parts[start:]) for start in range(len(parts))):
-            names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end}
+            numbers = [number for number in self.by_run.get(end, ()) if number not in self.offered]
+            names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end} if numbers else ()
             is_at = any(is_same_path(name, path) for name in names for path in offered)
-            for number in self.by_run.get(end, ()):
-                is_same = number in with_bytes if end == run.run else False
-                if number not in self.offered and (is_same or (is_at and number not in placed)):
+            for number in numbers:
+                if (end == run.run and self.has_bytes(number, run)) or (is_at and number not in self._placed):
                     return number
         return None
 
+    @cached_property
+    def _placed(self) -> set[int]:
+        return set(self.places.values())
+
     def next_for(self, run: PlacedRun) -> int:
         """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
-        for number, path in self.by_sha256.get(run.sha256, ()):
+        candidates = (self.by_name.get((run.sha256, name), []) for name in (_last_part(run.run), None))
+        for number, path in chain.from_iterable(candidates):
             if number not in self.offered and (path is None or is_same_path(path, run.run)):
                 return number
         return self.highest + 1
 
     def has_bytes(self, number: int, run: PlacedRun) -> bool:
         """Return True if a stored trial has the bytes of a run."""
-        return any(number == each for each, _ in self.by_sha256.get(run.sha256, ()))
+        return number in self.logs and self.logs[number][0] == run.sha256
 
     def path_of(self, number: int) -> str:
         """Return the path of a trial's run within its source, if it is stored."""
-        return next((path for path, numbers in self.by_run.items() if number in numbers), "another run")
+        return self.logs[number][1] if number in self.logs else "another run"
 
 
 @dataclass
@@ -348,11 +355,12 @@ class Stored:
                 rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
                 for trial_id, source, sha256, content in rows.iter_rows():
                     trials.by_run.setdefault(source, []).append(trial_id)
-                    trials.by_sha256.setdefault(sha256, []).append((trial_id, source))
+                    trials.by_name.setdefault((sha256, _last_part(source)), []).append((trial_id, source))
+                    trials.logs[trial_id] = sha256, source
                     trials.content[trial_id] = content
                     trials.highest = max(trials.highest, trial_id)
             for trial_id, sha256 in self._withdrawn.get(study, {}).items():
-                trials.by_sha256.setdefault(sha256, []).append((trial_id, None))
+                trials.by_name.setdefault((sha256, None), []).append((trial_id, None))
                 trials.highest = max(trials.highest, trial_id)
         return self._trials[study]
 
@@ -369,6 +377,11 @@ class Stored:
 def _full(source: str, run: str) -> str:
     """Return the path of a run in a source, without what leads to it from elsewhere."""
     return _LEADING.sub("", normpath(f"{source}/{run}"), count=1)
+
+
+def _last_part(path: str) -> str:
+    """Return what the equal paths of `is_same_path` always share, so that few are compared."""
+    return path.rpartition("/")[2]
 
 
 def _natural_order(text: str) -> list[tuple[int, int | str]]:
