@@ -52,7 +52,7 @@ def test_dvclive_names_a_metric_by_its_folders(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["metrics/val/loss.csv", "metrics/loss.tsv", "mymetrics/val/loss.tsv"])
+@pytest.mark.parametrize("path", ["metrics/val/loss.csv", "metrics/loss.tsv", "mymetrics/val/log.tsv"])
 def test_other_tables_keep_their_column_names(tmp_path: Path, path: str) -> None:
     text = "step\tloss\n1\t0.5\n2\t0.25\n".replace("\t", "\t" if path.endswith("tsv") else ",")
     ((_, study),) = planned(tmp_path, {path: text}).studies.items()

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
+from losslake_ingest.formats import dvclive
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping, LongTable
+from losslake_ingest.mapping.metrics import metric_line
 from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.readers.tables.table import TableFile, is_number, runs_of
@@ -23,6 +25,7 @@ _BY_NAME = (".jsonl", ".ndjson")
 _BY_FIRST_LINE = (".txt", ".log")
 _BY_TWO_LINES = (".json",)  # A single line is more likely the settings of a run than its log.
 _DEEPEST = 4
+_ASSUMED_SPLIT = "table_split"  # of columns whose name has none, in defaults/csv.toml
 
 # Returns the runs of a file. Raises Refusal.
 Read = Callable[[TableFile, bytes], Iterable[RunLog | Quarantined]]
@@ -59,6 +62,7 @@ class WideCsv:
         run_column = mapping.run.column or None
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
+            _check_metric_known(source, file.path, data, mapping)
             runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
             return map(_with_keras_epochs, runs)
 
@@ -137,6 +141,19 @@ def long_columns(mapping: LogMapping) -> LongTable | None:
     """Return the columns of a long table, None if the mapping gives the column of values a metric of its own."""
     long = mapping.long
     return long if long.name and long.value and long.value not in mapping.metrics else None
+
+
+def _check_metric_known(source: Source, path: str, data: bytes, mapping: LogMapping) -> None:
+    """Raise Refusal for a file of DVCLive without its layout, whose folders say what the mapping doesn't: the split."""
+    column = dvclive.metric_in(path, data)
+    line = mapping.metrics.get(column) if column is not None else None
+    if column is None or line is None or line.metric is None or _ASSUMED_SPLIT not in line.metric.names:
+        return
+    what = f"DVCLive's folders say which metric {column} is, as in {dvclive.LAYOUT}"
+    above = dvclive.folder_above(source.path)
+    offer = f"offer the folder {above}" if above is not None else f"offer the folder that holds {dvclive.LAYOUT}"
+    missing = MissingField(what, metric_line(column))
+    raise Refusal(Rule.MISSING_FACT, f"{what}: {offer}, or add to the mapping: {missing.add}", missing=(missing,))
 
 
 def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:

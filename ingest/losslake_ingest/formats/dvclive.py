@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
@@ -26,7 +27,8 @@ _PLOTS = re.compile(r"(?:^|/)plots$")
 _STEP = "step"
 _COLUMN = 100  # A column takes as much memory as so many cells, beside its own.
 _LOST = Damage("the file of a metric can't be read: left out")
-_HEADER = re.compile(rb"(?:timestamp\t)?step\t[^\t\n]+\r?\n")
+_HEADER = re.compile(rb"(?:timestamp\t)?step\t([^\t\r\n]+)\r?\n")
+LAYOUT = "plots/metrics/val/loss.tsv"
 
 
 class DVCLive:
@@ -74,6 +76,22 @@ class DVCLive:
         yield from items
         yield from _all_merged(pending)
         items.raise_break()
+
+
+def metric_in(path: str, data: bytes) -> str | None:
+    """Return the column of a file that is named and begins as DVCLive writes a metric, else None."""
+    header = _HEADER.match(data)
+    column = header[1].decode("utf-8", "replace") if header else None
+    return column if path.rpartition("/")[2] == f"{column}.tsv" else None
+
+
+def folder_above(path: Path) -> Path | None:
+    """Return the folder of the run that a local path lies in, where a folder `metrics` shows it; else None."""
+    inner = path.resolve()
+    metrics = next((folder for folder in (inner, *inner.parents) if folder.name == "metrics"), None)
+    if metrics is None or not metrics.is_dir():
+        return None
+    return metrics.parents[1] if metrics.parent.name == "plots" else metrics.parent
 
 
 def _part(source: str, member: Member, metric: str) -> RunLog:

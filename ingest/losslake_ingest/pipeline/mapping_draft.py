@@ -158,9 +158,10 @@ def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
     unknown: dict[str, None] = {}
     for sample in samples:
         axes = {axis.column for axis in sample.defaults.axis} | {*vars(sample.defaults.time).values()}
+        fields = {**sample.defaults.fields, **sample.fields}
         for column in sample.columns:
             try:
-                known = metric_of(column, sample.defaults.metrics, sample.fields)
+                known = metric_of(column, sample.defaults.metrics, fields)
             except (KeyError, UnknownField):
                 unknown |= {} if column in axes else {column: None}
             else:

@@ -381,7 +381,8 @@ def test_detection(name: str, start: bytes, sure: float) -> None:
 
 def test_defaults_name_registered_metrics_only() -> None:
     defaults = tomllib.loads(CSV.defaults)
-    assert {name for name in defaults["metrics"].values() if name} <= set(metrics())
+    named = {name.format(**defaults["fields"]) for name in defaults["metrics"].values() if name}
+    assert named <= set(metrics())
     assert [axis["column"] for axis in defaults["axis"]] == ["step", "global_step", "iteration", "iter", "epoch"]
 
 

@@ -8,7 +8,10 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import Damage
 from losslake_ingest.formats.dvclive import FORMAT
 from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.plan import plan_ingest
 from tests.ingest.formats.reading import cells, read, runs
+from tests.ingest.offers import tar_bytes, unpacked, written
 
 FILES = {
     "a/dvclive/plots/metrics/train/loss.tsv": b"step\tloss\n0\t2.5\n1\t1.5\n",
@@ -63,3 +66,37 @@ def test_a_column_of_words_tells_rows_apart_and_a_metric_of_text_is_refused(tmp_
     item, *_ = read(FORMAT, tmp_path / "text", {"b/plots/metrics/lr.tsv": b"step\tlr\n0\toops\n"})
     assert isinstance(item, Quarantined)
     assert (item.rule, item.path) == ("not_a_number", "b/plots/metrics/lr.tsv")
+
+
+MAPPING = '[collection]\nname = "c"\n[run]\ndataset = "d"\nmodel = "m"\noptimizer = "o"\nbatch_size = 8\n'
+INSIDE = {"exp/plots/metrics/val/loss.tsv": b"step\tloss\n0\t0.5\n1\t0.25\n"}
+
+
+@pytest.mark.parametrize("inner", ["plots/metrics", "plots/metrics/val", "plots/metrics/val/loss.tsv"])
+def test_a_metric_read_without_its_folders_is_refused_with_the_folder_to_offer(tmp_path: Path, inner: str) -> None:
+    exp = unpacked(tmp_path, INSIDE) / "exp"
+    mapping = written(tmp_path / "map.toml", MAPPING.encode())
+    plan = plan_ingest(None, [exp / inner], Request(mapping=mapping))
+    (item,) = plan.quarantined
+    assert (item.rule, plan.studies) == ("missing_fact", {})
+    assert f"offer the folder {exp}, or add to the mapping: loss = " in item.message
+
+
+def test_an_archive_of_metrics_without_their_folders_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "losslake.toml", MAPPING.encode())
+    archive = written(tmp_path / "val.tar", tar_bytes({"val/loss.tsv": INSIDE["exp/plots/metrics/val/loss.tsv"]}))
+    (item,) = plan_ingest(None, [archive], Request()).quarantined
+    assert "offer the folder that holds plots/metrics/val/loss.tsv, or add" in item.message
+
+
+def test_a_metric_without_its_folders_is_read_as_the_mapping_says(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path, INSIDE) / "exp/plots/metrics/val"
+    mapping = written(tmp_path / "map.toml", f'{MAPPING}[metrics]\nloss = "val/loss"\n'.encode())
+    (study,) = plan_ingest(None, [folder], Request(mapping=mapping)).studies.values()
+    assert study.first_rows == [(1, 0, {"val/loss": 0.5}), (1, 1, {"val/loss": 0.25})]
+
+
+def test_a_table_that_isnt_named_as_its_column_is_that_of_training(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path, {"losslake.toml": MAPPING.encode(), "run1.tsv": b"step\tloss\n0\t0.5\n"})
+    (study,) = plan_ingest(None, [folder], Request()).studies.values()
+    assert study.metrics == {"train/loss"}
