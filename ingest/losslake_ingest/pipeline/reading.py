@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from losslake_ingest.contracts.report import Quarantined, SourceReport
-from losslake_ingest.contracts.rules import NO_MEMORY, MissingField, Refusal, Rule, SourceBroken
+from losslake_ingest.contracts.rules import NO_MEMORY, BadMapping, MissingField, Refusal, Rule, SourceBroken
 from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
@@ -35,6 +35,7 @@ from losslake_schema.names import Study
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
 UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
+ARCHIVED_MAPPING = f"{MAPPING_NAME} in an archive isn't read: unpack it and offer the folder, or give one by --map"
 NO_KNOWN_FORMAT = "no log of a known format is in it: see 'losslake formats', or name one with --format"
 PICKLE = (
     "{path} is a pickle or a file of arrays, which LossLake never opens, because opening a pickle can run code: if you "
@@ -67,7 +68,7 @@ class Request:
         if self.mapping is not None:
             mapping = load_mapping(mapping_file(self.mapping))
         else:
-            mapping = load_mapping(beside) if beside.is_file() else LogMapping()
+            mapping = load_mapping(beside) if beside.is_file() or beside.is_symlink() else LogMapping()
         if self.collection is not None:
             mapping = replace(mapping, collection=replace(mapping.collection, name=Template(self.collection)))
         return mapping
@@ -81,7 +82,7 @@ class Request:
 
 
 def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
-    """Open the sources at some places. Raises UnknownSource.
+    """Open the sources at some places. Raises UnknownSource, and BadMapping if the mapping of a part is a link.
 
     Without a mapping for all, a folder in which folders have a `losslake.toml` is read part by part: each of these is a
     source of its own, and the rest of the folder is one, if it has files.
@@ -93,8 +94,13 @@ def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
             sources.append(source)
             continue
         top = source.path
-        nested = sorted(file.parent for file in top.rglob(MAPPING_NAME) if file.is_file() and not file.is_symlink())
-        folders = {folder for folder in nested if folder != top}
+        nested = sorted(file for file in top.rglob(MAPPING_NAME) if file.parent != top)
+        link = next((file for file in nested if file.is_symlink()), None)
+        if link is not None:
+            raise BadMapping(
+                f"{link} is a symbolic link, which isn't followed: put the file itself there, or name it by --map"
+            )
+        folders = {file.parent for file in nested if file.is_file()}
         has_rest = any(file.is_file() and folders.isdisjoint(file.parents) for file in top.rglob("*"))
         for folder in (top, *sorted(folders)) if has_rest or not folders else sorted(folders):
             within = folder.relative_to(top).as_posix() if folder != top else ""
@@ -132,6 +138,8 @@ class SourceReading:
         self.mapping = mapping or request.mapping_for(source.path)
         self.formats = request.formats_for(self.mapping)
         self._is_forced = bool(request.formats)
+        self._is_mapped = request.mapping is not None
+        self._archived_mappings: dict[str, None] = {}
         self.detected = self._detect()
         self.remarks: Counter[str] = Counter()
         self._first_run: dict[str, str] = {}
@@ -184,7 +192,7 @@ class SourceReading:
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
-        source = self.part(log_format.name)
+        source = self._with_noted_mappings(self.part(log_format.name))
         gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark, place_of(self.source))
         side = SideFiles.read(source, mapping.files.side)
         yield from side.unreadable
@@ -213,6 +221,18 @@ class SourceReading:
             return self.source
         belongs = self.detected.belongs(name)
         return PartOfSource(self.source, lambda path: self._is_wanted(path) and belongs(path))
+
+    def _with_noted_mappings(self, source: Source) -> Source:
+        """Return the source; while it is read, mappings in an archive are remarked unless one is given for all."""
+        if self._is_mapped or isinstance(self.source, (FolderSource, FileSource, DatabaseSource)):
+            return source
+
+        def note(path: str) -> bool:
+            if path.rpartition("/")[2] == MAPPING_NAME:
+                self._archived_mappings[path] = None
+            return True
+
+        return PartOfSource(source, note)
 
     def _place_run(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
         """Return the placed run, or the quarantined run with the reason."""
@@ -263,6 +283,9 @@ class SourceReading:
         """Return the report of the source, for what has been read so far."""
         detected = self.detected
         remarks = {self._with_place(remark): count for remark, count in self.remarks.items()}
+        if self._archived_mappings:
+            first = next(iter(self._archived_mappings))
+            remarks[f"{ARCHIVED_MAPPING} (first in {first})"] = len(self._archived_mappings)
         unread = [path for path in self._unread if self._refused.isdisjoint(_with_folders(path))]
         if unread:
             remarks[f"{UNREAD} (first in {min(unread)})"] = len(unread)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from losslake.lake.lake import Lake
-from losslake_ingest.pipeline.reading import Request, open_sources
+from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.pipeline.reading import ARCHIVED_MAPPING, Request, open_sources
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
+from tests.ingest.offers import Files, tar_bytes, written, zip_bytes
 
 MAPPING = """
 [collection]
@@ -89,3 +94,34 @@ def test_a_folder_whose_files_are_all_in_parts_is_no_source(tmp_path: Path) -> N
     assert [source.path for source in open_sources([logs], Request())] == [logs / "a"]
     (logs / "a" / "losslake.toml").unlink()
     assert [source.path for source in open_sources([logs], Request())] == [logs]
+
+
+def test_a_mapping_of_a_part_that_is_a_link_is_refused_by_name(tmp_path: Path) -> None:
+    logs = folder_of_parts(tmp_path / "logs", {"losslake.toml": mapping("rest"), "a/x.csv": LOG})
+    shared = folder_of_parts(tmp_path, {"shared.toml": mapping("a")}) / "shared.toml"
+    (logs / "a" / "losslake.toml").symlink_to(shared)
+    with pytest.raises(BadMapping, match=r"logs/a/losslake\.toml is a symbolic link, which isn't followed"):
+        plan_ingest(None, [logs], Request())
+    (study,) = plan_ingest(None, [logs], Request(mapping=shared)).studies
+    assert study.workload.model == "a"
+
+
+def test_a_link_to_a_mapping_is_read_in_the_offered_folder_and_refused_where_it_leads_nowhere(tmp_path: Path) -> None:
+    logs = folder_of_parts(tmp_path / "logs", {"x.csv": LOG})
+    (logs / "losslake.toml").symlink_to(tmp_path / "shared.toml")
+    with pytest.raises(BadMapping, match=r"logs/losslake\.toml: No such file"):
+        plan_ingest(None, [logs], Request())
+    folder_of_parts(tmp_path, {"shared.toml": mapping("shared")})
+    (study,) = plan_ingest(None, [logs], Request()).studies
+    assert study.workload.model == "shared"
+
+
+@pytest.mark.parametrize("packed", [tar_bytes, zip_bytes])
+def test_mappings_in_an_archive_are_remarked_by_name(tmp_path: Path, packed: Callable[[Files], bytes]) -> None:
+    folder_of_parts(tmp_path, {"losslake.toml": mapping("beside")})
+    files = {"runs/a/losslake.toml": mapping("a").encode(), "runs/a/x.csv": LOG.encode()}
+    archive = written(tmp_path / "runs.archive", packed(files))
+    (report,) = plan_ingest(None, [archive], Request()).sources
+    assert (f"{ARCHIVED_MAPPING} (first in runs/a/losslake.toml)", 1) in report.remarks
+    (report,) = plan_ingest(None, [archive], Request(mapping=tmp_path / "losslake.toml")).sources
+    assert not [remark for remark, _ in report.remarks if ARCHIVED_MAPPING in remark]
