@@ -115,7 +115,8 @@ class Gatherer:
                 message = f"{other} is already trial {run.trial_id} of this study: map each run to its own trial_id"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             for run, first in numbered.copies:
-                message = f"a copy of {first.run}, which is trial {first.trial}: equal bytes and facts count once"
+                copy = f"a copy of {first.run}, which is trial {first.trial}: equal bytes and facts count once"
+                message = f"{copy}; if it is another run, store under [parameters] what tells them apart"
                 yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
             for run in numbered.equal:
                 self._remark(EQUAL_BYTES, run.run)

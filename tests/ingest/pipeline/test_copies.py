@@ -75,6 +75,18 @@ def test_equal_bytes_with_other_facts_are_kept_and_reported(lake: Lake, tmp_path
     assert remark[0].endswith((f"(first in {other})", "(first in google/b8/lr0.1/a.csv)"))
 
 
+def test_fields_of_side_files_tell_copies_apart_only_where_the_mapping_stores_them(lake: Lake, tmp_path: Path) -> None:
+    files = {f"x/b8/lr0.1/{seed}/m.csv": LOG for seed in (1, 2)}
+    files |= {f"x/b8/lr0.1/{seed}/args.yaml": b"seed: %d\nsave_dir: runs/%d\n" % (seed, seed) for seed in (1, 2)}
+    mapping = MAPPING.replace("{name}.csv", "{name}/m.csv")
+    (copy,) = offer(lake, tmp_path / "logs", files, mapping).quarantined
+    assert (copy.rule, copy.path) == ("duplicate_source", "x/b8/lr0.1/2/m.csv")
+    assert copy.message.endswith("if it is another run, store under [parameters] what tells them apart")
+    with_seed = mapping.replace("parameters = {", 'parameters = {seed = "{seed}", ')
+    told_apart = offer(lake, tmp_path / "logs", files, with_seed)
+    assert (told_apart.quarantined, len(trials(lake))) == ((), 2)
+
+
 def test_a_copy_in_a_later_ingest_is_left_out(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "one", {"google/b8/lr0.1/a.csv": LOG})
     summary = offer(lake, tmp_path / "two", {"nvidia/b8/lr0.1/b.csv": LOG})
