@@ -10,7 +10,7 @@ from functools import cache, partial
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.reading import reading_of
-from losslake_ingest.contracts.report import Quarantined, SourceReport
+from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
 from losslake_ingest.pipeline.directions import merged_directions, stated_directions
@@ -82,6 +82,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
         plan.directions.update(reading.directions)
         plan.missing.update(reading.missing)
         plan.sources.append(reading.report())
+    plan.sources = with_unused(plan.sources)
     known = stated_directions(read_small_table(lake.store, files, "metrics")) if lake is not None else {}
     merged_directions(known, plan.directions)
     plan.moved = {trial: move.to for trial, move in stored.moved().items()}

@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.reading import reading_of
-from losslake_ingest.contracts.report import NoProgress, Progress, Summary
+from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.pipeline.copies import Move
 from losslake_ingest.pipeline.directions import DirectionConflict
@@ -202,7 +202,7 @@ class _Attempt:
             seconds=time.monotonic() - self._started,
             quarantined=tuple(q for offer in offers for q in offer.quarantined),
             broken=tuple(offer.broken for offer in offers if offer.broken is not None),
-            sources=tuple(offer.report for offer in offers),
+            sources=tuple(with_unused([offer.report for offer in offers])),
             moved={trial: move.to for trial, move in moved.items()},
         )
 

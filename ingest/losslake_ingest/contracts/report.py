@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from losslake_schema.names import Trial
+
+UNUSED = "part of the mapping that applies to no log, to be corrected or left out"
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class SourceReport:
 
     is_whole: all files were counted; of a large archive only the first 200 are. remarks: decisions of the readers, as
     short sentences with the number of cases. left_out: columns that nothing maps to a metric, with the number of runs.
+    unused: conditions and path patterns of the mapping file that apply to no log of the source.
     """
 
     source: str
@@ -73,6 +77,21 @@ class SourceReport:
     mapping: str | None
     remarks: tuple[tuple[str, int], ...] = ()
     left_out: tuple[tuple[str, int], ...] = ()
+    unused: tuple[str, ...] = ()
+
+
+def with_unused(reports: Sequence[SourceReport]) -> list[SourceReport]:
+    """Return the reports of an ingest, the first of each mapping with a remark on what applies to none of its logs."""
+    unused: dict[str | None, set[str]] = {}
+    for report in reports:
+        unused.setdefault(report.mapping, set(report.unused)).intersection_update(report.unused)
+    remarked = []
+    for report in reports:
+        labels = sorted(unused.pop(report.mapping, ()))
+        named = "; ".join([*labels[:MOST_NAMED], *(["…"] if len(labels) > MOST_NAMED else [])])
+        remark = [(f"{UNUSED}: {named}", len(labels))] if labels else []
+        remarked.append(replace(report, remarks=(*report.remarks, *remark)))
+    return remarked
 
 
 @dataclass(frozen=True)

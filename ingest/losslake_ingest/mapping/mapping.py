@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import fnmatch
 import io
+import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -26,10 +28,10 @@ from pydantic import (
     ValidationInfo,
 )
 
-from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.contracts.rules import BadMapping, Refusal
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.expressions import TextLines
-from losslake_ingest.mapping.template import PathPattern, Template
+from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import Status
@@ -300,6 +302,12 @@ class When(RunSections):
         if self.run.column is not None:
             raise ValueError("[[when]] can't contain run.column: give it under [run]")
 
+    @property
+    def label(self) -> str:
+        """How a remark names it."""
+        condition = ", ".join(f"{name} = {json.dumps(value)}" for name, value in self.condition.items())
+        return f"[[when]] if = {{ {condition} }}"
+
     def holds(self, fields: Mapping[str, Scalar]) -> bool:
         """Return True if every field of the condition is known and has one of its values."""
         return all(name in fields and _is_among(fields[name], among) for name, among in self.condition.items())
@@ -331,9 +339,14 @@ class MappingSections(RunSections):
 
 @dataclass(frozen=True)
 class LogMapping(MappingSections):
-    """A mapping, and the file that it was read from."""
+    """A mapping, and the file that it was read from.
+
+    own: labels of the conditions and patterns in this file, not in what it builds on. used: of those that applied.
+    """
 
     where: str | None = None
+    own: Sequence[str] = ()
+    used: set[str] = field(default_factory=set, compare=False, repr=False)
 
 
 _SECTIONS = TypeAdapter(MappingSections)
@@ -366,7 +379,8 @@ def parse_mapping(text: bytes, where: str, beside: ReadBeside | None = None) -> 
         raise BadMapping(f"{where}: {_first_error(error)}") from None
     except (ValueError, RecursionError) as error:
         raise BadMapping(f"{where}: not a TOML file ({error})") from None
-    mapping = LogMapping(**vars(sections), where=where)
+    own = [*(when.label for when in sections.when), *(pattern.label for pattern in sections.path.patterns)]
+    mapping = LogMapping(**vars(sections), where=where, own=own)
     if mapping.extends is None:
         return mapping
     bundled = bundled_mappings()
@@ -410,9 +424,20 @@ def overlay(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
 
 
 def mapping_for(fields: Mapping[str, Scalar], mapping: LogMapping) -> LogMapping:
-    """Return the mapping for a run with these fields: `[[when]]` comes before the rest, the first one first."""
+    """Return the mapping for a run with these fields: `[[when]]` comes before the rest, the first one first.
+
+    What `[run]` and the collection's name give is known to conditions, too, where no field has that name.
+    """
+    known = dict(fields)
+    stated = {"collection": mapping.collection.name, **vars(mapping.run)}
+    for name in {name for when in mapping.when for name in when.condition} - fields.keys():
+        template = stated.get(name)
+        if isinstance(template, Template):
+            with suppress(UnknownField, Refusal):  # raised where the value is used
+                known[name] = template.fill(fields)
     for when in reversed(mapping.when):
-        if when.holds(fields):
+        if when.holds(known):
+            mapping.used.add(when.label)
             mapping = replace(mapping, **_merged(when, mapping))
     return mapping
 

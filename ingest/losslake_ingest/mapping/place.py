@@ -157,8 +157,12 @@ def _target(metric: str, value: Scalar) -> float:
 
 
 def _fields_in_path(mapping: LogMapping, path: str) -> Fields:
-    matches = (pattern.match(path) for pattern in mapping.path.patterns)
-    return next((match for match in matches if match is not None), {})
+    for pattern in mapping.path.patterns:
+        match = pattern.match(path)
+        if match is not None:
+            mapping.used.add(pattern.label)
+            return match
+    return {}
 
 
 def _known_fields(log: RunLog, mapping: LogMapping, in_path: Fields, side: Fields) -> Fields:

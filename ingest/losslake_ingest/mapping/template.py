@@ -119,6 +119,11 @@ class PathPattern:
             raise ValueError(f"pattern {text!r}: it can contain at most {MOST_WILD} {ANY_NAMES}")
         return PathPattern(text, names, kinds)
 
+    @property
+    def label(self) -> str:
+        """How a remark names it."""
+        return f"[path] pattern {self.text!r}"
+
     def match(self, path: str) -> dict[str, Scalar] | None:
         """Return the fields of a path; None if the path doesn't match."""
         names = path.split("/")[-MOST_NAMES:]

@@ -66,7 +66,10 @@ class Request:
         """Return the mapping for a source: the requested one, else `losslake.toml` in the folder or beside the file."""
         beside = (source if source.is_dir() else source.parent) / MAPPING_NAME
         if self.mapping is not None:
-            mapping = load_mapping(mapping_file(self.mapping))
+            file = mapping_file(self.mapping)
+            mapping = load_mapping(file)
+            if file in bundled_mappings().values():
+                mapping = replace(mapping, own=())
         else:
             mapping = load_mapping(beside) if beside.is_file() or beside.is_symlink() else LogMapping()
         if self.collection is not None:
@@ -298,6 +301,7 @@ class SourceReading:
             self.mapping.where,
             tuple(sorted(remarks.items())),
             tuple(sorted(self.left_out.items())),
+            tuple(label for label in self.mapping.own if label not in self.mapping.used),
         )
 
 

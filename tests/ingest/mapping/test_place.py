@@ -163,3 +163,16 @@ def test_the_line_for_a_missing_fact_leaves_runs_alone_that_know_it() -> None:
     base = base.replace('[fields]\noptim = "sgd"\n', text)
     assert placed(base=base).study.workload.model == "default"
     assert placed(base=base, fields={"model": "own"}).study.workload.model == "own"
+
+
+@pytest.mark.parametrize("name", ["model", "dataset", "optimizer", "batch_size", "collection"])
+def test_conditions_see_what_run_and_collection_give(name: str) -> None:
+    value = {"model": "cnn", "dataset": "mnist", "optimizer": "sgd", "batch_size": 64, "collection": "mine"}[name]
+    text = f"[[when]]\nif = {{ {name} = {value!r} }}\nparameters = {{ held = 1 }}"
+    assert placed(text).parameters == {"held": 1.0}
+
+
+def test_conditions_see_the_field_before_what_run_gives() -> None:
+    text = "[[when]]\nif = { model = 'raw' }\nparameters = { held = 1 }"
+    assert placed(text, fields={"model": "raw"}).parameters == {"held": 1.0}
+    assert placed(text.replace("raw", "cnn"), fields={"model": "raw"}).parameters == {}
