@@ -103,6 +103,7 @@ class RunLog:
     by the name to store. status: the log's own word for how the run ended, if any. started_at: Unix seconds. private:
     kinds of personal or machine data that were dropped. most_epochs: a higher position probably isn't in epochs.
     remarks: decisions of the reader, by a short sentence, with their counts; a Damage makes the run INCOMPLETE.
+    guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
     """
 
     run: str
@@ -116,3 +117,4 @@ class RunLog:
     private: Sequence[str] = ()
     most_epochs: float = math.inf
     remarks: Mapping[str, int] = field(default_factory=dict)
+    guessed: Mapping[str, Scalar] = field(default_factory=dict)

@@ -157,7 +157,7 @@ def _check_metric_known(source: Source, path: str, data: bytes, mapping: LogMapp
 
 
 def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:
-    """Return the run; if Keras' CSVLogger wrote it, with fields that say how it counts epochs.
+    """Return the run; if Keras' CSVLogger wrote it, with guessed fields that say how it counts epochs.
 
     It writes epoch, then the logs by name, after each epoch; the first is epoch 0. fit() keeps an epoch's last batch.
     """
@@ -168,7 +168,7 @@ def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:
         return run
     if not any(0 in rows.columns[first] for rows in run.rows):
         return run
-    return replace(run, fields={"epoch_offset": 1, "epoch_last_batch": "kept", **run.fields})
+    return replace(run, guessed={"epoch_offset": 1, "epoch_last_batch": "kept"})
 
 
 def _is_log(path: str, data: bytes) -> bool:

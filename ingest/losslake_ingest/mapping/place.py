@@ -67,8 +67,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     """
     in_path = _fields_in_path(mapping, f"{source}/{log.run}")
     fields = _known_fields(log, mapping, in_path, side)
-    mapping = mapping_for({**mapping.fields, **fields}, mapping)
-    fields = {**mapping.fields, **fields}
+    mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
+    fields = {**log.guessed, **mapping.fields, **fields}
     study = _study(fields, mapping)
     fields.update(study.key())
     trial_id = _whole(
@@ -166,7 +166,7 @@ def _fields_in_path(mapping: LogMapping, path: str) -> Fields:
 
 
 def _known_fields(log: RunLog, mapping: LogMapping, in_path: Fields, side: Fields) -> Fields:
-    """Return every field but the mapping's defaults; if several sources give a field, the first one wins.
+    """Return every field but the mapping's defaults and guesses; if several sources give a field, the first one wins.
 
     The order is: the path, the log, files beside it, lookup tables.
     """

@@ -121,6 +121,12 @@ def test_keras_csv_logger_evaluates_after_epoch_0_one_epoch_of_training(tmp_path
     assert any("(epoch + 1)" in sentence for source in plan.sources for sentence, _ in source.remarks)
 
 
+def test_fields_of_the_mapping_come_before_what_is_known_of_the_writer(tmp_path: Path) -> None:
+    log = b"epoch,accuracy,loss,val_accuracy,val_loss\r\n0,0.1,3.5,0.1,3\r\n1,0.2,2.5,0.25,2\r\n"
+    stated = f'{MAPPING}epoch_offset = 0\nepoch_last_batch = "dropped"\n'
+    assert planned_steps(dry_run(tmp_path, {"training.csv": log}, stated)) == [0, 15]
+
+
 def test_an_axis_of_the_mapping_keeps_the_formats_offset_unless_it_states_one(tmp_path: Path) -> None:
     log = b"epoch,loss,val_loss\n0,3.5,3\n1,2.5,2\n"
     axis = '[[axis]]\ncolumn = "epoch"\ncounts = "epochs"\nepoch_size = 1000\n'
