@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -104,6 +104,7 @@ class RunLog:
     kinds of personal or machine data that were dropped. most_epochs: a higher position probably isn't in epochs.
     remarks: decisions of the reader, by a short sentence, with their counts; a Damage makes the run INCOMPLETE.
     guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
+    doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so.
     """
 
     run: str
@@ -118,3 +119,4 @@ class RunLog:
     most_epochs: float = math.inf
     remarks: Mapping[str, int] = field(default_factory=dict)
     guessed: Mapping[str, Scalar] = field(default_factory=dict)
+    doubtful_epochs: Collection[str] = ()

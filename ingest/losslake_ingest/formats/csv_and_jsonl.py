@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
@@ -159,16 +161,19 @@ def _check_metric_known(source: Source, path: str, data: bytes, mapping: LogMapp
 def _with_keras_epochs(run: RunLog | Quarantined) -> RunLog | Quarantined:
     """Return the run; if Keras' CSVLogger wrote it, with guessed fields that say how it counts epochs.
 
-    It writes epoch, then the logs by name, after each epoch; the first is epoch 0. fit() keeps an epoch's last batch.
+    It writes epoch, then the logs by name, after each epoch; the first is epoch 0, or `initial_epoch` if it
+    goes on. fit() keeps an epoch's last batch. Logs from epoch 1 are others', who count from 1.
     """
     if isinstance(run, Quarantined):
         return run
     first, *others = run.rows[0].columns if run.rows else [""]
     if first != "epoch" or "loss" not in others or others != sorted(others):
         return run
-    if not any(0 in rows.columns[first] for rows in run.rows):
-        return run
-    return replace(run, guessed={"epoch_offset": 1, "epoch_last_batch": "kept"})
+    epochs = np.unique(np.concatenate([rows.columns[first][rows.known(first)] for rows in run.rows]))
+    if 0 in epochs:
+        return replace(run, guessed={"epoch_offset": 1, "epoch_last_batch": "kept"})
+    goes_on = len(epochs) > 0 and epochs[0] > 1 and np.array_equal(epochs, epochs[0] + np.arange(len(epochs)))
+    return replace(run, doubtful_epochs=others) if goes_on else run
 
 
 def _is_log(path: str, data: bytes) -> bool:

@@ -168,9 +168,9 @@ class _CurveReader:
         )
 
     def _check_places(self) -> None:
-        """Raise Refusal for columns whose epochs begin at 0, if nothing says what that means; remark those unplaced."""
+        """Raise Refusal for epochs that may count from 0, if nothing says so; remark columns without an axis."""
         for (column, *_), (axis, parts) in self._epochs.items():
-            check_first_epoch(axis, column, _concatenate(parts))
+            check_first_epoch(axis, column, _concatenate(parts), column in self._log.doubtful_epochs)
         for column in self._unplaced:
             self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
 
@@ -236,7 +236,7 @@ class _CurveReader:
             epochs = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
             self._epochs.setdefault((column, metric.name, axis.column), (axis, []))[1].append(epochs)
             if epochs.min(initial=0.0) < 0:
-                check_first_epoch(axis, column, epochs)
+                check_first_epoch(axis, column, epochs, is_doubtful=False)
         positions = places.get(id(axis))
         if positions is None:
             positions = places[id(axis)] = self._places(rows, axis)

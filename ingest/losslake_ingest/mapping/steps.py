@@ -108,20 +108,38 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
     return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning, is_unstated)
 
 
-def check_first_epoch(axis: Axis, column: str, positions: Floats) -> None:
-    """Raise Refusal if whole epochs are counted from 0, and nothing says what had been trained at epoch 0.
+def are_counted_from_0(epochs: Floats) -> bool:
+    """Return True if whole epochs begin at 0, or seem to be every nth epoch counted from 0, such as 4, 9, 14.
 
-    positions: those at which one logged column is measured. Fractions of others say nothing of it.
+    Epochs from 1 never do: 1, 3, 5 are the first, third and fifth.
     """
-    whole = bool(len(positions)) and bool((positions == np.floor(positions)).all())
-    if not whole or positions.min() > 0:
+    unique = np.unique(epochs[np.isfinite(epochs)])
+    if not len(unique) or (unique != np.floor(unique)).any():
+        return False
+    first, gaps = unique[0], np.diff(unique)
+    is_regular = len(gaps) > 0 and bool((gaps[:-1] == gaps[0]).all()) and gaps[-1] <= gaps[0]
+    return bool(first <= 0 or (is_regular and first == gaps[0] - 1 and first > 1))
+
+
+def check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
+    """Raise Refusal if whole epochs are or may be counted from 0, and nothing says what had been trained at epoch 0.
+
+    positions: those at which one logged column is measured. Fractions of others say nothing of it. is_doubtful: the
+    column is named as by a writer that counts from 0, but doesn't begin so.
+    """
+    if not (are_counted_from_0(positions) or (is_doubtful and len(positions))):
         return
     first = float(positions.min())
     at = f"the first value of {column} is at {axis.column} {first:g}"
-    what = f"{at}, and it's unknown whether an epoch had been trained before"
+    why = "it's unknown whether an epoch had been trained before"
+    ways = f"{1 - first:g}", f"{0 - first:g} if it was before training"
+    if first > 0:
+        why = "it's unknown whether epochs are counted from 0, so that one more had been trained"
+        ways = "1", "0 if they are counted from 1"
+    what = f"{at}, and {why}"
     names = axis.offset.names if axis.offset is not None else []
     key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {axis.column}")
-    add = f"{key} = {1 - first:g}   # under {place}; {0 - first:g} if it was before training"
+    add = f"{key} = {ways[0]}   # under {place}; {ways[1]}"
     raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
 
 

@@ -168,6 +168,65 @@ def test_dry_run_reports_a_log_whose_first_evaluation_is_at_epoch_0(tmp_path: Pa
     assert planned_steps(dry_run(tmp_path / "two", files, mapping)) == [10, 20, 30]
 
 
+def epochs_csv(*positions: int) -> bytes:
+    return "".join(["epoch,val/loss\n", *(f"{epoch},3.5\n" for epoch in positions)]).encode()
+
+
+@pytest.mark.parametrize("positions", [(4, 9, 14), (4, 9), (9, 19, 29, 30), (2, 5, 8)])
+def test_every_nth_epoch_counted_from_0_needs_its_offset(tmp_path: Path, positions: tuple[int, ...]) -> None:
+    log = epochs_csv(*positions)
+    plan = dry_run(tmp_path / "one", {"a.csv": log})
+    assert [q.rule for q in plan.quarantined] == [Rule.STEP_UNKNOWN]
+    (missing,) = plan.missing
+    assert missing.add == "epoch_offset = 1   # under [fields]; 0 if they are counted from 1"
+    plan = dry_run(tmp_path / "two", {"a.csv": log}, f'{MAPPING}epoch_last_batch = "kept"\n{missing.add}\n')
+    assert planned_steps(plan) == [16 * (epoch + 1) for epoch in positions]
+
+
+@pytest.mark.parametrize("positions", [(5, 10, 15), (1, 2, 3), (1, 3, 5), (5, 6, 7), (9,), (4, 9, 20), (3, 5, 9)])
+def test_other_whole_epochs_are_read_as_they_are(tmp_path: Path, positions: tuple[int, ...]) -> None:
+    plan = dry_run(tmp_path, {"a.csv": epochs_csv(*positions)}, f'{MAPPING}epoch_last_batch = "kept"\n')
+    assert planned_steps(plan) == [16 * epoch for epoch in positions]
+
+
+@pytest.mark.parametrize("positions", [(5, 6, 7), (5,)])
+def test_a_keras_log_that_goes_on_from_a_later_epoch_needs_its_offset(
+    tmp_path: Path, positions: tuple[int, ...]
+) -> None:
+    log = "".join(["epoch,loss,val_loss\n", *(f"{epoch},3.5,3\n" for epoch in positions)]).encode()
+    plan = dry_run(tmp_path / "one", {"training.csv": log})
+    assert [q.rule for q in plan.quarantined] == [Rule.STEP_UNKNOWN]
+    (missing,) = plan.missing
+    assert missing.add.startswith("epoch_offset = 1   # under [fields]; 0 if")
+    stated = f'{MAPPING}epoch_last_batch = "kept"\n{missing.add}\n'
+    plan = dry_run(tmp_path / "two", {"training.csv": log}, stated)
+    assert planned_steps(plan) == [16 * (epoch + 1) for epoch in positions]
+
+
+def test_a_table_of_the_columns_of_keras_from_epoch_1_is_counted_from_1(tmp_path: Path) -> None:
+    log = b"epoch,loss,val_loss\n1,3.5,3\n2,2.5,2\n"
+    mapping = f'{MAPPING}epoch_last_batch = "kept"\n'
+    assert planned_steps(dry_run(tmp_path, {"training.csv": log}, mapping)) == [16, 32]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "steps"), [((0, 1, 2), [16, 32, 48]), ((4, 9, 14), [80, 160, 240]), ((1, 2, 3), None), ((5, 6), None)]
+)
+def test_keras_tags_are_counted_from_0_only_where_they_begin_so(
+    tmp_path: Path, epochs: tuple[int, ...], steps: list[int] | None
+) -> None:
+    """Keras validates every fifth epoch at 4, 9, 14. From 1, the tag is another writer's, or a run goes on."""
+    files = {"validation/events.out.tfevents.1": event_file([event(9.0, n, simple("epoch_loss", 1)) for n in epochs])}
+    mapping = f'{MAPPING}{{}}[metrics]\nepoch_loss = "val/loss"\n'
+    plan = dry_run(tmp_path / "one", files, mapping.format(""))
+    if steps is not None:
+        assert planned_steps(plan) == steps
+        return
+    assert [q.rule for q in plan.quarantined] == [Rule.STEP_UNKNOWN]
+    stated = mapping.format('epoch_offset = 0\nepoch_last_batch = "kept"\n')
+    assert planned_steps(dry_run(tmp_path / "two", files, stated)) == [16 * epoch for epoch in epochs]
+
+
 def test_epochs_with_fractions_may_start_at_0(tmp_path: Path) -> None:
     log = b"epoch,val/loss\n0,3.5\n0.5,3\n1,2.5\n"
     assert planned_steps(dry_run(tmp_path, {"a.csv": log})) == [0, 8, 16]

@@ -12,6 +12,7 @@ import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar
+from losslake_ingest.mapping.steps import are_counted_from_0
 from losslake_ingest.readers.event_files.events import Session, text
 from losslake_ingest.readers.event_files.file import (
     LARGEST_TAGS,
@@ -76,6 +77,8 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Sessio
     group = session.group or above.group
     if group:
         fields.setdefault("group_name", group)
+    epochs = {tag: each.columns["step"] for each in rows for tag in each.columns if tag.startswith("epoch_")}
+    doubtful = [tag for tag, steps in epochs.items() if not are_counted_from_0(steps)]
     starts = [file.events.first_wall_time for file in ordered if file.events.first_wall_time is not None]
     return RunLog(
         run=run,
@@ -87,6 +90,8 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Sessio
         started_at=starts[0] if starts and math.isfinite(starts[0]) else None,
         private=("addresses",) if session.has_addresses else (),
         remarks={remark: count for remark, count in remarks.items() if count},
+        guessed={} if doubtful or not epochs else {"epoch_offset": 1, "epoch_last_batch": "kept"},
+        doubtful_epochs=doubtful,
     )
 
 
