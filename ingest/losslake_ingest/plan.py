@@ -16,7 +16,8 @@ from losslake_ingest.contracts.study import LoadedPart, StudyRejected
 from losslake_ingest.pipeline.directions import merged_directions, stated_directions
 from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.releases.moving import places_of, sources_of
+from losslake_ingest.releases.moving import sources_of
+from losslake_ingest.releases.places import places_of
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal

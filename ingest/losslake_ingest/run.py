@@ -26,11 +26,10 @@ from losslake_ingest.pipeline.reading import Request, open_sources
 from losslake_ingest.releases.moving import (
     moved_entries,
     moves_of,
-    placed_entries,
-    places_of,
     sources_of,
     without_moved,
 )
+from losslake_ingest.releases.places import placed_entries, places_of
 from losslake_ingest.releases.withdrawal import leave_out, withdrawn_trials
 from losslake_ingest.sources.open import Place
 from losslake_schema.database import LedgerEntry
@@ -87,9 +86,7 @@ class _Attempt:
         self._progress = progress
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
-        numbers = {
-            study: {each.trial.trial_id: each.sha256 for each in trials} for study, trials in self._withdrawn.items()
-        }
+        numbers = {study: [log for each in trials for log in each.logs] for study, trials in self._withdrawn.items()}
         files = lake.files(base) if base is not None else []
         self._stored = Stored(
             lake.store, files, numbers, cache(partial(sources_of, lake)), cache(partial(places_of, lake))

@@ -45,6 +45,10 @@ def withdraw(
             echo(f"  {trial}")
     else:
         echo(f"published release {withdrawal.release} without {counted}; earlier releases keep them")
+    if withdrawal.copies:
+        echo("copies of these logs, left out so far; one of another study comes in when given again:")
+        for copy in withdrawal.copies:
+            echo(f"  {copy}")
 
 
 def _user() -> str:

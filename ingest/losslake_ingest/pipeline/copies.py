@@ -68,7 +68,7 @@ class Copies:
         for row in trials.filter(pl.col("source_sha256").is_in(digests.implode())).iter_rows(named=True):
             *workload, batch_size = (row[key] for key in STUDY_KEYS)
             trial = Trial(Study(Workload(*workload), batch_size), row["trial_id"])
-            key = row["source_sha256"], _within_file(row["source"])
+            key = row["source_sha256"], within_file(row["source"])
             stored = _Stored(trial, row["source"], row["parameters"] or {}, row["attributes"] or {})
             self._stored.setdefault(key, []).append(stored)
 
@@ -129,10 +129,11 @@ def is_same_path(one: str, other: str) -> bool:
 def _bytes_of(run: PlacedRun) -> _Bytes:
     """Return what identifies the bytes of a run: several runs of one file also have a name within it."""
     is_whole = run.run == "." or "#" in run.run or all(f"{path}/".startswith(f"{run.run}/") for path in run.files)
-    return run.sha256, _within_file(run.run) if is_whole else run.run
+    return run.sha256, within_file(run.run) if is_whole else run.run
 
 
-def _within_file(run: str) -> str:
+def within_file(run: str) -> str:
+    """Return the name of a run within its file, which is empty where a file is one run."""
     return run.partition("#")[2]
 
 

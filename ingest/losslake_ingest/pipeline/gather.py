@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from posixpath import normpath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -151,20 +150,29 @@ def place_digest(place: str, run: str) -> str:
     return hashlib.sha256(f"{place}/{run}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
+class Log(NamedTuple):
+    """The bytes of a trial's log, and the path of its run within the source."""
+
+    trial_id: int
+    sha256: str
+    run: str
+
+
 @dataclass
 class _Trials:
     """The trials of one study: the stored ones and those of the current ingest.
 
     sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
-    `place_digest`. logs: the SHA-256 and the path of each stored trial. by_name: numbers with the path of the log, by
-    its bytes and the last part of that path; None for a trial that is withdrawn.
+    `place_digest`. logs: of each stored trial. by_name: the logs of stored and withdrawn trials by their bytes and the
+    last part of their path. withdrawn: numbers.
     """
 
     sources: Collection[str] = ()
     by_run: dict[str, list[int]] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
-    logs: dict[int, tuple[str, str]] = field(default_factory=dict)
-    by_name: dict[tuple[str, str | None], list[tuple[int, str | None]]] = field(default_factory=dict)
+    logs: dict[int, Log] = field(default_factory=dict)
+    by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
+    withdrawn: set[int] = field(default_factory=set)
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
@@ -191,7 +199,7 @@ class _Trials:
         source of that name. Its log may have been reduced for the bundle: there the end of the path decides.
         """
         number = self.places.get(place_digest(place or source, run.run))
-        if number in self.content:
+        if number in self.content or number in self.withdrawn:
             return number
         offered = {_full(place or source, run.run), _full(source, run.run)}
         parts = _full(place or source, run.run).split("/")
@@ -210,19 +218,18 @@ class _Trials:
 
     def next_for(self, run: PlacedRun) -> int:
         """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
-        candidates = (self.by_name.get((run.sha256, name), []) for name in (_last_part(run.run), None))
-        for number, path in chain.from_iterable(candidates):
-            if number not in self.offered and (path is None or is_same_path(path, run.run)):
+        for number, _, path in self.by_name.get((run.sha256, _last_part(run.run)), ()):
+            if number not in self.offered and is_same_path(path, run.run):
                 return number
         return self.highest + 1
 
     def has_bytes(self, number: int, run: PlacedRun) -> bool:
         """Return True if a stored trial has the bytes of a run."""
-        return number in self.logs and self.logs[number][0] == run.sha256
+        return number in self.logs and self.logs[number].sha256 == run.sha256
 
     def path_of(self, number: int) -> str:
         """Return the path of a trial's run within its source, if it is stored."""
-        return self.logs[number][1] if number in self.logs else "another run"
+        return self.logs[number].run if number in self.logs else "another run"
 
 
 @dataclass
@@ -252,14 +259,14 @@ class Stored:
         self,
         store: Store | None,
         files: Sequence[DataFile],
-        withdrawn: Mapping[Study, Mapping[int, str]] | None = None,
+        withdrawn: Mapping[Study, Sequence[Log]] | None = None,
         sources_of: Callable[[Study], Collection[str]] = no_sources,
         places_of: Callable[[Study], Mapping[str, int]] = no_places,
     ) -> None:
         """Read the studies of a release. store: of its files, None if there are none.
 
-        withdrawn: the SHA-256 of the logs of trials that keep their numbers. sources_of: see `Copies`. places_of:
-        returns the trial_ids of a study by `place_digest`.
+        withdrawn: the logs of withdrawn trials, which keep their numbers. sources_of: see `Copies`. places_of: returns
+        the trial_ids of a study by `place_digest`.
         """
         self._places_of = places_of
         self._leaving: Collection[Trial] = ()
@@ -356,13 +363,14 @@ class Stored:
                 rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
                 for trial_id, source, sha256, content in rows.iter_rows():
                     trials.by_run.setdefault(source, []).append(trial_id)
-                    trials.by_name.setdefault((sha256, _last_part(source)), []).append((trial_id, source))
-                    trials.logs[trial_id] = sha256, source
+                    trials.logs[trial_id] = Log(trial_id, sha256, source)
                     trials.content[trial_id] = content
                     trials.highest = max(trials.highest, trial_id)
-            for trial_id, sha256 in self._withdrawn.get(study, {}).items():
-                trials.by_name.setdefault((sha256, None), []).append((trial_id, None))
-                trials.highest = max(trials.highest, trial_id)
+            withdrawn = self._withdrawn.get(study, ())
+            trials.withdrawn = {log.trial_id for log in withdrawn}
+            trials.highest = max(trials.highest, *trials.withdrawn, 0)
+            for log in (*trials.logs.values(), *withdrawn):
+                trials.by_name.setdefault((log.sha256, _last_part(log.run)), []).append(log)
         return self._trials[study]
 
     @cached_property

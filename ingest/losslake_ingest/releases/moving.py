@@ -5,7 +5,7 @@ The next release has it in one place, and the ledger says from where to where; e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -20,11 +20,10 @@ from losslake_ingest.pipeline.copies import BUNDLE, Move
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.offer import Offer
 from losslake_ingest.pipeline.publish import Changes, StudyChange
+from losslake_ingest.releases.places import MOVED
 from losslake_ingest.releases.withdrawal import reduced, trial_names
 from losslake_schema.database import LedgerEntry
 from losslake_schema.names import Study, Trial
-
-MOVED, PLACED = "moved", "placed"
 
 
 def sources_of(lake: Lake, study: Study) -> frozenset[str]:
@@ -38,33 +37,6 @@ def sources_of(lake: Lake, study: Study) -> frozenset[str]:
         return frozenset(BUNDLE if name in are_bundles else name for name in session.scalars(of_study))
 
     return lake.read(names)
-
-
-def places_of(lake: Lake, study: Study) -> Mapping[str, int]:
-    """Return the trial_ids of a study by the digests of the places that their runs were read from, by the ledger.
-
-    The places of a trial that moved don't count: its number may be another one's.
-    """
-    is_placed = (LedgerEntry.outcome == PLACED) & (LedgerEntry.study == str(study))
-    is_moved = (LedgerEntry.outcome == MOVED) & LedgerEntry.path.startswith(f"{study}/", autoescape=True)
-    query = select(LedgerEntry.outcome, LedgerEntry.path, LedgerEntry.sha256).where(is_placed | is_moved)
-    places: dict[str, int] = {}
-    for outcome, path, digest in lake.read(lambda session: session.execute(query.order_by(LedgerEntry.id)).all()):
-        number = Trial.parse(path).trial_id
-        if outcome == PLACED:
-            places[str(digest)] = number
-        else:
-            places = {place: each for place, each in places.items() if each != number}
-    return places
-
-
-def placed_entries(placed: Mapping[tuple[Trial, str], tuple[str, str]], at: datetime) -> Iterator[LedgerEntry]:
-    """Yield the entries of the ledger for the places of trials; see `Stored`."""
-    for (trial, digest), (source, run) in placed.items():
-        yield LedgerEntry(
-            offered_at=at, source=source, path=str(trial), sha256=digest, format="", study=str(trial.study),
-            outcome=PLACED, reason=run,
-        )  # fmt: skip
 
 
 def moves_of(stored: Stored, offers: Sequence[Offer]) -> dict[Trial, Move]:

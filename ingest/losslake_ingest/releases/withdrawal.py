@@ -1,7 +1,7 @@
 """Withdrawal: trials are left out of the next release, and of every later ingest of the same logs.
 
-The ledger keeps an entry for each withdrawn trial, with the SHA-256 of its log, who withdrew it, when and why. Earlier
-releases keep their trials.
+The ledger keeps an entry for each withdrawn trial, with the SHA-256 of its log, who withdrew it, when and why, and one
+with the path of its run, since a file can hold many. Earlier releases keep their trials.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,34 +23,47 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.study import StudyFacts, source_digest
+from losslake_ingest.pipeline.copies import BUNDLE, within_file
 from losslake_ingest.pipeline.engine import WrittenPart, packed
+from losslake_ingest.pipeline.gather import Log, place_digest
 from losslake_ingest.pipeline.offer import Offer, stored_curves
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish, study_names
+from losslake_ingest.pipeline.reading import place_of
 from losslake_ingest.pipeline.write import write_curves
+from losslake_ingest.releases.places import RESTORED, WITHDRAWN, placed_entries, placed_runs
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STUDY_KEYS
 
-WITHDRAWN, RESTORED = "withdrawn", "restored"
 _ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
 class WithdrawnTrial:
-    """A trial that was withdrawn, by the bytes of its log."""
+    """A trial that was withdrawn. runs: the paths of its runs within their sources, by `place_digest`."""
 
     trial: Trial
     sha256: str
     reason: str
+    runs: Mapping[str, str]
+
+    @property
+    def logs(self) -> Sequence[Log]:
+        """The log of the trial, under each path that it had."""
+        return [Log(self.trial.trial_id, self.sha256, run) for run in dict.fromkeys(self.runs.values())]
 
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """The result of a withdrawal. release: the first one without the trials; None for a dry run."""
+    """The result of a withdrawal. release: the first one without the trials; None for a dry run.
+
+    copies: the logs that were left out as copies of the trials, as `source: path`. Those of other studies are accepted.
+    """
 
     release: int | None
     trials: Sequence[Trial]
+    copies: Sequence[str]
 
 
 def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bool = False) -> Withdrawal:
@@ -70,10 +83,13 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         withdrawn = [_trial(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
         if len(withdrawn) == trials.num_rows:
             raise LossLakeError(f"nothing would remain in {lake}: unlist its releases and use a new lake instead")
+        copies = _copies(lake, rows.select(["source_sha256", "source"]).to_pylist())
         if dry_run:
-            return Withdrawal(None, withdrawn)
+            return Withdrawal(None, withdrawn, copies)
         at = datetime.now(UTC)
         ledger = [_entry(row, WITHDRAWN, reason, by, at) for row in rows.to_pylist()]
+        runs = {_trial(row): row["source"] for row in rows.select([*STUDY_KEYS, "trial_id", "source"]).to_pylist()}
+        ledger += placed_entries({(each, place_digest(BUNDLE, run)): (BUNDLE, run) for each, run in runs.items()}, at)
         changes = reduced(lake.store, files, trials.filter(pc.invert(chosen)), {trial.study for trial in withdrawn})
         try:
             published = publish(lake, changes, partial(_same, ledger), f"withdrawn: {', '.join(names)}: {reason}")
@@ -81,7 +97,7 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
             discard(lake.store, [written for change in changes.studies.values() for written in change.written])
             continue
         assert published.release is not None
-        return Withdrawal(published.release.number, withdrawn)
+        return Withdrawal(published.release.number, withdrawn, copies)
     raise LossLakeError("ingests kept changing the same studies: run the same command again")
 
 
@@ -117,39 +133,60 @@ def withdrawn_trials(lake: Lake) -> Mapping[Study, Sequence[WithdrawnTrial]]:
         else:
             active.pop((entry.path, entry.sha256), None)
     by_study: dict[Study, list[WithdrawnTrial]] = defaultdict(list)
+    runs = cache(partial(placed_runs, lake))
     for entry in active.values():
         trial = Trial.parse(entry.path)
-        by_study[trial.study].append(WithdrawnTrial(trial, entry.sha256 or "", entry.reason or ""))
+        of_trial = {digest: run for digest, (number, run) in runs(trial.study).items() if number == trial.trial_id}
+        by_study[trial.study].append(WithdrawnTrial(trial, entry.sha256 or "", entry.reason or "", of_trial))
     return by_study
 
 
 def leave_out(store: Store, offer: Offer, withdrawn: Mapping[Study, Sequence[WithdrawnTrial]]) -> None:
     """Take the withdrawn trials out of an offer, and report each as quarantined."""
     for study, change in offer.changes.items():
-        by_sha256 = {each.sha256: each for each in withdrawn.get(study, ())}
-        if by_sha256:
-            change.parts = [_without(store, offer, study, part, by_sha256) for part in change.parts]
+        if study in withdrawn:
+            change.parts = [_without(store, offer, study, part, withdrawn[study]) for part in change.parts]
 
 
 def _without(
-    store: Store, offer: Offer, study: Study, part: WrittenPart, by_sha256: Mapping[str, WithdrawnTrial]
+    store: Store, offer: Offer, study: Study, part: WrittenPart, withdrawn: Sequence[WithdrawnTrial]
 ) -> WrittenPart:
-    trials = part.trials
-    is_withdrawn = pc.is_in(trials["source_sha256"], pa.array(by_sha256, pa.string()))
-    rows = trials.filter(is_withdrawn).to_pylist()
-    if not rows:
+    by_log = {(log.sha256, within_file(log.run)): each for each in withdrawn for log in each.logs}
+    by_place = {digest: each for each in withdrawn for digest in each.runs}
+    trials, place = part.trials, place_of(offer.source) or offer.source.name
+    rows = trials.select(["source_sha256", "source", "trial_id"]).to_pylist()
+    found = [
+        by_log.get((row["source_sha256"], within_file(row["source"])))
+        or by_place.get(place_digest(place, row["source"]))
+        for row in rows
+    ]
+    if not any(found):
         return part
-    for row in rows:
-        each = by_sha256[row["source_sha256"]]
-        why = f"it was withdrawn ({each.reason}): 'losslake withdraw {each.trial} --undo' lets ingests accept it again"
-        offer.quarantined.append(
-            Quarantined(
-                offer.source.name, row["source"], Rule.WITHDRAWN, why, None, str(study), row["trial_id"], each.sha256
-            )
-        )
-    remaining = _part(store, study, part.facts, trials.filter(pc.invert(is_withdrawn)), [w.file for w in part.written])
+    for row, each in zip(rows, found, strict=True):
+        if each is not None:
+            why = f"it was withdrawn ({each.reason})"
+            if row["source_sha256"] != each.sha256:
+                why += ", and its log has changed since"
+            why += f": 'losslake withdraw {each.trial} --undo' lets ingests accept it again"
+            offer.quarantined.append(
+                Quarantined(
+                    offer.source.name, row["source"], Rule.WITHDRAWN, why, None, str(study), row["trial_id"],
+                    row["source_sha256"],
+                )
+            )  # fmt: skip
+    remains = pa.array([each is None for each in found])
+    remaining = _part(store, study, part.facts, trials.filter(remains), [w.file for w in part.written])
     discard(store, part.written)
     return remaining
+
+
+def _copies(lake: Lake, rows: Sequence[Mapping[str, str]]) -> Sequence[str]:
+    """Return the logs that the ledger has as copies of those of trials. rows: of `trials`."""
+    logs = {(row["source_sha256"], within_file(row["source"])) for row in rows}
+    query = select(LedgerEntry).where(LedgerEntry.rule == Rule.DUPLICATE_SOURCE).order_by(LedgerEntry.id)
+    copies = lake.read(lambda session: session.scalars(query).all())
+    named = [f"{each.source}: {each.path}" for each in copies if (each.sha256, within_file(each.path)) in logs]
+    return list(dict.fromkeys(named))
 
 
 def _chosen(trials: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:

@@ -168,3 +168,57 @@ def test_a_moved_lake_is_refused(lake: Lake, tmp_path: Path) -> None:
     moved = Lake.open(shutil.copytree(lake.folder, tmp_path / "moved"))
     with pytest.raises(LakeBroken, match=f"was moved or copied from {lake.folder}: .*'losslake init --adopt"):
         withdraw(moved, [STUDY], "wrong", "ada")
+
+
+RUNS = b"""
+collection = {name = "c"}
+run = {dataset = "d", model = "m", optimizer = "o", batch_size = 8, column = "run"}
+metrics = {loss = "val/cross_entropy_error"}
+"""
+
+
+def table(**values: float) -> bytes:
+    return b"run,step,loss\n" + b"".join(f"{run},0,2\n{run},1,{value}\n".encode() for run, value in values.items())
+
+
+def test_a_run_of_a_file_stays_withdrawn_when_the_file_grows_and_its_neighbours_stay(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    logs = unpacked(tmp_path / "runs", {"losslake.toml": RUNS, "t.csv": table(a=0.1, b=0.2, c=0.3)})
+    ingest(lake, [logs])
+    withdraw(lake, ["c/d/m/o/8/2"], "wrong", "ada")
+    for data, kept in ((table(a=0.1, b=0.2, c=0.3), "13"), (table(a=0.1, b=0.2, c=0.3, d=0.4), "134")):
+        (logs / "t.csv").write_bytes(data)
+        summary = ingest(lake, [logs])
+        assert [(each.rule, each.path, each.trial_id) for each in summary.quarantined] == [("withdrawn", "t.csv#b", 2)]
+        assert names(lake) == {f"c/d/m/o/8/{number}" for number in kept}
+    assert "its log has changed since" in summary.quarantined[0].message
+    restore(lake, ["c/d/m/o/8/2"], "right after all", "ada")
+    assert not ingest(lake, [logs]).quarantined
+    assert names(lake) == {f"c/d/m/o/8/{number}" for number in "1345"}
+
+
+def test_a_log_that_was_withdrawn_and_grew_stays_withdrawn(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    mapping = RUNS.replace(b', column = "run"', b"")
+    files = {"losslake.toml": mapping, "a.csv": b"step,loss\n0,2\n1,1\n", "b.csv": b"step,loss\n0,3\n1,1\n"}
+    logs = unpacked(tmp_path / "runs", files)
+    ingest(lake, [logs])
+    withdraw(lake, ["c/d/m/o/8/2"], "wrong", "ada")
+    (logs / "b.csv").write_bytes(b"step,loss\n0,3\n1,1\n2,0.5\n")
+    (refused,) = ingest(lake, [logs]).quarantined
+    assert (refused.rule, refused.path, refused.trial_id) == ("withdrawn", "b.csv", 2)
+    assert names(lake) == {"c/d/m/o/8/1"}
+
+
+def test_copies_in_other_studies_are_named(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    log = b"step,loss\n0,2\n1,1\n"
+    mapping = RUNS.replace(b', column = "run"', b"")
+    first = unpacked(tmp_path / "first", {"losslake.toml": mapping, "a.csv": log, "b.csv": b"step,loss\n0,3\n1,1\n"})
+    second = unpacked(tmp_path / "second", {"losslake.toml": mapping.replace(b'"c"', b'"e"'), "a.csv": log})
+    ingest(lake, [first, second])
+    withdrawal = withdraw(lake, ["c/d/m/o/8/1"], "wrong", "ada")
+    assert len(withdrawal.copies) == 1
+    assert "a.csv" in withdrawal.copies[0]
+    ingest(lake, [second])
+    assert names(lake) == {"c/d/m/o/8/2", "e/d/m/o/8/1"}
