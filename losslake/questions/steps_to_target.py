@@ -99,7 +99,7 @@ def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amount
     hits = hits[admitted]
     never = hits == NEVER
     steps, previous_step = at(records.step, hits), at(records.previous_step, hits)
-    last_step, seen = facts.trials.last_step[admitted], search.observed_until[admitted]
+    last_step, seen = facts.trials.last_step[admitted], search.seen_until(goal)[admitted]
     relative = resolution(steps, previous_step)
     confirmed_steps, confirmed_previous = crossed.steps[admitted], crossed.previous_steps[admitted]
     return QUESTION.rows.batch(

@@ -133,7 +133,7 @@ QUESTION = Question(
 def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
     """Yield by study the last step and the outcome of each trial, without trials that were never evaluated."""
     hits, last = search.first_hits(goal), search.facts.trials.last_step
-    is_hit, seen = hits != NEVER, search.observed_until
+    is_hit, seen = hits != NEVER, search.seen_until(goal)
     # What diverged after the budgets was still running when they ended.
     has_diverged = (search.facts.trials.status == STATUSES.index(INFEASIBLE)) & (seen == last)
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from losslake.index.frontiers import COUNTED, Frontiers, Staircase
 from losslake.index.records import TrialRecords, trial_records
-from losslake.index.study_files import StudyRecords
+from losslake.index.study_files import StudyRecords, measurements
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import Metric, ReleaseView
@@ -38,8 +38,8 @@ class Search:
 
     admitted: of an admitted status, and among the first so many. limits: by study, the last step within the budgets;
     None without a budget. open_records: gives the records. open_frontiers: gives the frontiers of those admitted; None
-    where there are none for them. open_ended: gives by trial whether it ended where it reached a goal of its workload;
-    None where nothing is known of that.
+    where there are none for them. open_ended: gives by trial the step of its last evaluation of the metric, if it first
+    reached a goal of its workload there, else NEVER; None where nothing is known of that.
     """
 
     facts: WorkloadFacts
@@ -49,7 +49,7 @@ class Search:
     limits: Integers | None
     open_records: Callable[[], TrialRecords]
     open_frontiers: Callable[[], Frontiers] | None
-    open_ended: Callable[[], Flags] | None = None
+    open_ended: Callable[[], Integers] | None = None
 
     def among(self, chosen: Flags) -> Search:
         """Return the search with only these trials admitted. chosen: by trial."""
@@ -93,12 +93,22 @@ class Search:
 
     def stopped_earlier(self, goal: Goal) -> Flags:
         """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
-        ended = self.admitted[:0] if self.open_ended is None else self.open_ended()
-        if not ended.any():
-            return np.zeros(len(self.admitted), np.bool_)
-        is_whole = self.observed_until == self.facts.trials.last_step
-        stopped: Flags = ended & self.admitted & is_whole & (self.first_hits(goal) == NEVER)
+        stopped: Flags = self.admitted & (self._ended != NEVER)
+        if self.limits is not None:
+            stopped &= self._ended <= self.limits[self.facts.study_of_trial]
+        if stopped.any():
+            stopped &= self.first_hits(goal) == NEVER
         return stopped
+
+    def seen_until(self, goal: Goal) -> Integers:
+        """Return by trial observed_until; of a trial that stopped earlier, its last step with a value of the metric."""
+        return np.where(self.stopped_earlier(goal), self._ended, self.observed_until)
+
+    @cached_property
+    def _ended(self) -> Integers:
+        if self.open_ended is None:
+            return np.full(len(self.admitted), NEVER, np.int64)
+        return self.open_ended()
 
     @cached_property
     def best_records(self) -> Integers:
@@ -200,14 +210,14 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
 
 
 # By release, since it is asked in every answer about a target, and never changes.
-_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str, str], Flags]] = WeakKeyDictionary()
+_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str, str], Integers]] = WeakKeyDictionary()
 
 
-def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Flags:
-    """Return by trial True if its last evaluation is the first that reached a goal of its workload in this metric.
+def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Integers:
+    """Return by trial the step of its last evaluation of a metric, if it is the first that reached a goal; else NEVER.
 
-    direction: of the metric. A trial of a study with a number of steps to run (train_steps) ended there only if these
-    steps had room for one more evaluation.
+    direction: of the metric. Goals are those of the workload in it. A trial of a study with a number of steps to run
+    (train_steps) ended there only if these steps had room for one more evaluation.
     """
     if isinstance(facts, Pool):
         of_members = np.concatenate([_ended_at_goal(view, member, metric, direction) for member in facts.members])
@@ -215,19 +225,46 @@ def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, directi
     known = _ENDED.setdefault(view, {})
     ended = known.get((facts.workload, metric, direction))
     if ended is None:
-        ended = np.zeros(len(facts.trials.trial_id), np.bool_)
-        if goals := view.goals_of(facts.workload, metric):
-            every = Selection((facts.workload,), metric, direction=direction, statuses=STATUSES, flagged="include")
-            search = open_search(view, every, facts.workload)
-            train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
-            planned = train_steps[facts.study_of_trial]
-            for goal in goals:
-                hits = search.first_hits(Goal(goal.target, goal.comparator))
-                step, before = at(search.records.step, hits), at(search.records.previous_step, hits)
-                has_room = (planned == 0) | (step - np.maximum(before, 0) <= planned - step)
-                ended |= (hits != NEVER) & (step == facts.trials.last_step) & has_room
-        known[facts.workload, metric, direction] = ended
+        ended = known[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
     return ended
+
+
+def _found_ends(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Integers:
+    ended = np.full(len(facts.trials.trial_id), NEVER, np.int64)
+    goals = view.goals_of(facts.workload, metric)
+    if not goals:
+        return ended
+    every = Selection((facts.workload,), metric, direction=direction, statuses=STATUSES, flagged="include")
+    search = open_search(view, every, facts.workload)
+    train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
+    planned = train_steps[facts.study_of_trial]
+    reached = []
+    for goal in goals:
+        hits = search.first_hits(Goal(goal.target, goal.comparator))
+        step, before = at(search.records.step, hits), at(search.records.previous_step, hits)
+        has_room = (planned == 0) | (step - np.maximum(before, 0) <= planned - step)
+        reached.append(np.where((hits != NEVER) & has_room, step, NEVER))
+    last_step = _last_steps_of(view, facts, metric, np.any([steps != NEVER for steps in reached], axis=0))
+    for steps in reached:
+        ended = np.where((steps != NEVER) & (steps == last_step), steps, ended)
+    return ended
+
+
+def _last_steps_of(view: ReleaseView, facts: WorkloadFacts, metric: str, asked: Flags) -> Integers:
+    """Return by trial the step of its last evaluation of a metric; right only for the trials asked for.
+
+    Other metrics of a trial may have later ones, so measurements are read where its study has several.
+    """
+    steps = facts.trials.last_step.copy()
+    for study, metrics in enumerate(facts.metrics):
+        rows = facts.rows_of(study)
+        trial_ids = facts.trials.trial_id[rows][asked[rows]].tolist()
+        if len(metrics) > 1 and trial_ids:
+            for table in measurements(view.store, facts.files(study), metric, trial_ids, ("trial_id", "step")):
+                trial_id, step = (np.asarray(table[name].to_numpy(), np.int64) for name in ("trial_id", "step"))
+                # Sorted by trial and step, so the last one assigned to a trial is its last.
+                steps[facts.opened.trials.rows_of(study, trial_id)] = step
+    return steps
 
 
 def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], Flags]) -> Integers:

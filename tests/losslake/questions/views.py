@@ -37,6 +37,7 @@ from tests.oracle import Row
 
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
 METRIC = "val/classification_error"
+_DECOY = "val/decoy"
 RELEASE = Release(number=1, created_at=datetime(2026, 11, 21, tzinfo=UTC), content_digest="", manifest_sha256="")
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
 
@@ -72,6 +73,7 @@ def view_of(
     goal_of_other: float | None = None,
     comparator: str = "strict",
     train_steps: int = 0,
+    later: int = 0,
     batch_units: Mapping[Workload, str] | None = None,
     flagged: Sequence[tuple[int, int]] = (),
     attributes: Mapping[str, str] | None = None,
@@ -84,6 +86,7 @@ def view_of(
     early_stopping: whether every study stops bad trials early. goal, comparator: of WORKLOAD, if it has one.
     goal_of_other: of OTHER.
     train_steps: that trials of every study have to run. batch_units: by workload, if known.
+    later: by how many steps another metric goes on in every trial; 0 for no other metric.
     flagged: trials of WORKLOAD, by batch size and trial_id. attributes: of every trial, as JSON.
     """
     parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
@@ -93,6 +96,7 @@ def view_of(
         WORKLOAD: list(rows),
         Workload("tests/rows", "mnist", "cnn", "zeta"): decoy,
     }
+    metrics = [METRIC, _DECOY] if later else [METRIC]
     studies: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
@@ -104,7 +108,7 @@ def view_of(
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
             facts = {"batch_size": batch_size, "train_steps": train_steps, "parameter_configs": parameter_configs}
             facts |= {"early_stopping": early_stopping, "batch_unit": (batch_units or {}).get(workload)}
-            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC], "content_digest": ""})
+            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": metrics, "content_digest": ""})
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id, "batch_size": batch_size, **keys}
@@ -114,7 +118,7 @@ def view_of(
                     {
                         **ids,
                         "status": curve[0].status,
-                        "last_step": curve[-1].step,
+                        "last_step": None if curve[-1].step is None else curve[-1].step + later,
                         "parameters": own,
                         "attributes": told,
                     }
@@ -128,7 +132,8 @@ def view_of(
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
     connection.execute(sql("trial_resources"))
-    _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
+    known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
+    _table(connection, "metrics", known_metrics, _METRICS)
     keys, others = (
         dict(zip(("collection", "dataset", "model", "optimizer"), _keys(own), strict=True)) for own in (WORKLOAD, OTHER)
     )
@@ -276,7 +281,7 @@ def _write(folder: Path, study: Study, rows: Sequence[Row]) -> DataFile:
             "value": row.value,
             "elapsed_s": row.elapsed_s,
         }
-        for metric in (METRIC, "val/decoy")
+        for metric in (METRIC, _DECOY)
         for row in rows
         if row.step is not None
     ]

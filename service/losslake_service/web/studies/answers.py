@@ -142,7 +142,8 @@ def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
         since = _since(int(trials.previous_step[row]))
         return f"It reached {goal.text} after {trials.amount_in_words(row)}{since}."
     if trials.censored[row]:
-        return f"It stopped at an easier goal of its own, at step {last_step:,}, before {goal.text}."
+        # It stopped where it was best; other metrics may go on.
+        return f"It stopped at an easier goal of its own, at step {int(trials.best_step[row]):,}, before {goal.text}."
     return f"It never reached {goal.text} within {last_step:,} steps."
 
 

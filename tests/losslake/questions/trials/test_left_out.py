@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.output.answer import Answer
-from losslake.questions import rcp, scaling, steps_to_target, tuning_budget
+from losslake.questions import rcp, scaling, steps_to_target, survival, tuning_budget
 from losslake.questions.declaration.summary import SelectionSummary
 from losslake.questions.questions import QUESTIONS
 from losslake.questions.trials.selection import Goal, Selection
@@ -93,17 +95,20 @@ def test_a_goal_of_a_metric_without_a_direction_counts_where_the_direction_is_gi
 
 
 @given(
-    st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=4), min_size=1, max_size=4),
+    st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, math.nan]), min_size=1, max_size=4), min_size=1, max_size=4),
     st.sampled_from([0.1, 0.2, 0.25, 0.4]),
     st.sampled_from([0.2, 0.3, 0.35, 1.0]),
     st.none() | st.integers(0, 4),
+    st.sampled_from([0, 1, 9]),
 )
-@settings(max_examples=15)
-def test_stopped_earlier_is_what_brute_force_finds(
-    curves: list[list[float]], target: float, goal: float, budget: int | None
+@settings(max_examples=25)
+def test_stopped_earlier_is_what_brute_force_finds_whether_or_not_another_metric_goes_on(
+    curves: list[list[float]], target: float, goal: float, budget: int | None, later: int
 ) -> None:
     rows = [Row(8, n, "COMPLETE", step, v) for n, curve in enumerate(curves) for step, v in enumerate(curve)]
-    answer = answer_to(scaling.QUESTION, view_of(rows, goal=goal), SELECTION, Goal(target), step_budget=budget)
+    with tempfile.TemporaryDirectory() as folder:
+        view = view_of(rows, goal=goal, later=later, folder=Path(folder))
+        answer = answer_to(scaling.QUESTION, view, SELECTION, Goal(target), step_budget=budget)
     expected = sum(
         curve[-1] < goal
         and not any(value < goal for value in curve[:-1])
@@ -112,3 +117,12 @@ def test_stopped_earlier_is_what_brute_force_finds(
         for curve in curves
     )
     assert answer.table()["n_stopped_earlier"].to_pylist() == [expected]
+
+
+def test_a_trial_that_ended_at_its_own_goal_stopped_earlier_though_another_metric_goes_on(tmp_path: Path) -> None:
+    view, answer = stopped(0.35, 0.5, 0.2, 0.39, folder=tmp_path, later=5)
+    assert answer.table()["n_stopped_earlier"].to_pylist() == [2]
+    of_trials = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
+    assert [trial["censored_at"] for trial in of_trials] == [20, 25, None, 20]
+    curve = answer_to(survival.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
+    assert [(row["step"], row["n_censored"]) for row in curve if row["n_censored"]] == [(20, 2), (25, 1)]
