@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from losslake.lake.data_files import read_small_table
+import pyarrow as pa
+
+from losslake.lake.data_files import column_by_study, read_small_table
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
@@ -15,12 +17,14 @@ from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
 from losslake_ingest.pipeline.directions import merged_directions, stated_directions
 from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
+from losslake_ingest.pipeline.goals import goal_rows
 from losslake_ingest.pipeline.reading import Request, open_sources
 from losslake_ingest.releases.moving import sources_of
 from losslake_ingest.releases.places import places_of
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
+from losslake_schema.tables import TABLES
 
 FIRST_ROWS = 5
 FIRST_METRICS = 4
@@ -84,10 +88,23 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
         plan.missing.update(reading.missing)
         plan.sources.append(reading.report())
     plan.sources = with_unused(plan.sources)
-    known = stated_directions(read_small_table(lake.store, files, "metrics")) if lake is not None else {}
-    merged_directions(known, plan.directions)
+    _check_statements(
+        plan,
+        *(
+            read_small_table(lake.store, files, name) if lake is not None else TABLES[name].empty_table()
+            for name in ("metrics", "goals", "studies")
+        ),
+    )
     plan.moved = {trial: move.to for trial, move in stored.moved().items()}
     return plan
+
+
+def _check_statements(plan: IngestPlan, metrics: pa.Table, goals: pa.Table, studies: pa.Table) -> None:
+    """Raise DirectionConflict or GoalConflict as publishing would; metrics, goals, studies: what is stored."""
+    merged_directions(stated_directions(metrics), plan.directions)
+    n_stored = column_by_study(studies, "n_trials")
+    whole = {study for study, planned in plan.studies.items() if planned.trials >= int(n_stored.get(study, 0))}
+    goal_rows(goals, n_stored.keys() | plan.studies.keys(), plan.goals, whole)
 
 
 def _add_part(plan: IngestPlan, part: LoadedPart) -> None:

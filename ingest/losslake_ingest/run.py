@@ -19,6 +19,7 @@ from losslake_ingest.pipeline.copies import Move
 from losslake_ingest.pipeline.directions import DirectionConflict
 from losslake_ingest.pipeline.engine import Engine, LocalEngine
 from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.goals import GoalConflict
 from losslake_ingest.pipeline.memory import Memory, states
 from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
@@ -65,13 +66,13 @@ def ingest(
             return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall)
         except ConcurrentChange:
             continue
-        except _SharedStudies:
+        except _MustRead:
             can_recall = False
     raise LossLakeError("other ingests kept changing the same studies: run the same command again")
 
 
-class _SharedStudies(Exception):
-    """A recalled source shares studies with another source of this ingest, so every source has to be read."""
+class _MustRead(Exception):
+    """A recalled source shares studies with another source of this ingest, or its goals conflict: read every source."""
 
 
 class _Attempt:
@@ -93,7 +94,7 @@ class _Attempt:
         )
 
     def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
-        """Publish the sources' changes; raises ConcurrentChange or _SharedStudies if they have to be read again."""
+        """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""
         memory = Memory(self._lake, self._request)
         with _no_garbage_collection():
             offers = self._offers(engine, memory, can_recall)
@@ -116,7 +117,7 @@ class _Attempt:
         return self._summary(offers, changes, published, moved)
 
     def _offers(self, engine: Engine, memory: Memory, can_recall: bool) -> list[Offer]:
-        """Return the offer of each source, recalled if possible, else read. Raises _SharedStudies and SourceBroken."""
+        """Return the offer of each source, recalled if possible, else read. Raises _MustRead and SourceBroken."""
         offers: list[Offer] = []
         recalled = [memory.recall(source, self._stored.files) if can_recall else None for source in self._sources]
         readings = [
@@ -134,10 +135,10 @@ class _Attempt:
         shared = _shared(offers)
         try:
             if any(offer.is_recalled and offer.studies & shared for offer in offers):
-                raise _SharedStudies
+                raise _MustRead
             for offer in offers:
                 offer.verify()
-        except (_SharedStudies, SourceBroken):
+        except (_MustRead, SourceBroken):
             discard(self._lake.store, [written for offer in offers for written in offer.written])
             raise
         return offers
@@ -153,8 +154,9 @@ class _Attempt:
         moved: Mapping[Trial, Move],
         notes: str,
     ) -> Published:
-        """Publish the changes. Raises ConcurrentChange."""
+        """Publish the changes. Raises ConcurrentChange, and _MustRead for a conflict with a recalled source."""
         self._progress.stage("publishing")
+        n_offered = sum((offer.n_trials for offer in offers), Counter[Study]())
         at = datetime.now(UTC)
         all_changes = Changes(
             changes,
@@ -163,12 +165,15 @@ class _Attempt:
             list(dict.fromkeys(goal for offer in offers for goal in offer.goals)),
             frozenset(stated for offer in offers for stated in offer.directions),
             dropped,
+            frozenset(study for study, count in n_offered.items() if count >= self._stored_trials([study])),
         )
 
         try:
             return publish(self._lake, all_changes, partial(_Entries, offers, moved, self._stored.placed, at), notes)
-        except (ConcurrentChange, DirectionConflict):
+        except (ConcurrentChange, DirectionConflict, GoalConflict) as conflict:
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
+            if isinstance(conflict, GoalConflict) and any(offer.is_recalled for offer in offers):
+                raise _MustRead from None
             raise
 
     def _summary(

@@ -48,7 +48,8 @@ class Offer:
     """The content of one source: changes by study, studies that are stored already, and quarantined items.
 
     kept: the approximate memory of all that, in bytes. strays, unlisted: the numbers, by rule, of quarantined files
-    outside of any study, and of those that aren't listed. is_recalled: remembered from an earlier ingest, not read.
+    outside of any study, and of those that aren't listed. n_trials: by study, stored or not; empty if is_recalled.
+    is_recalled: remembered from an earlier ingest, not read.
     is_certain: the source wasn't modified while it was read, so its SHA-256 is that of the bytes read.
     """
 
@@ -67,6 +68,7 @@ class Offer:
     kept: int = 0
     strays: Counter[str] = field(default_factory=Counter)
     unlisted: Counter[str] = field(default_factory=Counter)
+    n_trials: Counter[Study] = field(default_factory=Counter)
 
     @property
     def studies(self) -> set[str]:
@@ -100,6 +102,7 @@ class Offer:
         if isinstance(result, Quarantined):
             self.quarantine([result])
             return
+        self.n_trials[part.study] += part.n_trials
         if result is None:
             self.unchanged[part.study] = source_digest(part.reader_version, outcome.files)
             self.quarantine(outcome.quarantined_again)

@@ -22,14 +22,15 @@ from losslake_ingest.pipeline.directions import (
     stated_directions,
 )
 from losslake_ingest.pipeline.engine import WrittenPart
+from losslake_ingest.pipeline.goals import goal_rows
 from losslake_ingest.pipeline.write import write_records
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import Study, Workload
-from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, goals, metric_named, metrics
+from losslake_schema.names import Study
+from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, metric_named, metrics
 from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
-from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
+from losslake_schema.tables import COLLECTIONS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
 
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000
@@ -114,6 +115,7 @@ class Changes:
     """The changes to publish, and the content digests of the stored studies that they are based on.
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
+    whole: studies that are offered with all of their trials, changed or not.
     """
 
     studies: Mapping[Study, StudyChange]
@@ -122,6 +124,7 @@ class Changes:
     goals: Sequence[Goal] = ()
     directions: Collection[tuple[str, Direction]] = ()
     dropped: frozenset[Study] = frozenset()
+    whole: frozenset[Study] = frozenset()
 
 
 class ConcurrentChange(Exception):
@@ -181,7 +184,8 @@ class _Draft:
             tables["trials"] = _replace_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
             tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
-            tables["goals"] = _goal_rows(tables["goals"], tables["studies"], changes.goals)
+            studies = column_by_study(tables["studies"], "content_digest").keys()
+            tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
         known = stated_directions(self.stored["metrics"])
         directions = merged_directions(known, changes.directions)
         if directions:
@@ -274,21 +278,3 @@ def _metric_rows(studies: pa.Table, directions: Mapping[str, Direction]) -> pa.T
             row |= {"direction": directions[name], "description": STATED}
         rows.append(row)
     return pa.Table.from_pylist(rows, METRICS)
-
-
-def _goal_rows(stored: pa.Table, studies: pa.Table, stated: Sequence[Goal]) -> pa.Table:
-    """Return a row for each goal: built-in ones, new ones, and stored ones of existing workloads.
-
-    A goal is identified by its workload, metric and target; a new goal replaces source and comparator of a stored one.
-    """
-    workloads = {Workload(*row) for row in zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)}
-    kept = [goal for goal in map(Goal.of, stored.to_pylist()) if goal.workload in workloads]
-    known = _by_identity(goals())
-    for identity, goal in _by_identity(kept).items():
-        known.setdefault(identity, goal)
-    known |= _by_identity(goal for goal in stated if goal.workload in workloads)
-    return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in known.values()], GOALS)
-
-
-def _by_identity(goals: Iterable[Goal]) -> dict[tuple[Workload, str, float], Goal]:
-    return {(goal.workload, goal.metric, goal.target): goal for goal in goals}

@@ -1,0 +1,78 @@
+"""The goals of a release: registered, stored and newly stated ones; one comparator for those of a workload in a metric.
+
+The comparator holds for every target of the metric, also for one that is no goal. So with two of them REST, a macro and
+a page could answer differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import pyarrow as pa
+
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Study, Workload
+from losslake_schema.reached import Comparator
+from losslake_schema.registry import Goal, goals
+from losslake_schema.tables import GOALS
+
+
+class GoalConflict(LossLakeError):
+    """Goals of one workload in one metric are stated with two comparators."""
+
+
+def goal_rows(
+    stored: pa.Table, studies: Collection[Study], stated: Iterable[Goal], whole: Collection[Study]
+) -> pa.Table:
+    """Return a row for each goal: registered ones, new ones, and stored ones of existing workloads.
+
+    A goal is identified by its workload, metric and target. A new one replaces the source of a stored one, and its
+    comparator if all studies of the workload are offered as a whole. Raises GoalConflict.
+
+    Args:
+        stored: rows of `goals`.
+        studies: all of the release.
+        stated: goals by logs, mappings and bundles.
+        whole: studies that are offered with all of their trials.
+    """
+    workloads = {study.workload for study in studies}
+    partly = {study.workload for study in studies if study not in whole}
+    new = [goal for goal in stated if goal.workload in workloads]
+    known = _by_identity(goals())
+    for row in stored.to_pylist():
+        goal = Goal.of(row)
+        if goal.workload in workloads:
+            known.setdefault(_identity(goal), goal)
+    replaced = {_identity(goal) for goal in new if goal.workload not in partly}
+    _check_comparators([goal for identity, goal in known.items() if identity not in replaced], new)
+    known |= _by_identity(new)
+    return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in known.values()], GOALS)
+
+
+def _check_comparators(known: Iterable[Goal], stated: Iterable[Goal]) -> None:
+    """Raise GoalConflict if a stated goal has another comparator than those of its workload and metric.
+
+    Known ones that differ among themselves, as earlier versions stored them, don't matter.
+    """
+    found: dict[tuple[Workload, str], dict[Comparator, tuple[str, Goal]]] = {}
+    for goal in known:
+        found.setdefault((goal.workload, goal.metric), {})[goal.comparator] = "the lake has", goal
+    for goal in stated:
+        others = found.setdefault((goal.workload, goal.metric), {})
+        if others and goal.comparator not in others:
+            ((who, other),) = others.values()
+            what = f"the goal {goal.metric} {goal.target:g} of {goal.workload} is stated as {goal.comparator}"
+            raise GoalConflict(
+                f"{what} ({goal.source}), and {who} {other.target:g} as {other.comparator} ({other.source}): goals of "
+                "a workload in a metric have one comparator, so state the same in the mapping, and offer all logs of "
+                "the workload with it at once"
+            )
+        others.setdefault(goal.comparator, ("another mapping or log states", goal))
+
+
+def _identity(goal: Goal) -> tuple[Workload, str, float]:
+    return goal.workload, goal.metric, goal.target
+
+
+def _by_identity(goals: Iterable[Goal]) -> dict[tuple[Workload, str, float], Goal]:
+    return {_identity(goal): goal for goal in goals}
