@@ -120,6 +120,7 @@ def _answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
         n_used=int(shared.sum()) * len(names),
         left_out=(*competition.left_out, *_not_shared(competition)),
         warnings=_warnings(competition, shared),
+        goals=goals,
     )
 
 

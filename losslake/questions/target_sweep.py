@@ -24,6 +24,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.targets import target_grid
 from losslake.questions.trials.claims import claims
 from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.sweep import StudyEnvelopes, Sweep, shared_sizes, steps_at_shared_sizes, study_envelopes
 from losslake_schema.reached import NEVER, Floats, strict_bound
 
@@ -163,6 +164,7 @@ def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
             *([] if len(targets) else [_NO_TARGET]),
             *(text for one, fit in zip(sweeps, fits, strict=True) for text in _warnings(one, fit)),
         ),
+        goals=[Goal(target, parameters.known_comparator) for target in targets[-1:].tolist()] * len(merged),
     )
 
 

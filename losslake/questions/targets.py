@@ -75,7 +75,8 @@ def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     searches = open_searches(view, parameters.selection())
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
     batches = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
-    return QUESTION.answered(view, parameters, batches)
+    hardest = [min(goals, key=lambda goal: goal.target * search.sign) for search in searches]
+    return QUESTION.answered(view, parameters, batches, goals=hardest)
 
 
 QUESTION = Question(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.declaration.summary import Summary, field_order, summary_fields
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
-from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.selection import Goal, Selection
 
 if TYPE_CHECKING:
     from losslake.questions.lists.listing import Listing
@@ -109,11 +109,13 @@ class Question:
         facts: Mapping[str, Any] | None = None,
         *,
         selection: Selection | None = None,
+        goals: Sequence[Goal] = (),
     ) -> Answer:
         """Return an answer about a selection of trials.
 
         facts: fields of the summary. Those that are not given repeat the parameter of the same name; left_out starts
-        with the trials that don't count. selection: of the trials that do, if not that of the parameters.
+        with the trials that don't count. selection: of the trials that do, if not that of the parameters. goals: by
+        workload, the hardest that is asked about, if not that of the parameters.
         """
         workloads = list(map(str, parameters.workloads))
         direction = parameters.direction or view.metrics[parameters.metric].direction
@@ -121,8 +123,9 @@ class Question:
         known: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
         known |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
         batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
-        goal = parameters.goal if isinstance(parameters, GoalParameters) else None
-        left_out = trials_left_out(view, selected, batch_sizes, goal)
+        if isinstance(parameters, GoalParameters):
+            goals = [parameters.goal] * len(workloads)
+        left_out = trials_left_out(view, selected, batch_sizes, goals)
         known["left_out"] = [*left_out, *known.get("left_out", ())]
         summary = {name: known[name] if name in known else getattr(parameters, name) for name in self.summary_names}
         return Answer(summary, self.rows.schema, iter(batches), rows_name=self.rows_name)
@@ -139,11 +142,12 @@ class Question:
         left_out: Iterable[str] = (),
         warnings: Iterable[str] = (),
         selection: Selection | None = None,
+        goals: Sequence[Goal] = (),
     ) -> Answer:
         """Return the answer of an analysis, with its definition and what to know before relying on it.
 
         facts: as in `answered`. definition: what was computed, with its source. n_used: the values that were used, as
-        the definition counts them. left_out: what else was not used, and why. selection: as in `answered`.
+        the definition counts them. left_out: what else was not used, and why. selection, goals: as in `answered`.
         """
         finding = {"definition": definition, "n_used": n_used, "left_out": [*left_out], "warnings": [*warnings]}
-        return self.answered(view, parameters, batches, {**facts, **finding}, selection=selection)
+        return self.answered(view, parameters, batches, {**facts, **finding}, selection=selection, goals=goals)

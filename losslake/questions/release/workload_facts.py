@@ -74,6 +74,11 @@ class WorkloadFacts:
         """The metrics that any study measures."""
         return tuple(sorted({metric for names in self.metrics for metric in names}))
 
+    def measures(self, metric: str) -> Flags:
+        """Return by trial True if its study measures the metric."""
+        is_measured: Flags = np.array([metric in names for names in self.metrics], np.bool_)[self.study_of_trial]
+        return is_measured
+
     def rows_of(self, study: int) -> slice:
         """Return the rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])

@@ -6,6 +6,7 @@ The workloads that it pools.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from losslake_schema.statuses import STATUSES
 
 
 def trials_left_out(
-    view: ReleaseView, selection: Selection, batch_sizes: Sequence[int] = (), goal: Goal | None = None
+    view: ReleaseView, selection: Selection, batch_sizes: Sequence[int] = (), goals: Sequence[Goal] = ()
 ) -> Iterator[str]:
     """Yield the numbers of trials that don't count, of the selected workloads at these batch sizes (empty: all).
 
-    goal: also yield how many stopped earlier, at a goal that is easier than this one.
+    goals: by workload, the hardest that is asked about: also yield how many stopped earlier, at an easier one; or none.
     """
-    for workload in selection.workloads:
+    for workload, goal in zip_longest(selection.workloads, goals):
         search = open_search(view, selection, workload)
         facts = search.facts
         is_considered = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
@@ -88,6 +89,9 @@ def counts_left_out(
 
 def _not_admitted(search: Search, selection: Selection, is_considered: Flags) -> Iterator[tuple[int, str]]:
     trials, is_wanted = search.facts.trials, of_admitted_status(search.facts, selection)
+    is_measured = search.facts.measures(selection.metric)
+    yield int((is_considered & ~is_measured).sum()), f"in studies without {selection.metric}"
+    is_considered = is_considered & is_measured
     n_other = np.bincount(trials.status[is_considered & ~is_wanted], minlength=len(STATUSES)).tolist()
     if selection.flagged == "exclude":
         is_flagged = (trials.flagged == 1) & is_wanted

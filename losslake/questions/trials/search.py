@@ -36,10 +36,10 @@ from losslake_schema.statuses import STATUSES
 class Search:
     """The trials of one workload, as in facts.trials, with the records that a selection admits.
 
-    admitted: of an admitted status, and among the first so many. limits: by study, the last step within the budgets;
-    None without a budget. open_records: gives the records. open_frontiers: gives the frontiers of those admitted; None
-    where there are none for them. open_ended: gives by trial the step of its last evaluation of the metric, if it first
-    reached a goal of its workload there, else NEVER; None where nothing is known of that.
+    admitted: of a study with the metric and an admitted status, and among the first so many. limits: by study, the last
+    step within the budgets; None without a budget. open_records: gives the records. open_frontiers: gives the frontiers
+    of those admitted; None where there are none for them. open_ended: gives by trial the step of its last evaluation of
+    the metric, if it first reached a goal of its workload there, else NEVER; None where nothing is known of that.
     """
 
     facts: WorkloadFacts
@@ -328,7 +328,7 @@ def of_admitted_status(facts: WorkloadFacts, selection: Selection) -> Flags:
 
 
 def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
-    admitted = of_admitted_status(facts, selection)
+    admitted = of_admitted_status(facts, selection) & facts.measures(selection.metric)
     if selection.flagged == "exclude":
         admitted &= facts.trials.flagged == 0
     if selection.trials is not None:

@@ -74,6 +74,7 @@ def view_of(
     comparator: str = "strict",
     train_steps: int = 0,
     later: int = 0,
+    unmeasured: Sequence[int] = (),
     batch_units: Mapping[Workload, str] | None = None,
     flagged: Sequence[tuple[int, int]] = (),
     attributes: Mapping[str, str] | None = None,
@@ -86,7 +87,8 @@ def view_of(
     early_stopping: whether every study stops bad trials early. goal, comparator: of WORKLOAD, if it has one.
     goal_of_other: of OTHER.
     train_steps: that trials of every study have to run. batch_units: by workload, if known.
-    later: by how many steps another metric goes on in every trial; 0 for no other metric.
+    later: by how many steps another metric goes on in every trial; 0 for no other metric. unmeasured: batch sizes of
+    WORKLOAD whose studies have another metric only, whose rows theirs are.
     flagged: trials of WORKLOAD, by batch size and trial_id. attributes: of every trial, as JSON.
     """
     parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
@@ -96,7 +98,7 @@ def view_of(
         WORKLOAD: list(rows),
         Workload("tests/rows", "mnist", "cnn", "zeta"): decoy,
     }
-    metrics = [METRIC, _DECOY] if later else [METRIC]
+    metrics = [METRIC, _DECOY] if later or unmeasured else [METRIC]
     studies: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
@@ -105,10 +107,14 @@ def view_of(
         ordered = sorted(its_rows, key=lambda r: (r.batch_size, r.trial_id, -1 if r.step is None else r.step))
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
             study = list(of_study)
+            is_measured = workload != WORKLOAD or batch_size not in unmeasured
+            own_metrics = metrics if later else [METRIC if is_measured else _DECOY]
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
             facts = {"batch_size": batch_size, "train_steps": train_steps, "parameter_configs": parameter_configs}
             facts |= {"early_stopping": early_stopping, "batch_unit": (batch_units or {}).get(workload)}
-            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": metrics, "content_digest": ""})
+            studies.append(
+                {"study_id": len(studies) + 1, **keys, **facts, "metrics": own_metrics, "content_digest": ""}
+            )
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id, "batch_size": batch_size, **keys}
@@ -123,7 +129,7 @@ def view_of(
                         "attributes": told,
                     }
                 )
-                records += [{**ids, **record} for record in _records(curve, direction)]
+                records += [{**ids, **record} for record in _records(curve, direction if is_measured else None)]
             if folder is not None:
                 name = Study(workload, batch_size)
                 files[name] = [_write(folder, name, study)]

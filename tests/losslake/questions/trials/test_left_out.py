@@ -12,11 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.output.answer import Answer
-from losslake.questions import rcp, scaling, steps_to_target, survival, tuning_budget
+from losslake.questions import (
+    critical_batch_size,
+    profiles,
+    rcp,
+    scaling,
+    steps_to_target,
+    survival,
+    target_sweep,
+    targets,
+    time_cost,
+    tuning_budget,
+)
 from losslake.questions.declaration.summary import SelectionSummary
 from losslake.questions.questions import QUESTIONS
 from losslake.questions.trials.selection import Goal, Selection
-from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 SELECTION = Selection((WORKLOAD,), METRIC)
@@ -126,3 +137,32 @@ def test_a_trial_that_ended_at_its_own_goal_stopped_earlier_though_another_metri
     assert [trial["censored_at"] for trial in of_trials] == [20, 25, None, 20]
     curve = answer_to(survival.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
     assert [(row["step"], row["n_censored"]) for row in curve if row["n_censored"]] == [(20, 2), (25, 1)]
+
+
+def test_answers_about_many_targets_say_how_many_trials_stopped_earlier_than_the_hardest() -> None:
+    view, _ = stopped(0.35, 0.5, 0.2, 0.39)
+    answers = [
+        answer_to(targets.QUESTION, view, SELECTION, target=[0.5, 0.3, 0.36]),
+        answer_to(profiles.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), target=0.3),
+        answer_to(target_sweep.QUESTION, view, SELECTION, target_min=0.3, target_max=0.36, spacing="linear"),
+    ]
+    for answer in answers:
+        how_many, _, why = answer.facts["left_out"][0].partition(" stopped earlier, at an easier goal of their own: ")
+        assert (how_many, why) == (f"{WORKLOAD}: 2 trials", "censored there, not counted as failed")
+    at_easiest = answer_to(targets.QUESTION, view, SELECTION, target=[0.5, 0.4])
+    assert at_easiest.facts["left_out"] == []
+
+
+def test_trials_of_studies_without_the_metric_are_left_out_and_have_not_failed() -> None:
+    rows = [Row(8, 1, "COMPLETE", 10, 0.2), *(Row(16, n, "COMPLETE", 10, 0.2) for n in (1, 2, 3))]
+    rows.append(Row(16, 4, "INCOMPLETE", 10, 0.2))
+    view = view_of(rows, unmeasured=[16])
+    for question in (scaling, steps_to_target, rcp, survival, tuning_budget, critical_batch_size, time_cost):
+        answer = answer_to(question.QUESTION, view, SELECTION, Goal(0.3))
+        assert f"{WORKLOAD}: 4 trials in studies without {METRIC}" in answer.facts["left_out"], question
+    counts = answer_to(scaling.QUESTION, view, SELECTION, Goal(0.3)).table().select(["batch_size", "n_trials"])
+    assert counts.to_pylist() == [{"batch_size": 8, "n_trials": 1}, {"batch_size": 16, "n_trials": 0}]
+    trials = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(0.3)).table()
+    assert trials["batch_size"].to_pylist() == [8]
+    first = answer_to(scaling.QUESTION, view, SELECTION, Goal(0.3), trials=2)
+    assert first.facts["left_out"] == [f"{WORKLOAD}: 4 trials in studies without {METRIC}"]
