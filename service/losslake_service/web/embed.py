@@ -28,6 +28,7 @@ from losslake_service.routes.figures import check_parameters
 from losslake_service.routes.questions import release_of
 from losslake_service.routes.reading import read_query
 from losslake_service.web.bare_page import SITE
+from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
 from losslake_service.web.templates import digest, render, with_query
 
@@ -68,7 +69,7 @@ def _endpoint(
             described = orjson.loads(specification(kind, view, answer, drawn, ""))["description"]
             chart = _chart(kind, parameters, query, view.number, described, address)
             title = parameters.title or described.partition(". ")[0].removesuffix(".")
-            return render("embed.html", site=SITE, chart=chart, title=title)
+            return render("embed.html", site=SITE, chart=chart, title=title, caveats=caveats(answer.facts))
 
         return await _framed(request, view, number is not None, address, page)
 

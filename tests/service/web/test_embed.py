@@ -88,6 +88,13 @@ def test_an_embedded_page_is_small_and_has_the_chart_its_title_and_its_source(cl
         assert client.get(link).status_code == 200
 
 
+def test_an_embedded_page_says_what_its_chart_leaves_out(client: TestClient) -> None:
+    facts = client.get(f"/v1/scaling?{urlencode({'workload': SGD, **GOAL})}").json()
+    assert facts["left_out"]
+    text = unescape(client.get(EMBEDDED).text)
+    assert [each for each in facts["left_out"] if f"<li>{each}</li>" not in text] == []
+
+
 def test_every_kind_of_chart_can_be_embedded(client: TestClient) -> None:
     for kind in kinds():
         assert client.get(f"/embed/{kind.name}?title=x&no=1").status_code == 422, kind.name

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from tests.applications import without_sql
+from tests.archives import write_workload
 from tests.made_up_lake import ERROR, ODD
+from tests.oracle import Row
 from tests.service.web.reading import Page
 
 SGD, DEEP = "shelf/mnist/cnn/sgd", "shelf/deep/mnist/cnn/sgd"
@@ -53,6 +60,35 @@ def test_what_the_analysis_leaves_out_is_shown(client: TestClient) -> None:
     assert left_out
     text = html.unescape(opened(client, **BOTH)[0])
     assert [each for each in left_out if each not in text] == []
+
+
+def lake_of(folder: Path, comparators: Mapping[str, str], sizes: Mapping[str, Sequence[int]]) -> Lake:
+    """A lake whose workloads reach exactly their goal, 0.3, at step 10. comparators, sizes: by optimizer."""
+    lake = Lake.create(folder / "lake")
+    for optimizer, comparator in comparators.items():
+        curve = ((0, 0.9), (10, 0.3))
+        rows = [Row(size, 1, "COMPLETE", step, value) for size in sizes[optimizer] for step, value in curve]
+        write_workload(folder / optimizer / "shelf", f"mnist/cnn/{optimizer}", {ERROR: rows})
+        goal = f'[[goal]]\nmetric = "{ERROR}"\ntarget = 0.3\nsource = "s"\ncomparator = "{comparator}"\n'
+        (folder / optimizer / "losslake.toml").write_text(goal)
+        ingest(lake, [folder / optimizer])
+    return lake
+
+
+OPTIMIZERS = {"workload": ["shelf/mnist/cnn/adam", "shelf/mnist/cnn/sgd"]}
+
+
+def test_statements_give_the_numbers_of_the_page_where_goals_differ_in_comparator(tmp_path: Path) -> None:
+    sizes = dict.fromkeys(("sgd", "adam"), (8, 16, 32))
+    lake = lake_of(tmp_path, {"sgd": "strict", "adam": "inclusive"}, sizes)
+    with TestClient(without_sql(lake)) as client:
+        text, page = opened(client, **OPTIMIZERS)
+        assert "never reached" not in text.partition("<tbody>")[2]
+        cursor = client.app.state.releases.view().cursor()  # type: ignore[attr-defined]
+        statements = [line for line in page.lines if line.startswith("SELECT") and "steps" in line]
+        assert len(statements) == 3
+        for each in statements:
+            assert cursor.sql(each).to_arrow_table()["steps"].to_pylist() == [10] * 6
 
 
 def test_every_chart_has_the_workloads_goal_and_release(client: TestClient) -> None:

@@ -1,0 +1,31 @@
+"""What an answer leaves out and warns of, for pages: texts that differ in a batch size alone are one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# A single batch size, not the first of a list.
+_BATCH_SIZE = re.compile(r"\bbatch size (\d+)\b(?!,| and \d)")
+
+
+def caveats(facts: Mapping[str, Any]) -> list[str]:
+    """Return the distinct texts of left_out and warnings. facts: of an answer, which may have neither."""
+    return by_reason([*facts.get("left_out", ()), *facts.get("warnings", ())])
+
+
+def by_reason(texts: Sequence[str]) -> list[str]:
+    """Return the distinct texts; those that differ in a batch size alone as one, with the number and range of these."""
+    groups: dict[tuple[str, ...], dict[str, int]] = {}
+    for text in texts:
+        found = _BATCH_SIZE.search(text)
+        reason = (text,) if found is None else (text[: found.start()], text[found.end() :])
+        groups.setdefault(reason, {})[text] = 0 if found is None else int(found[1])
+    return [_in_one(reason, sizes) for reason, sizes in groups.items()]
+
+
+def _in_one(reason: Sequence[str], sizes: Mapping[str, int]) -> str:
+    if len(sizes) == 1:
+        return next(iter(sizes))
+    return f"{len(sizes)} batch sizes from {min(sizes.values()):,} to {max(sizes.values()):,}".join(reason)
