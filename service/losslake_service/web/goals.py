@@ -93,15 +93,17 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
 
     Without a trial that counts, that is the first goal.
     """
+    known: dict[str, list[float]] = {}
     for goal in goals:
+        if goal.metric not in known:
+            known[goal.metric] = _best_values(view, facts, goal.metric, goal.direction)
         sign = sign_of(goal.direction)
-        losses = sign * np.array(_best_values(view, facts, goal.metric, goal.direction))
-        if hits(losses, sign * goal.target, goal.comparator).any():
+        if hits(sign * np.array(known[goal.metric]), sign * goal.target, goal.comparator).any():
             return goal
     first = goals[0]
-    if not _best_values(view, facts, first.metric, first.direction):
+    if not known[first.metric]:
         return first
-    target = reachable(view, facts, first.metric, first.direction)
+    target = _reached_by_all(known[first.metric], first.direction)
     return replace(first, target=target, source="", instead_of=first.text) if target != first.target else first
 
 
@@ -125,8 +127,10 @@ def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: s
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
     """Return a target with few digits that every batch size with a finite value reaches; 0 if there is none."""
     values = _best_values(view, facts, metric, direction)
-    if not values:
-        return 0.0
+    return _reached_by_all(values, direction) if values else 0.0
+
+
+def _reached_by_all(values: Sequence[float], direction: str) -> float:
     is_minimized = direction == "minimize"
     return _rounded_away(max(values) if is_minimized else min(values), is_minimized)
 

@@ -18,6 +18,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Workload
+from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
@@ -267,7 +268,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         if has_none
         else [c["in_words"] for c in facts["conclusions"]],
         "offers": _offered(page, offers(page.view, request.facts, needs_size=True)) if has_none else [],
-        "warnings": [] if has_none else list(dict.fromkeys(facts["left_out"] + facts["warnings"])),
+        "warnings": [] if has_none else caveats(facts),
         "means": facts["geometric_means"],
         "measures": _measures(request),
         "measured": request.counted,

@@ -78,6 +78,17 @@ def lake_of(folder: Path, comparators: Mapping[str, str], sizes: Mapping[str, Se
 OPTIMIZERS = {"workload": ["shelf/mnist/cnn/adam", "shelf/mnist/cnn/sgd"]}
 
 
+def test_caveats_that_differ_in_a_batch_size_alone_are_one(tmp_path: Path) -> None:
+    sizes = {"adam": (8, 16, 32, 64, 1024), "sgd": (8, 16, 32)}
+    lake = lake_of(tmp_path, dict.fromkeys(sizes, "inclusive"), sizes)
+    with TestClient(without_sql(lake)) as client:
+        left_out = client.get("/v1/analysis/compare", params=OPTIMIZERS).json()["left_out"]
+        text, _ = opened(client, **OPTIMIZERS)
+    assert left_out == [f"batch size {size}: only shelf/mnist/cnn/adam has trials there" for size in (64, 1024)]
+    assert "<li>2 batch sizes from 64 to 1,024: only shelf/mnist/cnn/adam has trials there</li>" in text
+    assert left_out[0] not in text
+
+
 def test_statements_give_the_numbers_of_the_page_where_goals_differ_in_comparator(tmp_path: Path) -> None:
     sizes = dict.fromkeys(("sgd", "adam"), (8, 16, 32))
     lake = lake_of(tmp_path, {"sgd": "strict", "adam": "inclusive"}, sizes)
