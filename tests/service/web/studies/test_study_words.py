@@ -118,8 +118,7 @@ def test_trials_that_stopped_at_an_easier_goal_did_not_fail() -> None:
     stopped = "1 stopped earlier, at an easier goal of its own: whether it would have isn't known."
     assert list(study_answer(GOAL, trials, []).more) == [stopped, "1 never did in up to 100 steps."]
     assert (
-        trial_answer(GOAL, trials, 1)
-        == "It stopped at an easier goal of its own, at step 50, before val/error < 0.05."
+        trial_answer(GOAL, trials, 1) == "It stopped at an easier goal of its own, at step 50, before val/error < 0.05."
     )
     assert trial_answer(GOAL, trials, 2) == "It never reached val/error < 0.05 within 100 steps."
 
