@@ -23,6 +23,7 @@ from losslake_schema.reached import Floats, Integers
 from losslake_schema.registry import Direction, metric_named, metrics
 
 ROUNDING = 1e-6  # of means in float32, which can be beyond 1
+_LEAST_PERCENTAGE = 1.5  # of the largest value of a column; fractions that are beyond 1 by a fault are below
 _DECIMALS = Context(prec=60)
 
 _SPLITS = frozenset(metric.split for metric in metrics().values())
@@ -88,7 +89,9 @@ class ColumnMetric:
         bad = np.flatnonzero(~fits & np.isfinite(values))
         if len(bad):
             value = float(values[bad[0]])
-            is_percentage = self.formula is None and value > 0 and known.unit == "fraction"
+            is_fraction = self.formula is None and known.unit == "fraction"
+            finite = values[np.isfinite(values)]
+            is_percentage = is_fraction and finite.min() >= 0 and _LEAST_PERCENTAGE < finite.max() <= 100
             add = f'{toml_key(self.column)} = {{ metric = "{self.name}", scale = 0.01 }}   # under [metrics]'
             what = f"{self.name} lies between {known.smallest:g} and {known.largest:g}"
             correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"

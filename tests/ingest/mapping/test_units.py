@@ -85,6 +85,13 @@ def test_word_error_rates_that_are_all_beyond_1_are_refused_until_their_scale_is
     assert values(planned(tmp_path, log, f"[metrics]\n{line}"), "val/word_error_rate") == [80.5, 5.25]
 
 
+@pytest.mark.parametrize("value", [1.000002, 1.5, 100.5, 640])
+def test_scale_is_not_proposed_for_what_is_no_percentage(tmp_path: Path, value: float) -> None:
+    reason = refused(tmp_path, f"step,val/accuracy\n5,0.5\n10,{value}\n")
+    assert f"val/accuracy is {value:.17g} at step 10, and val/accuracy lies between 0 and 1" in reason
+    assert "scale" not in reason
+
+
 def test_the_line_of_the_reason_converts_a_percentage(tmp_path: Path) -> None:
     log = "step,top1\n10,76.97\n20,75.3\n"
     reason = refused(tmp_path, log, 'metrics.top1 = "val/accuracy"')
