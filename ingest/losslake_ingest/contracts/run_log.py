@@ -31,17 +31,17 @@ NOT_ENDED = "the last line doesn't end in a newline: read as it is"
 class Damage(str):
     """A remark that says that a part of a log is lost: its run isn't COMPLETE."""
 
-    @staticmethod
-    def placed(remarks: Mapping[str, int], path: str) -> dict[str, int]:
-        """Return the remarks on one of several files of a run, with its path in each that damage can cause."""
-        placed: dict[str, int] = {}
-        for remark, count in remarks.items():
-            text = f"{remark} (in {path})"
-            if isinstance(remark, Damage):
-                placed[Damage(text)] = count
-            else:
-                placed[text if remark in (NOT_UTF8, NOT_ENDED) else remark] = count
-        return placed
+
+def remarks_in(remarks: Mapping[str, int], path: str) -> dict[str, int]:
+    """Return the remarks on one of several files of a run, with its path in each that tells of a fault of the file."""
+    placed: dict[str, int] = {}
+    for remark, count in remarks.items():
+        text = f"{remark} (in {path})"
+        if isinstance(remark, Damage):
+            placed[Damage(text)] = count
+        else:
+            placed[text if remark in (NOT_UTF8, NOT_ENDED) else remark] = count
+    return placed
 
 
 def is_utf8(text: bytes) -> bool:

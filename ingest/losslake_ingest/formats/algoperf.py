@@ -16,7 +16,7 @@ import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
-from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, remarks_in
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
@@ -144,7 +144,7 @@ def _table(data: bytes, name: str, remarks: Counter[str]) -> LoggedRows:
         text = table.first_text(column)
         if text is not None:
             raise not_a_number(column, text)
-    remarks.update(Damage.placed(table.remarks, name))
+    remarks.update(remarks_in(table.remarks, name))
     return LoggedRows.of({name: (numbers.values, numbers.missing) for name, numbers in table.numbers.items()})
 
 

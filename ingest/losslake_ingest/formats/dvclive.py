@@ -14,7 +14,7 @@ from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog, remarks_in
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
@@ -124,7 +124,7 @@ def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
 def _merged(run: str, parts: Sequence[RunLog]) -> RunLog:
     remarks: Counter[str] = Counter()
     for part in parts:
-        remarks.update(Damage.placed(part.remarks, part.run))
+        remarks.update(remarks_in(part.remarks, part.run))
     files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
     return RunLog(run, dict(sorted(files.items())), [rows for part in parts for rows in part.rows], remarks=remarks)
 

@@ -128,8 +128,9 @@ class _Log:
                 entry(self._labels(line))
                 entry(line.time)
                 for axis in AXES:
-                    place = _value(line.metadata.get(axis))
-                    if place is None and line.metadata.get(axis) is not None:
+                    written = line.metadata.get(axis)
+                    place = _value(written)
+                    if place is None and written is not None:
                         self.remarks[Damage(f"{axis} of {key} isn't a number: left out")] += 1
                     entry(math.nan if place is None else place)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, remarks_in
 from losslake_ingest.mapping.steps import are_counted_from_0
 from losslake_ingest.readers.event_files.events import Session, text
 from losslake_ingest.readers.event_files.file import (
@@ -67,7 +67,7 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Sessio
     remarks: Counter[str] = Counter()
     for file in ordered:
         noted = file.events.remarks
-        remarks.update(Damage.placed(noted, file.path) if len(ordered) > 1 else noted)
+        remarks.update(remarks_in(noted, file.path) if len(ordered) > 1 else noted)
     remarks[NOT_A_PARAMETER] += session.unread
     rows = list(_rows([file.events for file in ordered], remarks))
     if not rows:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from losslake_ingest.contracts.run_log import Damage
+from losslake_ingest.contracts.run_log import Damage, remarks_in
 from losslake_ingest.readers.mlflow_stores.run import Metric, as_floats
 from losslake_ingest.readers.safe_parsing import read_number
 
@@ -50,7 +50,7 @@ def _parse_file(path: str, data: bytes, remarks: Counter[str]) -> Metric:
     noted: Counter[str] = Counter({CUT: 1} if rest else {})
     parsed = _parse_whole(whole + end) if len(whole) > _SMALL else None
     metric = parsed or _parse_lines(whole.split(b"\n") if end else [], noted)
-    remarks.update(Damage.placed(noted, path))
+    remarks.update(remarks_in(noted, path))
     return metric
 
 

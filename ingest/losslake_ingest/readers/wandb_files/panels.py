@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size
+from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size, remarks_in
 from losslake_ingest.readers.wandb_files.history import floats_of
 from losslake_ingest.readers.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats, Integers
@@ -267,7 +267,7 @@ def _run_log(folder: str, run: str, number: int, parts: list[tuple[Panel, dict[s
     name = f"run {number}" if kind else run
     remarks: Counter[str] = Counter()
     for panel, columns in parts:
-        remarks.update(Damage.placed(panel.remarks, panel.path) if len(parts) > 1 else panel.remarks)
+        remarks.update(remarks_in(panel.remarks, panel.path) if len(parts) > 1 else panel.remarks)
         remarks[BOUND] += sum(panel.header.bounds.get(column, 0) for column in columns)
     return RunLog(
         f"{folder}#{name}",
