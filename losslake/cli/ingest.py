@@ -409,6 +409,7 @@ def _show_missing_fields(ingest_plan: IngestPlan) -> None:
         echo("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
     for field, runs in missing[:MOST_MISSING]:
         echo(f"  {plural(runs, 'run')}: {field.what}")
-        echo(f"      {field.add}")
+        for line in field.add.splitlines():
+            echo(f"      {line}")
     if len(missing) > MOST_MISSING:
         echo(f"  … and {len(missing) - MOST_MISSING:,} more")

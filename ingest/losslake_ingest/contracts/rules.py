@@ -58,10 +58,16 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class MissingField:
-    """A value that a run needs and nothing provides. add: the line of the mapping that would provide it."""
+    """A value that a run needs and nothing provides. add: the lines of the mapping that would provide it."""
 
     what: str
     add: str
+
+    @property
+    def inline(self) -> str:
+        """The lines to add, within a sentence."""
+        first, *others = self.add.splitlines()
+        return f"{first} {', '.join(line.partition('   #')[0] for line in others)}" if others else first
 
 
 class Refusal(Exception):

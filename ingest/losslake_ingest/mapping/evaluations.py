@@ -21,7 +21,7 @@ from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key, toml_string
 from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
 from losslake_ingest.mapping.template import UnknownField
-from losslake_ingest.mapping.witnesses import check_steps
+from losslake_ingest.mapping.witnesses import check_restarts, check_steps
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import COMPLETE
@@ -126,6 +126,7 @@ class _CurveReader:
         self._rules: dict[tuple[int, str], StepRule] = {}  # by the identity of the axis, and entry
         self._epochs: dict[tuple[str, str, str], tuple[Axis, list[Floats]]] = {}  # by column, metric and axis: unstated
         self._assumed: dict[str, list[str]] = {}  # columns that are stored by an axis that nobody stated
+        self._counted: dict[str, dict[str, None]] = {}  # columns by the axis that counts steps or examples
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
         self._remarks: Counter[str] = Counter()
@@ -168,9 +169,12 @@ class _CurveReader:
         )
 
     def _check_places(self) -> None:
-        """Raise Refusal for epochs that may count from 0, if nothing says so; remark columns without an axis."""
+        """Raise Refusal for unexplained epochs from 0 and for steps within epochs; remark columns without a place."""
         for (column, *_), (axis, parts) in self._epochs.items():
             check_first_epoch(axis, column, _concatenate(parts), column in self._log.doubtful_epochs)
+        for counter, columns in self._counted.items():
+            if (np.diff(self._on_axis(counter)) < 0).any():
+                check_restarts(self._log, counter, columns, self._mapping)
         for column in self._unplaced:
             self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
 
@@ -240,6 +244,8 @@ class _CurveReader:
         positions = places.get(id(axis))
         if positions is None:
             positions = places[id(axis)] = self._places(rows, axis)
+        if axis.counts != "epochs" and not metric.repeated:
+            self._counted.setdefault(axis.column, {})[column] = None
         if axis.assumed:
             self._assumed.setdefault(axis.column, []).append(column)
         if positions.formula:
@@ -409,6 +415,8 @@ def _check_repeated(
     is_same = (values[first] == values[second]) | (np.isnan(values[first]) & np.isnan(values[second]))
     is_stated = all(piece.metric.repeated for piece in pieces)
     is_restart = (writers[first] == writers[second]) & (is_stated | (sessions[first] != sessions[second]))
+    if last.sum() == 1 and not is_same.all():
+        _check_steps_differ(metric, pieces, len(steps))
     conflicts = np.flatnonzero(~(is_same | is_restart))
     if len(conflicts):
         one, other = int(first[conflicts[0]]), int(second[conflicts[0]])
@@ -419,11 +427,11 @@ def _check_repeated(
             column = pieces[0].metric.column
             add = f'{toml_key(column)} = {{ metric = "{metric}", repeated = "first" }}   # or "last", under [metrics]'
             missing = MissingField(f"{column} has two values of {metric} at one step", add)
-            raise Refusal(Rule.VALUES_DISAGREE, f"{what}: add to the mapping: {add}", missing=(missing,))
+            # Where steps have several values each, the axis is more likely at fault than a value.
+            axis = "choose another [[axis]], or " if len(steps) >= 2 * last.sum() > 2 else ""
+            raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {axis}add to the mapping: {add}", missing=(missing,))
         message = f"{what}: map each to its own metric, or leave one out with [[when]] (docs/mapping.md)"
         raise Refusal(Rule.VALUES_DISAGREE, message)
-    if last.sum() == 1 and not is_same.all():
-        _check_steps_differ(metric, pieces, len(steps))
 
 
 def _check_steps_differ(metric: str, pieces: Sequence[_Piece], count: int) -> None:

@@ -182,6 +182,11 @@ def toml_key(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else toml_string(text)
 
 
+def toml_value(value: Scalar) -> str:
+    """Return a value as TOML."""
+    return toml_string(value) if isinstance(value, str) else str(value).lower()
+
+
 def toml_string(text: str) -> str:
     """Return a text as a TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

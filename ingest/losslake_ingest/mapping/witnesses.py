@@ -1,4 +1,4 @@
-"""Checks of logged steps that a format only assumes to be updates, by what else the log says.
+"""Checks of logged steps by what else the log says: of steps that begin again in each epoch, and of assumed steps.
 
 TensorBoard's `step` is whatever the writer passed, and W&B's `_step` counts calls of log().
 """
@@ -9,15 +9,34 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+import numpy as np
+
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog, Scalar
-from losslake_ingest.mapping.metrics import toml_string
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.metrics import toml_string, toml_value
 from losslake_schema.reached import Floats
 
 _COUNTERS = re.compile("(global_|train_)?steps?|iter(ations?)?|n_iter|(num_)?updates?")
 _EPOCHS = re.compile("epochs?|epoch_num")
 _ALL_STEPS = re.compile("((max|total|train|num|n|num_train|num_training)_(steps|iters|iterations|updates))")
 _ALL_EPOCHS = re.compile("((num|max|n|total|num_train)_)?epochs")
+
+
+def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: LogMapping) -> None:
+    """Raise Refusal if a column falls where the epoch rises: it counts within the epoch, and not from a checkpoint on.
+
+    metrics: the logged columns that are stored by it.
+    """
+    of_mapping = {axis.column for axis in mapping.axis if axis.counts == "epochs"}
+    found = sorted({name for rows in log.rows for name in rows.columns})
+    for epochs in [name for name in found if name in of_mapping or _EPOCHS.fullmatch(_base(name))]:
+        for metric in metrics if epochs != column else ():
+            for steps, positions in _written(log, column, epochs, metric):
+                falls = np.flatnonzero((steps[1:] < steps[:-1]) & (positions[1:] > positions[:-1]))
+                if len(falls):
+                    at = slice(int(falls[0]), int(falls[0]) + 2)
+                    raise _within_epoch(column, epochs, steps[at].tolist(), positions[at].tolist(), mapping)
 
 
 def check_steps(
@@ -50,6 +69,31 @@ def check_steps(
             raise _refusal(column, f"the run ends at {column} {last:g}, and its {name} is {total:g}")
         if _ALL_EPOCHS.fullmatch(_base(name)) and total > 1 and last - first > 0 and total - last == 1 - min(first, 1):
             raise _refusal(column, f"the run ends at {column} {last:g}, and its {name} is {total:g}")
+
+
+def _written(log: RunLog, column: str, epochs: str, metric: str) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the steps and epochs of a metric in the order written, for the rows of equal fields."""
+    written: dict[str, list[tuple[Floats, Floats]]] = {}
+    for rows in log.rows:
+        if rows.columns.keys() >= {column, epochs, metric} and metric != epochs:
+            known = rows.known(column) & rows.known(epochs) & rows.known(metric)
+            pair = rows.columns[column][known], rows.columns[epochs][known]
+            written.setdefault(repr(rows.fields), []).append(pair)
+    for pairs in written.values():
+        yield np.concatenate([steps for steps, _ in pairs]), np.concatenate([positions for _, positions in pairs])
+
+
+def _within_epoch(column: str, epochs: str, steps: list[float], positions: list[float], mapping: LogMapping) -> Refusal:
+    what = (
+        f"{column} falls from {steps[0]:g} to {steps[1]:g} where {epochs} rises from {positions[0]:g} to "
+        f"{positions[1]:g}: it counts within the epoch"
+    )
+    sizes = [axis.epoch_size for axis in mapping.axis if axis.column == epochs and axis.epoch_size is not None]
+    size = toml_value(sizes[0].text) if sizes else "50000"
+    add = f'[[axis]]\ncolumn = {toml_string(epochs)}\ncounts = "epochs"\nepoch_size = {size}   # examples per epoch'
+    missing = MissingField(what, add)
+    message = f'{what}: add to the mapping: {missing.inline}; if the run did start again there, repeated = "last"'
+    return Refusal(Rule.STEP_UNKNOWN, f"{message} (docs/mapping.md)", missing=(missing,))
 
 
 def _pairs(log: RunLog, column: str) -> Iterator[tuple[str, Floats, Floats]]:

@@ -244,3 +244,38 @@ def test_fractions_of_another_column_say_nothing_of_whole_epochs_from_0(tmp_path
     assert "val/loss is at epoch 0" in plan.quarantined[0].message
     stated = dry_run(tmp_path / "two", {"a.jsonl": log}, f"{MAPPING}epoch_offset = 0\n")
     assert planned_steps(stated)[0] == 0
+
+
+WITHIN = b"epoch,step,val/loss,train/loss\n1,0,,5\n1,1,4,4\n2,0,,3\n2,1,3,2\n3,0,,1\n3,1,2,1\n"
+BY_EPOCH = '"train/loss" = { repeated = "last" }\n'
+
+
+def test_a_step_that_falls_where_the_epoch_rises_counts_within_the_epoch(tmp_path: Path) -> None:
+    refused = dry_run(tmp_path / "one", {"a.csv": WITHIN})
+    assert [q.rule for q in refused.quarantined] == [Rule.STEP_UNKNOWN]
+    assert "step falls from 1 to 0 where epoch rises from 1 to 2" in refused.quarantined[0].message
+    (missing,) = refused.missing
+    corrected = dry_run(tmp_path / "two", {"a.csv": WITHIN}, f"{MAPPING}[metrics]\n{BY_EPOCH}{missing.add}\n")
+    assert planned_steps(corrected) == [16, 31, 47]
+
+
+def test_steps_within_epochs_are_refused_under_a_stated_axis_and_where_one_resume_is_among_them(tmp_path: Path) -> None:
+    log = WITHIN.replace(b"step", b"batch") + b"3,0,,1\n3,1,2,1\n"
+    refused = dry_run(tmp_path, {"a.csv": log}, f'{MAPPING}[[axis]]\ncolumn = "batch"\n')
+    assert [q.rule for q in refused.quarantined] == [Rule.STEP_UNKNOWN]
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_step_that_falls_where_the_epoch_falls_or_stays_was_resumed_from_a_checkpoint(
+    tmp_path: Path, epoch: int
+) -> None:
+    log = f"epoch,step,val/loss\n1,10,4\n2,20,3\n2,30,3\n{epoch},20,2\n3,30,1\n".encode()
+    assert planned_steps(dry_run(tmp_path, {"a.csv": log})) == [10, 20, 30]
+
+
+def test_several_values_at_most_steps_are_blamed_on_the_axis_first(tmp_path: Path) -> None:
+    log = b"epoch,batch,train/loss\n1,0,5\n1,1,4\n2,0,3\n2,1,2\n"
+    (refused,) = dry_run(tmp_path / "two", {"a.csv": log}).quarantined
+    assert refused.message.index("[[axis]]") < refused.message.index("repeated")
+    (refused,) = dry_run(tmp_path / "one", {"a.csv": b"step,train/loss\n1,5\n1,4\n1,3\n"}).quarantined
+    assert refused.rule == Rule.STEP_UNKNOWN
