@@ -67,7 +67,7 @@ class MissingField:
     def inline(self) -> str:
         """The lines to add, within a sentence."""
         first, *others = self.add.splitlines()
-        return f"{first} {', '.join(line.partition('   #')[0] for line in others)}" if others else first
+        return f"{first} {', '.join(others)}" if others else first
 
 
 class Refusal(Exception):

@@ -74,7 +74,9 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     trial_id = _whole(
         fields, "trial_id", mapping.run.trial_id or (Template("{trial_id}") if "trial_id" in in_path else None)
     )
-    trial = curve_of(log, mapping, study.batch_size, fields)
+    train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
+    planned = {"train_steps": train_steps} if train_steps else {}
+    trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
     status, remarks = _status(log, mapping, fields)
     if status == COMPLETE and any(isinstance(remark, Damage) for remark in log.remarks):
         status, remarks = INCOMPLETE, {}
@@ -98,7 +100,6 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
-    train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     logged = [
         Goal(study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, "inclusive")
         for goal in log.goals

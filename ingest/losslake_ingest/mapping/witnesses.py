@@ -14,12 +14,15 @@ import numpy as np
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.mapping.metrics import toml_string, toml_value
+from losslake_ingest.mapping.metrics import toml_key, toml_string, toml_value
 from losslake_schema.reached import Floats
 
-_COUNTERS = re.compile("(global_|train_)?steps?|iter(ations?)?|n_iter|(num_)?updates?")
+_COUNTERS = re.compile(
+    "((global_|train_|training_|optimizer_|num_)?steps?|(global_|num_)?iter(ations?)?|n_iter|(num_)?updates?)"
+)
+_OF_EVALUATION = re.compile("val|valid|validation|eval|evaluation|test")
 _EPOCHS = re.compile("epochs?|epoch_num")
-_ALL_STEPS = re.compile("((max|total|train|num|n|num_train|num_training)_(steps|iters|iterations|updates))")
+_ALL_STEPS = re.compile("(max|total|train|num|n|num_train|num_training)_(steps|iters|iterations|updates)")
 _ALL_EPOCHS = re.compile("((num|max|n|total|num_train)_)?epochs")
 
 
@@ -51,24 +54,67 @@ def check_steps(
     for name, steps, values in _pairs(log, column):
         lasts[name] = max(lasts.get(name, 0.0), float(steps.max()))
         first = min(first, float(steps.min()))
-        if _COUNTERS.fullmatch(_base(name)) and (values != steps).any():
+        if _is_counter(name, steps, values) and (values != steps).any():
             at = int((values != steps).argmax())
             raise _refusal(column, f"{name} is {values[at]:g} where {column} is {steps[at]:g}")
         if _EPOCHS.fullmatch(_base(name)):
             _check_epochs(column, name, steps, values, batch_size, fields)
     if not lasts:
         return
-    longest = max(lasts, key=lambda name: lasts[name])
+    longest = max(lasts, key=lambda name: (lasts[name], name in metrics))
     last = lasts[longest]
+    long = [name for name in metrics if 2 * lasts.get(name, 0.0) >= last]
     for name in metrics:
-        if 2 * lasts.get(name, last) < last:
-            raise _refusal(column, f"{name} ends at {column} {lasts[name]:g}, and {longest} at {last:g}")
+        if 2 * lasts.get(name, last) < last and not any(_are_together(log, column, name, other) for other in long):
+            raise _refusal(column, f"{name} ends at {column} {lasts[name]:g}, and {longest} at {last:g}", name)
     for name, value in fields.items():
         total = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
-        if _ALL_STEPS.fullmatch(_base(name)) and total > 0 and (last > total or (is_complete and 2 * last < total)):
-            raise _refusal(column, f"the run ends at {column} {last:g}, and its {name} is {total:g}")
-        if _ALL_EPOCHS.fullmatch(_base(name)) and total > 1 and last - first > 0 and total - last == 1 - min(first, 1):
-            raise _refusal(column, f"the run ends at {column} {last:g}, and its {name} is {total:g}")
+        if total > 0:
+            _check_end(column, name, total, (first, last), _epoch_batches(batch_size, fields), is_complete)
+
+
+def _is_counter(name: str, steps: Floats, values: Floats) -> bool:
+    """Return True if a column counts training steps by its name, and goes up with the steps: it isn't of the epoch."""
+    if not _COUNTERS.fullmatch(_base(name)) or any(map(_OF_EVALUATION.fullmatch, re.split("[./]", name.lower()))):
+        return False
+    later = steps[1:] > steps[:-1]
+    before, after = values[:-1][later], values[1:][later]
+    return not later.any() or bool((after >= before).all() and (after > before).any())
+
+
+def _are_together(log: RunLog, column: str, name: str, other: str) -> bool:
+    """Return True if a row has both columns: their steps are then of one counter."""
+    return any(
+        (rows.known(column) & rows.known(name) & rows.known(other)).any()
+        for rows in log.rows
+        if rows.columns.keys() >= {column, name, other}
+    )
+
+
+def _epoch_batches(batch_size: int, fields: Mapping[str, Scalar]) -> float:
+    """Return the batches of an epoch, 0 if unknown."""
+    size = fields.get("examples_per_epoch")
+    return size / batch_size if isinstance(size, (int, float)) and size > 0 else 0.0
+
+
+def _check_end(
+    column: str, name: str, total: float, ends: tuple[float, float], batches: float, is_complete: bool
+) -> None:
+    """Raise Refusal if the first and last step don't fit a configured number of steps or epochs.
+
+    Runs may stop before a largest number of epochs.
+    """
+    first, last = ends
+    base = _base(name)
+    what = f"the run ends at {column} {last:g}, and its {name} is {total:g}"
+    if _ALL_STEPS.fullmatch(base) and (last > total or (is_complete and 2 * last < total)):
+        raise _refusal(column, what)
+    if _ALL_EPOCHS.fullmatch(base) and total > 1:
+        if last > first and total - last == 1 - min(first, 1):
+            raise _refusal(column, what)
+        is_short = is_complete and not base.startswith("max") and last < (total - 1) * batches / 2
+        if batches and (is_short or last > (total + 1) * batches * 2):
+            raise _refusal(column, f"{what}, and an epoch is {batches:g} batches")
 
 
 def _written(log: RunLog, column: str, epochs: str, metric: str) -> Iterator[tuple[Floats, Floats]]:
@@ -100,9 +146,11 @@ def _pairs(log: RunLog, column: str) -> Iterator[tuple[str, Floats, Floats]]:
     """Yield each other column with the steps and values of its filled cells."""
     for rows in log.rows:
         if column in rows.columns:
-            for name in rows.columns.keys() - {column}:
+            for name in sorted(rows.columns.keys() - {column}):
                 both = rows.known(column) & rows.known(name)
-                if both.any():
+                if both.all() and len(both):
+                    yield name, rows.columns[column], rows.columns[name]
+                elif both.any():
                     yield name, rows.columns[column][both], rows.columns[name][both]
 
 
@@ -110,22 +158,25 @@ def _check_epochs(
     column: str, name: str, steps: Floats, epochs: Floats, batch_size: int, fields: Mapping[str, Scalar]
 ) -> None:
     """Raise Refusal if steps are no more than epochs, or not about those of an epoch of known size."""
-    if (epochs > steps + 1).any() or (len(set(steps.tolist())) > 1 and len(set((epochs - steps).tolist())) == 1):
+    ahead = epochs - steps
+    if (ahead > 1).any() or ((steps != steps[0]).any() and (ahead == ahead[0]).all()):
         raise _refusal(column, f"{name} is {epochs[-1]:g} where {column} is {steps[-1]:g}: at most one step per epoch")
-    size = fields.get("examples_per_epoch")
-    if isinstance(size, (int, float)) and size > 0 and epochs.max() >= 1:
+    batches = _epoch_batches(batch_size, fields)
+    if batches and epochs.max() >= 1:
         at = int(epochs.argmax())
-        rate = size / batch_size
-        if not (epochs[at] - 1) * rate / 2 <= steps[at] <= (epochs[at] + 1) * rate * 2:
-            what = f"{name} {epochs[at]:g} of {size:g} examples is at {column} {steps[at]:g}"
-            raise _refusal(column, f"{what}, and an epoch is {rate:g} batches of {batch_size}")
+        if not (epochs[at] - 1) * batches / 2 <= steps[at] <= (epochs[at] + 1) * batches * 2:
+            what = f"{name} {epochs[at]:g} of {batches * batch_size:g} examples is at {column} {steps[at]:g}"
+            raise _refusal(column, f"{what}, and an epoch is {batches:g} batches of {batch_size}")
 
 
 def _base(name: str) -> str:
     return re.split("[./]", name)[-1].lower()
 
 
-def _refusal(column: str, why: str) -> Refusal:
+def _refusal(column: str, why: str, metric: str = "") -> Refusal:
+    """Return the reason to doubt a column. metric: the logged column that may have to be left out instead."""
     what = f"{column} seems not to count updates: {why}"
-    add = f'[[axis]] column = {toml_string(column)}   # or another; and counts = "steps", "examples" or "epochs"'
-    return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+    other = f', or leave out {metric} with {toml_key(metric)} = "" under [metrics]' if metric else ""
+    comment = f'or "examples" or "epochs", or another column{other}'
+    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "steps"   # {comment}')
+    return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
