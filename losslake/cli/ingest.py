@@ -273,10 +273,14 @@ def print_moved(moved: Mapping[Trial, Trial]) -> None:
 
 
 def print_mapping_hint(places: Sequence[str | SourceFile], summary: Summary) -> None:
-    """Print how to draft or complete a mapping if runs lack fields."""
+    """Print how to draft or complete a mapping if runs of logs lack fields: no mapping helps a bundle."""
+    from losslake_ingest.bundles.reading import QUARANTINED_BEFORE
     from losslake_ingest.contracts.rules import Rule
 
-    if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
+    lacking = [reason for reason in summary.quarantined if reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN)]
+    bundles = {source.source for source in summary.sources if "bundle" in source.files}
+    places = [place for place in places if not (isinstance(place, str) and str(Path(place)) in bundles)]
+    if places and any(reason.message != QUARANTINED_BEFORE for reason in lacking):
         if any(source.mapping for source in summary.sources):
             echo("hint         the same command with --dry-run shows every line that the mapping needs")
         elif isinstance(places[0], str):

@@ -18,9 +18,10 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
-from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key, toml_string
+from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
 from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
 from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.mapping.witnesses import check_restarts, check_steps
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
@@ -295,9 +296,8 @@ class _CurveReader:
     def _check_epochs(self, axis: Axis) -> None:
         highest = float(np.nanmax(self._on_axis(axis.column), initial=0.0)) if axis.counts == "epochs" else 0.0
         if highest > self._log.most_epochs:
-            add = f'[[axis]] column = "{axis.column}", counts = "examples" (or "steps")'
-            message = f"{axis.column} reaches {highest:,.0f}, too many for epochs: add to the mapping: {add}"
-            raise Refusal(Rule.STEP_UNKNOWN, message)
+            what = f"{axis.column} reaches {highest:,.0f}, too many for epochs"
+            raise _unknown_axis(what, axis.column, "examples", 'or "steps"')
 
     def _elapsed(self, rows: LoggedRows) -> Floats:
         """Return the seconds since the start of each row, NaN if unknown."""
@@ -350,10 +350,11 @@ class _CurveReader:
             what = f"{metric} is logged with {name} = {shown(one)} and with {name} = {shown(other)}"
             if is_overlapping:
                 column = toml_key(pieces[0].metric.column)
-                add = f'[[when]] if = {{ {toml_key(name)} = {toml_string(str(one))} }}, metrics = {{ {column} = "…" }}'
+                condition = f"if = {{ {toml_key(name)} = {toml_string(str(one))} }}"
+                missing = MissingField(what, f'[[when]]\n{condition}\nmetrics = {{ {column} = "…" }}')
                 one_metric = 'if it is one metric, say repeated = "last" (docs/mapping.md)'
-                message = f"{what}: add to the mapping, for each: {add}; {one_metric}"
-                raise Refusal(Rule.VALUES_DISAGREE, message, missing=(MissingField(what, add),))
+                message = f"{what}: add to the mapping, for each: {missing.inline}; {one_metric}"
+                raise Refusal(Rule.VALUES_DISAGREE, message, missing=(missing,))
             self._remarks[f"{what}, at later steps: stored as one curve"] = 1
 
     def _no_curve(self) -> Refusal:
@@ -363,14 +364,18 @@ class _CurveReader:
             what = f"no axis of the mapping is among the columns of {_join_names(list(self._unplaced))}"
             logged = {column for column, _ in self._metrics}
             axis = next((column for column in candidates if column not in logged), "NAME")
-            add = f'[[axis]] column = "{axis}"   # and counts = "steps", "examples" or "epochs"'
-            return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+            return _unknown_axis(what, axis, "steps", 'or "examples" or "epochs"')
         if self._series or not candidates:
             return Refusal(Rule.NO_MEASUREMENTS, "the log contains no measurements")
         unmapped = candidates  # none has a metric, or there would be a series
         what = f"none of the columns ({_join_names(unmapped)}) is known as a metric"
         missing = tuple(MissingField(what, metric_line(column)) for column in unmapped[:20])
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
+
+
+def _unknown_axis(what: str, column: str, counts: str, others: str) -> Refusal:
+    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "{counts}"   # {others}')
+    return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
 
 
 def not_a_number(column: str, cell: TextCell) -> Refusal:
@@ -425,7 +430,8 @@ def _check_repeated(
         what = f"{metric} has two values at step {steps[one]:,}, {written}"
         if writers[one] == writers[other]:
             column = pieces[0].metric.column
-            add = f'{toml_key(column)} = {{ metric = "{metric}", repeated = "first" }}   # or "last", under [metrics]'
+            line = f'{toml_key(column)} = {{ metric = {toml_string(metric)}, repeated = "first" }}'
+            add = f'{line}   # or "last", under [metrics]'
             missing = MissingField(f"{column} has two values of {metric} at one step", add)
             # Where steps have several values each, the axis is more likely at fault than a value.
             axis = "choose another [[axis]], or " if len(steps) >= 2 * last.sum() > 2 else ""

@@ -18,6 +18,7 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.steps import shown_number, stated_number
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.names import name_problem
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.registry import Direction, metric_named, metrics
@@ -92,18 +93,21 @@ class ColumnMetric:
             is_fraction = self.formula is None and known.unit == "fraction"
             finite = values[np.isfinite(values)]
             is_percentage = is_fraction and finite.min() >= 0 and _LEAST_PERCENTAGE < finite.max() <= 100
-            add = f'{toml_key(self.column)} = {{ metric = "{self.name}", scale = 0.01 }}   # under [metrics]'
+            add = f"{self._as_percentage()}   # under [metrics]"
             what = f"{self.name} lies between {known.smallest:g} and {known.largest:g}"
             correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"
             message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {what}: {correct}"
             missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add),)
             raise Refusal(Rule.OUT_OF_RANGE, message, missing=missing if is_percentage else ())
 
+    def _as_percentage(self) -> str:
+        return f"{toml_key(self.column)} = {{ metric = {toml_string(self.name)}, scale = 0.01 }}"
+
     def check_best(self, values: Floats) -> None:
         """Raise Refusal if all finite values of a run are beyond the largest that its best one can be."""
         known, finite = metric_named(self.name), values[np.isfinite(values)]
         if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
-            add = f'{toml_key(self.column)} = {{ metric = "{self.name}", scale = 0.01 }}   # or 1, under [metrics]'
+            add = f"{self._as_percentage()}   # or 1, under [metrics]"
             what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
             raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
 
@@ -174,20 +178,6 @@ def guess_metric(column: str) -> str | None:
 def metric_line(column: str) -> str:
     """Return a mapping line for a column, for the author to correct."""
     metric = guess_metric(column) or "split/quantity"
-    return f'{toml_key(column)} = "{metric}"   # under [metrics]: the metric that it is, or "" to leave it out'
-
-
-def toml_key(text: str) -> str:
-    """Return a TOML key, quoted if needed."""
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else toml_string(text)
-
-
-def toml_value(value: Scalar) -> str:
-    """Return a value as TOML."""
-    return toml_string(value) if isinstance(value, str) else str(value).lower()
-
-
-def toml_string(text: str) -> str:
-    """Return a text as a TOML basic string."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    return (
+        f'{toml_key(column)} = {toml_string(metric)}   # under [metrics]: the metric that it is, or "" to leave it out'
+    )

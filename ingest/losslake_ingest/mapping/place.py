@@ -19,6 +19,7 @@ from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
@@ -237,7 +238,9 @@ def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
 def _missing_field(name: str, unknown: UnknownField | None) -> MissingField:
     if unknown is not None:
         field = unknown.alternatives[0]
-        return MissingField(f"{name} needs {{{unknown}}}, which is unknown", f'{field} = "…"   # under [fields]')
+        spaces = " (a product has a space on each side of its *)" if "*" in field else ""
+        what = f"{name} needs {{{unknown}}}, which is unknown{spaces}"
+        return MissingField(what, f'{toml_key(field)} = "…"   # under [fields]')
     section, key = ("collection", "name") if name == "collection" else ("fields", name)
     example = "64" if name == "batch_size" else '"…"'
     # [fields] leaves runs alone that know it. [run] would overrule them.
@@ -272,7 +275,7 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
         return COMPLETE, {STATUS_ASSUMED: 1}
     status = mapping.status.get(word, word)
     if status not in STATUSES:
-        add = f'"{word}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
+        add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
         message = (
             f"the run ended with {shown(word)}, which is not one of {', '.join(STATUSES)}: add to the mapping: {add}"
         )

@@ -20,6 +20,7 @@ from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
 from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.toml import toml_key
 from losslake_schema.reached import Flags, Floats, Integers
 
 _SAFE = 2**60  # below it, twice a product is an int64
@@ -138,8 +139,8 @@ def check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: b
         ways = "1", "0 if they are counted from 1"
     what = f"{at}, and {why}"
     names = axis.offset.names if axis.offset is not None else []
-    key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {axis.column}")
-    add = f"{key} = {ways[0]}   # under {place}; {ways[1]}"
+    key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {shown(axis.column)}")
+    add = f"{toml_key(key)} = {ways[0]}   # under {place}; {ways[1]}"
     raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
 
 
@@ -187,7 +188,7 @@ def _epoch_size(axis: Axis, fields: Mapping[str, Scalar]) -> Fraction:
     try:
         size = float(axis.epoch_size.fill(fields))
     except UnknownField as unknown:
-        add = f"{unknown.alternatives[0]} = NUMBER   # under [fields]: examples per epoch"
+        add = f'{toml_key(unknown.alternatives[0])} = "…"   # under [fields]: the number of examples per epoch'
         what = f"{axis.column} counts epochs, and the number of examples per epoch is unknown"
         message = f"{what}: add to the mapping: {add}"
         raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add),)) from None

@@ -17,7 +17,7 @@ from losslake_ingest.contracts.run_log import Scalar
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FACTOR = re.compile(r"\s+([*/])\s+")
-_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,2})?")
 
 
 class UnknownField(Exception):

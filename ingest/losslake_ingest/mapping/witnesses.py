@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.mapping.metrics import toml_key, toml_string, toml_value
+from losslake_ingest.mapping.toml import toml_key, toml_string, toml_value
 from losslake_schema.reached import Floats
 
 _COUNTERS = re.compile(
@@ -135,8 +135,8 @@ def _within_epoch(column: str, epochs: str, steps: list[float], positions: list[
         f"{positions[1]:g}: it counts within the epoch"
     )
     sizes = [axis.epoch_size for axis in mapping.axis if axis.column == epochs and axis.epoch_size is not None]
-    size = toml_value(sizes[0].text) if sizes else "50000"
-    add = f'[[axis]]\ncolumn = {toml_string(epochs)}\ncounts = "epochs"\nepoch_size = {size}   # examples per epoch'
+    size = toml_value(sizes[0].text) if sizes else '"…"'
+    add = f'[[axis]]\ncolumn = {toml_string(epochs)}\ncounts = "epochs"\nepoch_size = {size}   # above other [[axis]]'
     missing = MissingField(what, add)
     message = f'{what}: add to the mapping: {missing.inline}; if the run did start again there, repeated = "last"'
     return Refusal(Rule.STEP_UNKNOWN, f"{message} (docs/mapping.md)", missing=(missing,))
@@ -176,7 +176,7 @@ def _base(name: str) -> str:
 def _refusal(column: str, why: str, metric: str = "") -> Refusal:
     """Return the reason to doubt a column. metric: the logged column that may have to be left out instead."""
     what = f"{column} seems not to count updates: {why}"
-    other = f', or leave out {metric} with {toml_key(metric)} = "" under [metrics]' if metric else ""
+    other = f', or leave out {shown(metric)} with {toml_key(metric)} = "" under [metrics]' if metric else ""
     comment = f'or "examples" or "epochs", or another column{other}'
     missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "steps"   # {comment}')
     return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))

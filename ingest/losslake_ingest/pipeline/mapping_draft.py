@@ -13,8 +13,9 @@ from losslake_ingest.contracts.rules import BadMapping, Refusal, UnknownFormat
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
-from losslake_ingest.mapping.metrics import guess_metric, metric_of, toml_key, toml_string
+from losslake_ingest.mapping.metrics import guess_metric, metric_of
 from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
 from losslake_ingest.readers.side_files import SideFiles
@@ -31,6 +32,7 @@ _FIELDS = {
     "batch_size": ("batch_size", "global_batch_size", "train_batch_size", "bs", "batch", "b"),
 }
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
+_SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
 _WORDS = "|".join(sorted(_FIELDS["batch_size"], key=len, reverse=True))
 _BATCH_SIZE = re.compile(rf"(?i)^(|.*[^a-z])((?:{_WORDS})[_=-]?)[0-9]+((?:[^0-9.].*)?)$")
 
@@ -133,12 +135,14 @@ def _path(paths: Sequence[str]) -> Iterator[str]:
 def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample]) -> Iterator[str]:
     yield "[run]"
     yield '# Each is a constant, or "{field}" for a value from the log, a file beside it, or the path.'
-    by_name = {field.lower().rpartition(".")[2]: field for field in reversed(list(fields))}
+    named = [field for field in reversed(list(fields)) if not _SPECIAL.search(field)]
+    by_name = {field.lower().rpartition(".")[2]: field for field in named}
     for fact, names in _FIELDS.items():
         given = [getattr(sample.defaults.run, fact) for sample in samples]
         guess = next((by_name[name] for name in names if name in by_name), None)
         if guess is not None:
-            yield f'# {fact} = "{{{guess}}}"   # a guess by its name, for example {_shown(fields[guess])}'
+            template = toml_string(f"{{{guess}}}")
+            yield f"# {fact} = {template}   # a guess by its name, for example {_shown(fields[guess])}"
         elif all(given):
             yield f"# {fact} comes from the format: {given[0].text}"
         else:
@@ -226,7 +230,12 @@ def guess_patterns(paths: Sequence[str]) -> list[str]:
 def _guess_part(names: Sequence[str], fields: set[str]) -> str:
     """Return the pattern of the names at one place of the paths. fields: those of the places before; added to."""
     sizes = [digits[0] for name in names if len(digits := _BATCH_SIZE.findall(name)) == 1]
-    if len(sizes) == len(names) and len({word for _, word, _ in sizes}) == 1 and "batch_size" not in fields:
+    if (
+        len(sizes) == len(names)
+        and not any(map(_SPECIAL.search, names))
+        and len({word for _, word, _ in sizes}) == 1
+        and "batch_size" not in fields
+    ):
         fields.add("batch_size")
         heads, (word, *_), tails = (list(texts) for texts in zip(*sizes, strict=True))
         head = commonprefix([text[::-1] for text in heads])[::-1]  # noqa: RUF071 - of characters
@@ -243,7 +252,7 @@ def _guess_part(names: Sequence[str], fields: set[str]) -> str:
             fields.add(field)
             kind = "int" if all(match is not None and match[3].isdigit() for match in matches) else "float"
             return f"{first[1]}{first[2]}{{{field}:{kind}}}"
-    return names[0] if len(names) == 1 else "*"
+    return names[0] if len(names) == 1 and not _SPECIAL.search(names[0]) else "*"
 
 
 def _shown(value: Scalar, limit: int = LONGEST_VALUE) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ from losslake_ingest.readers.side_files import SideFiles
 from losslake_ingest.readers.text_logs.proposal import advice
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
-from losslake_ingest.sources.open import FileSource, FolderSource, Place, open_source
+from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSource, Place, open_source
 from losslake_schema.names import Study
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
@@ -42,11 +43,17 @@ PICKLE = (
     "trust it, load it in Python and write its values as CSV, as in pandas.DataFrame({{'step': steps, 'val/loss': "
     "losses}}).to_csv('run.csv', index=False), then ingest that"
 )
+UNPACKED = (
+    "it holds the files of a bundle, but isn't one as published, a tar that begins with bundle.json: give the tar "
+    "itself, neither unpacked nor compressed, or get it again"
+)
+NO_RUN = "none of its files holds a run: see 'losslake formats', or name one with --format"
 PICKLE_ENDINGS = ("pkl", "pickle", "pt", "pth", "ckpt", "joblib", "npy", "npz")
 MOST_FILES = 200_000
 MOST_ARCHIVED = 200
 CERTAIN_SCORE = 0.85
 TEXT = "text"
+_IS_MANIFEST = re.compile(rb'\{\s*"bundle"\s*:')
 
 
 @dataclass(frozen=True)
@@ -172,14 +179,13 @@ class SourceReading:
     def items(self) -> Iterator[StudyPart | Quarantined]:
         """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break.
 
-        Also raises SourceBroken if no format recognizes anything in the source, or requested formats read nothing.
+        Also raises SourceBroken if no format recognizes anything in the source, or none reads a run.
         """
         if not self.detected.files:
             if isinstance(self.source, FolderSource) and self.source.parts and self.mapping.where is None:
                 return  # all logs are in its parts
-            pickle = self.detected.pickle
-            why = PICKLE.format(path=pickle) if pickle else NO_KNOWN_FORMAT + advice(self.source)
-            raise SourceBroken(self.detected.broken or why)
+            why = self.detected.broken or self.detected.unread
+            raise SourceBroken(why or NO_KNOWN_FORMAT + advice(self.source))
         readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
         is_empty = True
         for items in readings:
@@ -188,10 +194,9 @@ class SourceReading:
                 yield item
         for items in readings:
             items.raise_break()
-        if is_empty and self._is_forced:
-            raise SourceBroken(
-                f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
-            )
+        if is_empty:
+            forced = f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
+            raise SourceBroken(forced if self._is_forced else self.detected.unread or NO_RUN)
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
@@ -332,7 +337,7 @@ class Detected:
     folders: the formats of each folder with recognized files. files: the number of recognized files by format. others:
     the number of unrecognized files. excluded: the number of files that the mapping excludes. is_whole: every file was
     examined. broken: why the examination stopped early, if it did. unlike: unrecognized files with the ending of a
-    recognized one. pickle: the first unrecognized file whose name ends like that of a pickle or of arrays.
+    recognized one. unread: why a source without logs has none: a pickle, or the files of a bundle.
     """
 
     folders: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -342,7 +347,7 @@ class Detected:
     is_whole: bool = True
     broken: str | None = None
     unlike: Sequence[str] = ()
-    pickle: str | None = None
+    unread: str | None = None
 
     def belongs(self, name: str) -> Wanted:
         """Return a predicate for the paths of a format: the nearest folder above with a detected format decides."""
@@ -370,6 +375,7 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     others: list[str] = []
     recognized: list[tuple[str, str]] = []
     broken: str | None = None
+    unread: str | None = None
     try:
         for member in source.members(lambda _: True, GLIMPSE):
             n_examined += 1
@@ -380,6 +386,8 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
             if not wanted(member.path):
                 excluded += 1
                 continue
+            if member.path.rpartition("/")[2] == BUNDLE_MANIFEST and _IS_MANIFEST.match(member.data):
+                unread = UNPACKED
             file = Glimpse(member.path, member.data)
             scores_of = ((one.detect(file), one.name) for one in formats)
             score, name = max(scores_of, key=lambda pair: pair[0], default=(0.0, ""))
@@ -400,8 +408,9 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     unlike = [path for path in others if _ending(path) in endings]
     unlike += [path for path, _ in recognized if path not in read and (_folder(path), _ending(path)) in beside]
     pickle = next((path for path in others if _ending(path).lower() in PICKLE_ENDINGS), None)
+    unread = unread or (PICKLE.format(path=pickle) if pickle else None)
     counts = dict(sorted(files.items()))
-    return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, pickle)
+    return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, unread)
 
 
 def _with_folders(path: str) -> Iterator[str]:

@@ -20,7 +20,8 @@ RUN = """
 collection.name = "c"
 run = { dataset = "d", model = "m", optimizer = "o", batch_size = 10 }
 """
-METRIC_LINES = '[metrics]\n"m*" = "val/m*"\n'
+# The steps of made-up metrics end anywhere, so the axis has to be stated.
+METRIC_LINES = '[[axis]]\ncolumn = "step"\ncounts = "steps"\n[metrics]\n"m*" = "val/m*"\n'
 ODD = (0.0, -0.0, 5e-324, -5e-324, 1.7976931348623155e308, -1e308, 1e-300, 0.1 + 0.2, 2.0**53, -(2.0**60), 1 / 3)
 NOT_FINITE = (math.nan, math.inf, -math.inf)
 

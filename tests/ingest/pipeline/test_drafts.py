@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from losslake_ingest.mapping.mapping import load_mapping
+from losslake_ingest.mapping.mapping import load_mapping, parse_mapping
 from losslake_ingest.pipeline.mapping_draft import draft_mapping
 from tests.ingest.made_up.documents import SACRED, TRACKIO
 from tests.ingest.made_up.logs import METRICS, MadeUp, runs
@@ -23,3 +24,17 @@ def test_a_draft_loads_and_names_the_metrics_and_the_step(tmp_path: Path, made: 
     assert load_mapping(path).where == str(path)
     assert [name for name in METRICS if f'# {name} = ""' not in text] == []
     assert "is its column step, which counts steps" in text
+
+
+def test_guesses_by_odd_names_are_valid_once_the_comment_is_removed(tmp_path: Path) -> None:
+    log = b"step,val/loss\n1,2\n2,1\n"
+    fields = b'{"x\\"y.arch": "cnn", "a|b.batch_size": 8, "{o}.optimizer": "sgd"}'
+    files = {f"runs/{{a}}/b{size}/m.csv": log for size in (8, 16)} | {"config.json": fields}
+    lines = draft_mapping(unpacked(tmp_path, files)).read_text().splitlines()
+    places = {
+        name: next(line[2:] for line in lines if line.startswith(f"# {name} = ")) for name in ("patterns", "model")
+    }
+    assert tomllib.loads(places["model"])["model"] == '{x"y.arch}'
+    mapping = parse_mapping(f"[path]\n{places['patterns']}\n[run]\n{places['model']}\n".encode(), "m")
+    assert mapping.path.patterns[0].match("runs/{a}/b8/m.csv") == {"batch_size": 8}
+    assert not any("{a|b." in line or "{{o}" in line for line in lines if "guess" in line)

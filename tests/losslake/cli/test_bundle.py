@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of
+from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of, members, packed
 from tests.ingest.offers import unpacked
 from tests.ingest.test_publication import SOURCE
 from tests.losslake.cli.conftest import Run
@@ -52,3 +53,29 @@ def test_each_path_is_published_as_a_release_and_a_faulty_one_stops_no_other(los
     assert "nothing of it was stored" in refusal
     again = losslake(*command)
     assert [line.split(",")[0] for line in again.stdout.splitlines()] == ["c.tar: nothing new", "d.tar: nothing new"]
+
+
+def test_no_mapping_is_proposed_for_a_bundle_whose_logs_lacked_something(losslake: Run, tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, {**LOGS, "runs/ann/lr1/a.csv": b"step,loss\n0,2\n1,1\n"})
+    done = losslake("ingest", bundle, "--quiet", "--lake", tmp_path / "lake")
+    assert done.returncode == 0
+    assert "missing_fact" in done.stdout
+    assert "hint" not in done.stdout
+    logs = losslake("ingest", tmp_path / "logs-c", "--quiet", "--lake", tmp_path / "other")
+    assert "hint" in logs.stdout
+
+
+def test_a_bundle_that_was_unpacked_or_compressed_is_refused_with_what_to_do(losslake: Run, tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path)
+    reordered = packed(tmp_path / "reordered.tar", dict(reversed(members(bundle).items())))
+    (tmp_path / "c.tar.gz").write_bytes(gzip.compress(bundle.read_bytes()))
+    headless = packed(tmp_path / "headless.tar", {k: v for k, v in members(bundle).items() if k != "bundle.json"})
+    for place, why in (
+        (reordered, "give the tar itself"),
+        (tmp_path / "c.tar.gz", "give the tar itself"),
+        (headless, "run"),
+    ):
+        for mode in ((), ("--dry-run",)):
+            done = losslake("ingest", place, "--quiet", "--lake", tmp_path / "lake", *mode)
+            assert done.returncode == 1
+            assert why in done.stderr
