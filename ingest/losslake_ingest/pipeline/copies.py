@@ -54,15 +54,26 @@ class _Stored(NamedTuple):
 class Copies:
     """The runs of one ingest and the stored trials, by their bytes. moved: the stored trials that move."""
 
-    def __init__(self, sources_of: Callable[[Study], Collection[str]]) -> None:
-        """Begin an ingest. sources_of: returns the names of the sources, BUNDLE among them, of a stored study."""
+    def __init__(
+        self, sources_of: Callable[[Study], Collection[str]], places_of: Callable[[Study], Mapping[str, int]]
+    ) -> None:
+        """Begin an ingest. sources_of: returns the names of the sources, BUNDLE among them, of a stored study.
+
+        places_of: returns the trial_ids of a stored study by `place_digest`.
+        """
         self._sources_of = sources_of
+        self._places_of = places_of
+        self._source, self._place = "", ""
         self._offered: dict[_Bytes, list[Known]] = {}
         self._stored: dict[_Bytes, list[_Stored]] = {}
         self.moved: dict[Trial, Move] = {}
 
-    def look_up(self, runs: Iterable[PlacedRun], trials: pl.DataFrame) -> None:
-        """Find the stored trials with the bytes of these runs, which are next. trials: all stored ones."""
+    def look_up(self, runs: Iterable[PlacedRun], trials: pl.DataFrame, source: str, place: str) -> None:
+        """Find the stored trials with the bytes of these runs, which are next.
+
+        trials: all stored ones. source, place: of the runs, see `Stored.number`.
+        """
+        self._source, self._place = source, place
         self._stored = {}
         digests = pl.Series("source_sha256", list({run.sha256 for run in runs}), pl.String)
         for row in trials.filter(pl.col("source_sha256").is_in(digests.implode())).iter_rows(named=True):
@@ -72,7 +83,7 @@ class Copies:
             stored = _Stored(trial, row["source"], row["parameters"] or {}, row["attributes"] or {})
             self._stored.setdefault(key, []).append(stored)
 
-    def first(self, run: PlacedRun, trial: Trial, source: str, is_replaced: Callable[[Trial], bool]) -> Known | None:
+    def first(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> Known | None:
         """Return the trial that a run, which would be `trial`, is a copy of: of this ingest, or else a stored one.
 
         is_replaced: returns True for a stored trial that this ingest offers.
@@ -81,44 +92,57 @@ class Copies:
         stored = self._stored.get(key, ())
         known = list(self._offered.get(key, ()))
         if all(each.trial != trial for each in stored):
-            known += (
-                each.as_known(run) for each in stored if not (is_replaced(each.trial) or self._is_at(each, run, source))
-            )
+            leaving = self.at(run)
+            known += (each.as_known(run) for each in stored if not (is_replaced(each.trial) or each.trial in leaving))
         if not known:
             return None
         facts = _facts_of(run)
         return next((each for each in known if each.facts == facts), None)
 
-    def add(self, run: PlacedRun, trial: Trial, source: str) -> bool:
+    def add(self, run: PlacedRun, trial: Trial) -> bool:
         """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts."""
-        self.move(run, trial, source)
+        self.move(run, trial)
         key = _bytes_of(run)
         others = [*self._stored.get(key, ()), *self._offered.get(key, ())]
         self._offered.setdefault(key, []).append(Known(trial, run.run, _facts_of(run)))
         return any(each.trial != trial and each.trial not in self.moved for each in others)
 
-    def move(self, run: PlacedRun, to: Trial, source: str) -> None:
+    def move(self, run: PlacedRun, to: Trial) -> None:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
-        for each in self._stored.get(_bytes_of(run), ()):
-            if each.trial != to and self._is_at(each, run, source):
-                self.moved[each.trial] = Move(to, source, run.sha256)
+        for trial in self.at(run):
+            if trial != to:
+                self.moved[trial] = Move(to, self._source, run.sha256)
 
-    def at(self, run: PlacedRun, source: str) -> list[Trial]:
-        """Return the stored trials that have the bytes and the place of a run."""
-        return [each.trial for each in self._stored.get(_bytes_of(run), ()) if self._is_at(each, run, source)]
+    def other_runs(self, run: PlacedRun) -> set[int]:
+        """Return the stored trials of a run's study that have its bytes, but other facts."""
+        facts, stored = _facts_of(run), self._stored.get(_bytes_of(run), ())
+        of_study = [each for each in stored if each.trial.study == run.study]
+        return {each.trial.trial_id for each in of_study if each.as_known(run).facts != facts}
 
-    def _is_at(self, stored: _Stored, run: PlacedRun, source: str) -> bool:
-        """Return True if a stored trial was read from the place of a run: the same path in the same source."""
-        offered = f"{source}/{run.run}".lstrip("/")
-        names = self._sources_of(stored.trial.study)
-        return any(is_same_path(f"{name}/{stored.run}".lstrip("/"), offered) for name in names)
+    def at(self, run: PlacedRun) -> list[Trial]:
+        """Return the stored trials with the bytes of a run from its place; for none, from a path that ends like it."""
+        digest = place_digest(self._place, run.run)
+        trials = [(each.trial, each.run) for each in self._stored.get(_bytes_of(run), ())]
+        exact = [trial for trial, _ in trials if self._places_of(trial.study).get(digest) == trial.trial_id]
+        return exact or [trial for trial, path in trials if self._is_at(trial, path, run)]
+
+    def _is_at(self, trial: Trial, path: str, run: PlacedRun) -> bool:
+        """Return True if a stored trial was read from the path of a run, in a source of that name."""
+        offered = f"{self._source}/{run.run}".lstrip("/")
+        return any(is_same_path(f"{name}/{path}".lstrip("/"), offered) for name in self._sources_of(trial.study))
 
     def has_log(self, run: PlacedRun) -> bool:
         """Return True if a run of a bundle is stored from its log."""
         known = self._stored.get(_bytes_of(run), ())
         return any(
-            set(self._sources_of(each.trial.study)) != {BUNDLE} and self._is_at(each, run, BUNDLE) for each in known
+            set(self._sources_of(each.trial.study)) != {BUNDLE} and self._is_at(each.trial, each.run, run)
+            for each in known
         )
+
+
+def place_digest(place: str, run: str) -> str:
+    """Return the digest of where a run lies: of the folder or archive, by its full path, and of the path within."""
+    return hashlib.sha256(f"{place}/{run}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def is_same_path(one: str, other: str) -> bool:

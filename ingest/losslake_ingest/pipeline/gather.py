@@ -6,8 +6,8 @@ logs of one trial are merged: Keras writes training and validation measurements 
 
 from __future__ import annotations
 
-import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,14 +25,18 @@ from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenate
 from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path
-from losslake_schema.names import Study, Trial
-from losslake_schema.tables import TABLES
+from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path, place_digest
+from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.tables import STUDY_KEYS, TABLES
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
 _PER_RUN = 8000
 EQUAL_BYTES = (
     "run with the same bytes as another, but different facts (workload, batch size or metaparameters): both are kept"
+)
+ELSEWHERE = (
+    "log that was a trial of another study when it was read from here before: both are kept, and 'losslake withdraw' "
+    "takes the former one out if its mapping was wrong"
 )
 LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
 _DIGITS = re.compile(r"([0-9]+)")
@@ -107,7 +111,7 @@ class Gatherer:
 
     def flush(self) -> Iterator[RunsPart | Quarantined]:
         """Yield all pending runs as parts."""
-        self._stored.look_up([run for runs in self._pending.values() for run in runs], self._source)
+        self._stored.look_up([run for runs in self._pending.values() for run in runs], self._source, self._place)
         for study, runs in self._pending.items():
             numbered = self._stored.number(study, runs, self._source, self._place)
             for run, other in numbered.duplicates:
@@ -119,6 +123,8 @@ class Gatherer:
                 yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
             for run in numbered.equal:
                 self._remark(EQUAL_BYTES, run.run)
+            for run in numbered.elsewhere:
+                self._remark(ELSEWHERE, run.run)
             for run in numbered.logged:
                 self._remark(LOGGED, run.run)
             if numbered.runs:
@@ -145,9 +151,9 @@ def no_places(_: Study) -> Mapping[str, int]:
     return {}
 
 
-def place_digest(place: str, run: str) -> str:
-    """Return the digest of where a run lies: of the folder or archive, by its full path, and of the path within."""
-    return hashlib.sha256(f"{place}/{run}".encode("utf-8", "surrogateescape")).hexdigest()
+def no_others(_: PlacedRun) -> set[int]:
+    """Return the other stored runs with the bytes of a run where there are none."""
+    return set()
 
 
 class Log(NamedTuple):
@@ -164,7 +170,7 @@ class _Trials:
 
     sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
     `place_digest`. logs: of each stored trial. by_name: the logs of stored and withdrawn trials by their bytes and the
-    last part of their path. withdrawn: numbers.
+    last part of their path. withdrawn: numbers. others: those of other runs with the bytes of one, see `Copies`.
     """
 
     sources: Collection[str] = ()
@@ -173,6 +179,7 @@ class _Trials:
     logs: dict[int, Log] = field(default_factory=dict)
     by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
+    others: Callable[[PlacedRun], set[int]] = no_others
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
@@ -208,7 +215,7 @@ class _Trials:
             names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end} if numbers else ()
             is_at = any(is_same_path(name, path) for name in names for path in offered)
             for number in numbers:
-                if (end == run.run and self.has_bytes(number, run)) or (is_at and number not in self._placed):
+                if (end == run.run and self.is_same(number, run)) or (is_at and number not in self._placed):
                     return number
         return None
 
@@ -219,13 +226,16 @@ class _Trials:
     def next_for(self, run: PlacedRun) -> int:
         """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
         for number, _, path in self.by_name.get((run.sha256, _last_part(run.run)), ()):
-            if number not in self.offered and is_same_path(path, run.run):
+            if number not in self.offered and is_same_path(path, run.run) and not self._is_other(number, run):
                 return number
         return self.highest + 1
 
-    def has_bytes(self, number: int, run: PlacedRun) -> bool:
-        """Return True if a stored trial has the bytes of a run."""
-        return number in self.logs and self.logs[number].sha256 == run.sha256
+    def is_same(self, number: int, run: PlacedRun) -> bool:
+        """Return True if a stored trial has the bytes of a run, and its facts or no known place."""
+        return number in self.logs and self.logs[number].sha256 == run.sha256 and not self._is_other(number, run)
+
+    def _is_other(self, number: int, run: PlacedRun) -> bool:
+        return number in self._placed and number in self.others(run)
 
     def path_of(self, number: int) -> str:
         """Return the path of a trial's run within its source, if it is stored."""
@@ -237,13 +247,15 @@ class Numbered:
     """The runs of a study by trial number, ascending, and those that aren't stored.
 
     duplicates: their number is in use, by the run beside them. copies: with the trial that counts. equal: those of
-    `runs` with the bytes of others that have other facts. logged: runs of a bundle that are stored from their logs.
+    `runs` with the bytes of others that have other facts. elsewhere: those of `runs` whose place is that of a stored
+    trial of another study. logged: runs of a bundle that are stored from their logs.
     """
 
     runs: dict[int, PlacedRun] = field(default_factory=dict)
     duplicates: list[tuple[PlacedRun, str]] = field(default_factory=list)
     copies: list[tuple[PlacedRun, Known]] = field(default_factory=list)
     equal: list[PlacedRun] = field(default_factory=list)
+    elsewhere: list[PlacedRun] = field(default_factory=list)
     logged: list[PlacedRun] = field(default_factory=list)
 
 
@@ -270,9 +282,10 @@ class Stored:
         """
         self._places_of = places_of
         self._leaving: Collection[Trial] = ()
+        self._at_paths: Mapping[str, list[Trial]] = {}
         self.placed: dict[tuple[Trial, str], tuple[str, str]] = {}
         self._sources_of = sources_of
-        self.copies = Copies(sources_of)
+        self.copies = Copies(sources_of, places_of)
         self._store = store
         self._withdrawn = withdrawn or {}
         self.files = files
@@ -286,10 +299,18 @@ class Stored:
             self._columns[column] = column_by_study(self._studies, column)
         return self._columns[column]
 
-    def look_up(self, runs: Sequence[PlacedRun], source: str) -> None:
+    def look_up(self, runs: Sequence[PlacedRun], source: str, place: str | None = None) -> None:
         """Prepare `number` for these runs."""
-        self.copies.look_up(runs, self._table)
-        self._leaving = {trial for run in runs for trial in self.copies.at(run, source)}
+        self.copies.look_up(runs, self._table, source, place or source)
+        paths = pl.Series("source", list({run.run for run in runs}), pl.String)
+        self._at_paths = defaultdict(list)
+        for *workload, batch_size, trial_id, path in (
+            self._table.filter(pl.col("source").is_in(paths.implode()))
+            .select(*STUDY_KEYS, "trial_id", "source")
+            .iter_rows()
+        ):
+            self._at_paths[path].append(Trial(Study(Workload(*workload), batch_size), trial_id))
+        self._leaving = {trial for run in runs for trial in self.copies.at(run)}
 
     def number(self, study: Study, runs: Sequence[PlacedRun], source: str, place: str | None = None) -> Numbered:
         """Return the runs of a study from a source with their numbers. place: the source's full path, or its name.
@@ -313,9 +334,9 @@ class Stored:
             if source == BUNDLE and (is_logged or self.copies.has_log(run)):
                 result.logged.append(run)
                 continue
-            first = self.copies.first(run, trial, source, self._is_offered)
+            first = self.copies.first(run, trial, self._is_offered)
             if first is not None:
-                self.copies.move(run, first.trial, source)
+                self.copies.move(run, first.trial)
                 result.copies.append((run, first))
                 continue
             merged: PlacedRun | None = run
@@ -323,7 +344,7 @@ class Stored:
             if trial.trial_id in trials.offered:
                 merged = _merge(earlier, run) if earlier is not None else None
             elif source != BUNDLE and trial.trial_id in trials.content and trial.trial_id not in own:
-                is_same = trials.has_bytes(trial.trial_id, run) or trial in self._leaving
+                is_same = trials.is_same(trial.trial_id, run) or trial in self._leaving
                 merged = run if is_same else None
             if merged is None:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
@@ -331,10 +352,23 @@ class Stored:
             trials.offer(trial.trial_id)
             self._place(trial, run, source, place)
             result.runs[trial.trial_id] = merged
-            if self.copies.add(run, trial, source):
+            if self.copies.add(run, trial):
                 result.equal.append(run)
+            if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
+                result.elsewhere.append(run)
         result.runs = dict(sorted(result.runs.items()))
         return result
+
+    def _was_elsewhere(self, run: PlacedRun, source: str, place: str | None) -> bool:
+        """Return True if a stored trial of another study, which stays, was read from the place of a run."""
+        digest = place_digest(place or source, run.run)
+        return any(
+            trial.study != run.study
+            and trial not in self.copies.moved
+            and not self._is_offered(trial)
+            and self._places_of(trial.study).get(digest) == trial.trial_id
+            for trial in self._at_paths.get(run.run, ())
+        )
 
     def _place(self, trial: Trial, run: PlacedRun, source: str, place: str | None) -> None:
         """Record the place of a trial's run, unless it is known."""
@@ -356,7 +390,7 @@ class Stored:
 
     def _of(self, study: Study) -> _Trials:
         if study not in self._trials:
-            trials = self._trials[study] = _Trials()
+            trials = self._trials[study] = _Trials(others=self.copies.other_runs)
             if study in self.studies("n_trials"):
                 trials.sources, trials.places = self._sources_of(study), self._places_of(study)
                 condition = [pl.col(key) == value for key, value in study.key().items()]

@@ -23,9 +23,9 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.study import StudyFacts, source_digest
-from losslake_ingest.pipeline.copies import BUNDLE, within_file
+from losslake_ingest.pipeline.copies import BUNDLE, place_digest, within_file
 from losslake_ingest.pipeline.engine import WrittenPart, packed
-from losslake_ingest.pipeline.gather import Log, place_digest
+from losslake_ingest.pipeline.gather import Log
 from losslake_ingest.pipeline.offer import Offer, stored_curves
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish, study_names
 from losslake_ingest.pipeline.reading import place_of

@@ -8,6 +8,7 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_ingest.contracts.report import Summary
+from losslake_ingest.pipeline.gather import ELSEWHERE
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
@@ -110,3 +111,24 @@ def test_a_trial_id_that_a_stored_run_of_another_place_has_is_refused(lake: Lake
     (logs / "jan/seed2/m.csv").write_bytes(log(1, 2, 9))
     offer(lake, logs / "jan", mapping="seeds.toml")
     assert curves(lake) == {1: [1, 1], 2: [1, 2, 9]}
+
+
+def test_equal_logs_of_two_places_with_other_parameters_are_two_trials(lake: Lake, logs: Path, tmp_path: Path) -> None:
+    (logs / "feb/seed1/m.csv").write_bytes(log(1, 1))
+    for month, rate in (("jan", 0.1), ("feb", 0.2)):
+        (tmp_path / f"{month}.toml").write_bytes(MAPPING + b"parameters = {learning_rate = %r}\n" % rate)
+        offer(lake, logs / month / "seed1", mapping=f"{month}.toml")
+    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    assert sorted((row["trial_id"], dict(row["parameters"])["learning_rate"]) for row in rows) == [(1, 0.1), (2, 0.2)]
+    assert not offer(lake, logs / "jan/seed1", mapping="jan.toml").published
+
+
+def test_a_log_that_grew_and_is_of_another_study_now_is_named(lake: Lake, logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "corrected.toml").write_bytes(MAPPING.replace(b"batch_size = 8", b"batch_size = 16"))
+    offer(lake, logs / "jan")
+    (logs / "jan/seed1/m.csv").write_bytes(log(1, 1, 9))
+    summary = offer(lake, logs / "jan", mapping="corrected.toml")
+    assert (f"{ELSEWHERE} (first in seed1/m.csv)", 1) in summary.sources[0].remarks
+    assert [trial.study.batch_size for trial in summary.moved.values()] == [16]
+    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    assert sorted(row["batch_size"] for row in rows) == [8, 16, 16]
