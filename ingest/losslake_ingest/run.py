@@ -101,8 +101,9 @@ class _Attempt:
             for offer in offers:
                 leave_out(self._lake.store, offer, self._withdrawn)
             moved = moves_of(self._stored, offers)
-            changes = merge_offers(self._lake.store, self._stored, offers, moved)
-            left = without_moved(self._lake.store, self._stored, moved, changes)
+            leaving = {trial: move for trial, move in moved.items() if not self._stored.is_offered(trial)}
+            changes = merge_offers(self._lake.store, self._stored, offers, leaving)
+            left = without_moved(self._lake.store, self._stored, leaving, changes)
             changes |= left.studies
             published = self._publish(offers, changes, left.dropped, moved, notes)
         for study, change in changes.items():

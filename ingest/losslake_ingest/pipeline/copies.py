@@ -67,6 +67,7 @@ class Copies:
         self._offered: dict[_Bytes, list[Known]] = {}
         self._stored: dict[_Bytes, list[_Stored]] = {}
         self.moved: dict[Trial, Move] = {}
+        self._moved_bytes: dict[Trial, _Bytes] = {}
 
     def look_up(self, runs: Iterable[PlacedRun], trials: pl.DataFrame, source: str, place: str) -> None:
         """Find the stored trials with the bytes of these runs, which are next.
@@ -99,19 +100,29 @@ class Copies:
         facts = _facts_of(run)
         return next((each for each in known if each.facts == facts), None)
 
-    def add(self, run: PlacedRun, trial: Trial) -> bool:
-        """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts."""
+    def add(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> bool:
+        """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts.
+
+        is_replaced: see `first`; a stored trial with other bytes now doesn't count.
+        """
         self.move(run, trial)
         key = _bytes_of(run)
-        others = [*self._stored.get(key, ()), *self._offered.get(key, ())]
+        stored = [each.trial for each in self._stored.get(key, ()) if not is_replaced(each.trial)]
+        others = {*stored, *(each.trial for each in self._offered.get(key, ()))} - {trial} - self.moved.keys()
         self._offered.setdefault(key, []).append(Known(trial, run.run, _facts_of(run)))
-        return any(each.trial != trial and each.trial not in self.moved for each in others)
+        return bool(others)
+
+    def stays(self, trial: Trial) -> bool:
+        """Return True if a stored trial is offered with the bytes that it had, so that none of its runs moved."""
+        known = self._offered.get(self._moved_bytes[trial], ()) if trial in self.moved else None
+        return known is None or any(each.trial == trial for each in known)
 
     def move(self, run: PlacedRun, to: Trial) -> None:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for trial in self.at(run):
             if trial != to:
                 self.moved[trial] = Move(to, self._source, run.sha256)
+                self._moved_bytes[trial] = _bytes_of(run)
 
     def other_runs(self, run: PlacedRun) -> set[int]:
         """Return the stored trials of a run's study that have its bytes, but other facts."""

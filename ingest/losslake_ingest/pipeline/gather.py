@@ -334,7 +334,7 @@ class Stored:
             if source == BUNDLE and (is_logged or self.copies.has_log(run)):
                 result.logged.append(run)
                 continue
-            first = self.copies.first(run, trial, self._is_offered)
+            first = self.copies.first(run, trial, self.is_offered)
             if first is not None:
                 self.copies.move(run, first.trial)
                 result.copies.append((run, first))
@@ -352,7 +352,7 @@ class Stored:
             trials.offer(trial.trial_id)
             self._place(trial, run, source, place)
             result.runs[trial.trial_id] = merged
-            if self.copies.add(run, trial):
+            if self.copies.add(run, trial, self.is_offered):
                 result.equal.append(run)
             if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
                 result.elsewhere.append(run)
@@ -365,7 +365,7 @@ class Stored:
         return any(
             trial.study != run.study
             and trial not in self.copies.moved
-            and not self._is_offered(trial)
+            and not self.is_offered(trial)
             and self._places_of(trial.study).get(digest) == trial.trial_id
             for trial in self._at_paths.get(run.run, ())
         )
@@ -377,10 +377,12 @@ class Stored:
             self.placed[trial, digest] = (source, run.run)
 
     def moved(self) -> dict[Trial, Move]:
-        """Return the stored trials whose runs are now other trials."""
-        return {trial: move for trial, move in self.copies.moved.items() if not self._is_offered(trial)}
+        """Return the stored trials whose runs are now other trials, also if runs of other places have their numbers."""
+        taken = {trial for trial, _ in self.placed if not self.copies.stays(trial)}
+        moved = self.copies.moved.items()
+        return {trial: move for trial, move in moved if trial in taken or not self.is_offered(trial)}
 
-    def _is_offered(self, trial: Trial) -> bool:
+    def is_offered(self, trial: Trial) -> bool:
         """Return True if this ingest offers the trial."""
         return trial.study in self._trials and trial.trial_id in self._trials[trial.study].offered
 

@@ -187,6 +187,33 @@ def test_runs_move_when_their_mapping_is_corrected(
     assert not offer(lake, tmp_path / "logs", files, corrected).published
 
 
+@pytest.mark.parametrize("trial_id", ["", ', trial_id = "{seed}"'])
+def test_runs_that_swap_their_batch_sizes_are_each_named_as_moved(lake: Lake, tmp_path: Path, trial_id: str) -> None:
+    run = f'"o", batch_size = "{{batch}}"{trial_id}'
+    mapping = MAPPING.replace('"o"', run).replace("b{batch_size:int}", "b{size}").replace("{name}", "s{seed:int}")
+    when = "[[when]]\nif.size = '{}'\nfields.batch = {}\n"
+    files = {"x/ba/lr0.1/s1.csv": LOG, "x/bb/lr0.1/s1.csv": OTHER, "x/ba/lr0.1/s2.csv": LOG + b"2,1\n"}
+    offer(lake, tmp_path / "logs", files, mapping + when.format("a", 32) + when.format("b", 64))
+    before = trials(lake)
+    corrected = mapping + when.format("a", 64) + when.format("b", 32)
+    summary = offer(lake, tmp_path / "logs", files, corrected)
+    after = trials(lake)
+    moves = {before[str(old)]: (str(old), str(new)) for old, new in summary.moved.items()}
+    assert moves.keys() == files.keys()
+    assert all(after[new] == path and "/32/" in old + new and "/64/" in old + new for path, (old, new) in moves.items())
+    assert sorted(entry.path for entry in lake.ledger("moved")) == sorted(before)
+    again = offer(lake, tmp_path / "logs", files, corrected)
+    assert (again.published, again.moved, trials(lake)) == (False, {}, after)
+
+
+def test_a_replaced_copy_is_not_said_to_be_kept(lake: Lake, tmp_path: Path) -> None:
+    """W&B's latest-run is a copy of the latest run, and comes before it in the order of names."""
+    offer(lake, tmp_path / "logs", {"x/b8/lr0.1/latest.csv": LOG, "x/b8/lr0.1/run1.csv": LOG})
+    summary = offer(lake, tmp_path / "logs", {"x/b8/lr0.1/latest.csv": OTHER, "x/b8/lr0.1/run2.csv": OTHER})
+    assert not [text for text, _ in summary.sources[0].remarks if "both are kept" in text]
+    assert sorted(trials(lake).values()) == ["x/b8/lr0.1/latest.csv", "x/b8/lr0.1/run1.csv"]
+
+
 @pytest.mark.slow
 def test_a_run_moves_beside_others_of_its_former_study(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "one", {"x/b8/lr0.1/a.csv": LOG})
