@@ -21,7 +21,7 @@ _COUNTERS = re.compile(
     "((global_|train_|training_|optimizer_|num_)?steps?|(global_|num_)?iter(ations?)?|n_iter|(num_)?updates?)"
 )
 _OF_EVALUATION = re.compile("val|valid|validation|eval|evaluation|test")
-_EPOCHS = re.compile("epochs?|epoch_num")
+_EPOCHS = re.compile("(current_|train_)?epochs?|epoch_(num|number|idx|index)")
 _ALL_STEPS = re.compile("(max|total|train|num|n|num_train|num_training)_(steps|iters|iterations|updates)")
 _ALL_EPOCHS = re.compile("((num|max|n|total|num_train)_)?epochs")
 
@@ -31,9 +31,8 @@ def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: 
 
     metrics: the logged columns that are stored by it.
     """
-    of_mapping = {axis.column for axis in mapping.axis if axis.counts == "epochs"}
     found = sorted({name for rows in log.rows for name in rows.columns})
-    for epochs in [name for name in found if name in of_mapping or _EPOCHS.fullmatch(_base(name))]:
+    for epochs in [name for name in found if _EPOCHS.fullmatch(_base(name))]:
         for metric in metrics if epochs != column else ():
             for steps, positions in _written(log, column, epochs, metric):
                 falls = np.flatnonzero((steps[1:] < steps[:-1]) & (positions[1:] > positions[:-1]))

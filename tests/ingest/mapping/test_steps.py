@@ -279,3 +279,9 @@ def test_several_values_at_most_steps_are_blamed_on_the_axis_first(tmp_path: Pat
     assert refused.message.index("[[axis]]") < refused.message.index("repeated")
     (refused,) = dry_run(tmp_path / "one", {"a.csv": b"step,train/loss\n1,5\n1,4\n1,3\n"}).quarantined
     assert refused.rule == Rule.STEP_UNKNOWN
+
+
+def test_the_place_in_a_list_is_no_epoch_that_a_restart_would_take_back(tmp_path: Path) -> None:
+    log = b'{"step": [10, 20, 10, 20], "val/loss": [4, 3, 2, 1]}'
+    mapping = f'{MAPPING}[[axis]]\ncolumn = "step"\n'
+    assert planned_steps(dry_run(tmp_path, {"a.json": log}, mapping)) == [10, 20]
