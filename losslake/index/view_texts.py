@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from itertools import groupby
+from string import Template
+
+from losslake_schema import registry
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 13
+SERVING_VERSION = 14
 _SHARED = re.compile(r"\$(first_hits|best_trials)\b")
 _MATCHES = re.compile(r"\$matches\((\w)\)")
+_BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")
 
 
 def sql(name: str) -> str:
@@ -17,7 +24,8 @@ def sql(name: str) -> str:
 
     `$first_hits` and `$best_trials` are replaced by the text that a macro and a view share: the file of that name
     without its comment and without the lines that are marked for the other one. `$matches(t)` is replaced by the
-    condition of `matches.sql` on the table t, on one line.
+    condition of `matches.sql` on the table t, on one line; `$beyond_ranges(t)` by branches of a CASE, that of
+    `beyond_range.sql` for each registered quantity.
     """
     return _filled(name, name)
 
@@ -31,7 +39,24 @@ def overridden(place: str, name: str) -> str:
 @cache
 def _filled(file: str, name: str) -> str:
     text = _SHARED.sub(lambda match: _shared_text(match[1], name), _text(file))
+    text = _BEYOND_RANGES.sub(lambda match: " ".join(_beyond_ranges(name, match[1])), text)
     return _MATCHES.sub(lambda match: " ".join(_shared_text("matches", name).replace("$t", match[1]).split()), text)
+
+
+def _beyond_ranges(name: str, table: str) -> Iterator[str]:
+    branch = " ".join(_shared_text("beyond_range", name).split())
+    bounded = (metric for metric in registry.metrics().values() if math.isfinite(metric.largest))
+    for _, of_quantity in groupby(bounded, key=lambda metric: metric.quantity):
+        metrics = [*of_quantity]
+        known = {
+            "t": table,
+            "metrics": ", ".join(f"'{metric.name}'" for metric in metrics),
+            "lowest": repr(metrics[0].smallest - metrics[0].rounding),
+            "highest": repr(metrics[0].largest + metrics[0].rounding),
+            "first": metrics[0].name,
+            "range": metrics[0].range_in_words,
+        }
+        yield Template(branch).safe_substitute(known)
 
 
 def _shared_text(shared: str, name: str) -> str:

@@ -20,7 +20,7 @@ from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.contest import Contest, Entry, contest
 from losslake.questions.comparison.measured_trials import admitted_steps
-from losslake.questions.declaration.parameters import ComparatorParameters, Finite
+from losslake.questions.declaration.parameters import ComparatorParameters, Finite, check_targets
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
 from losslake.questions.release.errors import BadParameter
@@ -137,6 +137,7 @@ QUESTION = Question(
 def _target(view: ReleaseView, workload: Workload, metric: str, target: float | None) -> float:
     """Return the target given, or else the workload's goal; raises BadParameter."""
     if target is not None:
+        check_targets(metric, target=target)
         return target
     targets = [goal.target for goal in view.goals if (goal.workload, goal.metric) == (workload, metric)]
     if len(targets) != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from losslake.analysis.identifiability import MOST_UNEQUAL, IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.declaration.parameters import WORKLOAD, ComparatorParameters, Finite, Natural
+from losslake.questions.declaration.parameters import WORKLOAD, ComparatorParameters, Finite, Natural, check_targets
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
 from losslake.questions.release.errors import BadParameter
@@ -54,6 +54,12 @@ class TargetSweepParameters(ComparatorParameters):
     """Number of targets."""
     spacing: Annotated[Spacing, shown("linear")] = "breakpoints"
     """Spacing of targets: evenly among breakpoints, where the answer changes; linear; or log, by even ratios."""
+
+    def with_goal(self, view: ReleaseView) -> Self:
+        """Return these parameters, completed; raises UnknownName, and BadParameter for a bound out of range, too."""
+        known = super().with_goal(view)
+        check_targets(known.metric, target_min=self.target_min, target_max=self.target_max)
+        return known
 
     def check(self) -> None:
         """Raise BadParameter for bounds in the wrong order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pydantic import Field
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import ComparatorParameters, Finite, Natural
+from losslake.questions.declaration.parameters import ComparatorParameters, Finite, Natural, check_targets
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ComparatorSummary
 from losslake.questions.release.errors import BadParameter
@@ -39,6 +39,14 @@ class TargetsParameters(MeasureParameters, ComparatorParameters):
     """Number of targets in the grid, both ends included."""
     spacing: Annotated[Literal["linear", "log"], shown("linear")] = "linear"
     """linear: targets of the grid are spaced evenly; log: by even ratios."""
+
+    def with_goal(self, view: ReleaseView) -> Self:
+        """Return these parameters, completed; raises UnknownName, and BadParameter for a target out of range, too."""
+        known = super().with_goal(view)
+        check_targets(known.metric, target_min=self.target_min, target_max=self.target_max)
+        for target in self.target:
+            check_targets(known.metric, target=target)
+        return known
 
     def targets(self) -> list[float]:
         """Return the requested targets; raises BadParameter."""

@@ -17,6 +17,7 @@ from losslake_schema.tables import STUDY_KEYS
 
 Direction = Literal["minimize", "maximize"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+_ROUNDING = 1e-6  # of means in float32, which can be beyond 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,31 @@ class Metric:
     def name(self) -> str:
         """The name of the metric, `split/quantity`."""
         return f"{self.split}/{self.quantity}"
+
+    @property
+    def range_in_words(self) -> str:
+        """The values that it can have, in words."""
+        what = f"the best {self.name} of a log" if self.is_largest_best else self.name
+        return f"{what} lies between {self.smallest:g} and {self.largest:g}"
+
+    @property
+    def rounding(self) -> float:
+        """By how much rounding may move a value beyond the smallest or largest."""
+        return _ROUNDING * self.largest
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value of a log, with room for rounding."""
+        return self.smallest - self.rounding, math.inf if self.is_largest_best else self.largest + self.rounding
+
+    def can_reach(self, target: float) -> bool:
+        """Return True for a target that the best value of some log can have."""
+        return self.smallest - self.rounding <= target <= self.largest + self.rounding
+
+    def meant_by(self, target: float) -> float | None:
+        """Return the fraction that is meant by a percentage; None if the target is none, or the metric no fraction."""
+        is_percentage = self.unit == "fraction" and self.largest < target <= 100 * self.largest
+        return float(f"{target / 100:.6g}") if is_percentage else None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,31 @@ def test_an_unregistered_metric_has_no_direction() -> None:
     assert metric_named("val/surprise").direction is None
 
 
+@pytest.mark.parametrize(
+    ("metric", "target", "is_reached", "meant"),
+    [
+        ("val/accuracy", 0.75, True, None),
+        ("val/accuracy", 75.9, False, 0.759),
+        ("val/accuracy", -0.1, False, None),
+        ("val/accuracy", 101, False, None),
+        ("val/classification_error", 1 + 2**-52, True, None),
+        ("val/word_error_rate", 1.5, False, 0.015),
+        ("val/bleu", 25, True, None),
+        ("val/bleu", 101, False, None),
+        ("val/ssim", -0.5, True, None),
+        ("val/loss", -1e300, True, None),
+        ("val/surprise", 1e300, True, None),
+    ],
+)
+def test_a_log_reaches_only_targets_in_the_range_of_the_metric(
+    metric: str, target: float, is_reached: bool, meant: float | None
+) -> None:
+    known = metric_named(metric)
+    assert known.can_reach(target) == is_reached
+    if not is_reached:
+        assert known.meant_by(target) == meant
+
+
 @pytest.mark.parametrize("name", ["", "loss", "/loss", "val/", "a/b/c"])
 def test_a_metric_is_split_slash_quantity(name: str) -> None:
     with pytest.raises(LossLakeError, match="give split/quantity"):

@@ -23,7 +23,6 @@ from losslake_schema.names import name_problem
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.registry import Direction, metric_named, metrics
 
-ROUNDING = 1e-6  # of means in float32, which can be beyond 1
 _LEAST_PERCENTAGE = 1.5  # of the largest value of a column; fractions that are beyond 1 by a fault are below
 _DECIMALS = Context(prec=60)
 
@@ -84,9 +83,8 @@ class ColumnMetric:
         known = metric_named(self.name)
         if not math.isfinite(known.smallest):
             return
-        slack = ROUNDING * known.largest
-        highest = math.inf if known.is_largest_best else known.largest + slack
-        fits = (values >= known.smallest - slack) & (values <= highest)
+        lowest, highest = known.limits
+        fits = (values >= lowest) & (values <= highest)
         bad = np.flatnonzero(~fits & np.isfinite(values))
         if len(bad):
             value = float(values[bad[0]])
@@ -94,7 +92,7 @@ class ColumnMetric:
             finite = values[np.isfinite(values)]
             is_percentage = is_fraction and finite.min() >= 0 and _LEAST_PERCENTAGE < finite.max() <= 100
             add = f"{self._as_percentage()}   # under [metrics]"
-            what = f"{self.name} lies between {known.smallest:g} and {known.largest:g}"
+            what = known.range_in_words
             correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"
             message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {what}: {correct}"
             missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add),)

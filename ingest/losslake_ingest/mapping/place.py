@@ -152,9 +152,8 @@ def _target(metric: str, value: Scalar) -> float:
     if not math.isfinite(target):
         raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
     known = metric_named(metric)
-    if not known.smallest <= target <= known.largest:
-        between = f"between {known.smallest:g} and {known.largest:g}"
-        raise Refusal(Rule.OUT_OF_RANGE, f"the goal's target is {target:g}, and {metric} lies {between}: correct it")
+    if not known.can_reach(target):
+        raise Refusal(Rule.OUT_OF_RANGE, f"the goal's target is {target:g}, and {known.range_in_words}: correct it")
     return target
 
 

@@ -23,6 +23,7 @@ from losslake.figures.layers import Channel, Plot, category, layer
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
 from losslake.figures.links import Transform
 from losslake.figures.panel import Panel, Series
+from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
@@ -65,6 +66,8 @@ def draw(request: ChartRequest) -> ChartPanels:
         raise BadParameter("metric", f"{len(metrics)} metrics are too many for a figure: name up to {_MOST_PANELS}")
     if parameters.target is not None and len(metrics) > 1:
         raise BadParameter("metric", f"a target belongs to one metric, and there are {len(metrics)}: name one")
+    for metric in metrics:
+        check_targets(metric, target=parameters.target)
     outcomes = _outcomes(rows, lines, request.view, parameters.target) if parameters.colour_by == "outcome" else {}
     if parameters.colour_by == "fact":
         trials = {line.number: line.trial for line in lines}

@@ -228,6 +228,12 @@ class TargetParameters(BaseModel):
 class GoalParameters(TargetParameters, ComparatorParameters):
     """A metric, and a target of it."""
 
+    def with_goal(self, view: ReleaseView) -> Self:
+        """Return these parameters with what they lack, as above; raises BadParameter for a target out of range, too."""
+        known = super().with_goal(view)
+        check_targets(known.metric, target=self.target)
+        return known
+
     @property
     def goal(self) -> Goal:
         """The goal, which `with_goal` completes."""
@@ -254,6 +260,19 @@ class CrossingParameters(GoalParameters):
     def crossing_rule(self) -> Crossing:
         """Return the rule by which a hit is the crossing; raises BadParameter."""
         return Crossing(self.crossing, self.k)
+
+
+def check_targets(metric: str, **targets: float | None) -> None:
+    """Raise BadParameter for a target that no log can reach, since the metric never has such a value.
+
+    targets: by the name of their parameter; None for one that isn't given.
+    """
+    known = registry.metrics().get(metric)
+    for parameter, target in targets.items():
+        if known is not None and target is not None and not known.can_reach(target):
+            meant = known.meant_by(target)
+            do = f"give a target there, not {target:g}" if meant is None else f"did you mean {meant:g}?"
+            raise BadParameter(parameter, f"{known.range_in_words}: {do}")
 
 
 def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str, is_shared: bool) -> registry.Goal:

@@ -15,6 +15,7 @@ from losslake.questions import best, scaling
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
+from losslake_schema.registry import metric_named
 from losslake_service.web.templates import Query, with_query
 
 
@@ -52,7 +53,7 @@ class Example:
             "metric": self.metric,
             "target": repr(self.target),
             "target_min": repr(self.target),
-            "target_max": repr(self.target + abs(self.target)),
+            "target_max": repr(min(self.target + abs(self.target), metric_named(self.metric).largest)),
             "n_targets": "5",
             "step_budget": str(self.steps),
             "q": "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL",

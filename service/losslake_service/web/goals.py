@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from losslake.questions import best, scaling
-from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.declaration.parameters import SelectionParameters, check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Comparator, hits, sign_of
+from losslake_schema.registry import metric_named
 
 
 @dataclass(frozen=True)
@@ -67,25 +68,32 @@ def metrics_of(view: ReleaseView, first: WorkloadFacts, *others: WorkloadFacts) 
 def page_goal(
     view: ReleaseView, facts: WorkloadFacts, metric: str | None, target: float | None, direction: str | None = None
 ) -> PageGoal:
-    """Return the goal of a page; raises UnknownName for a metric that isn't measured, BadParameter without a direction.
+    """Return the goal of a page; raises UnknownName for a metric that isn't measured.
 
-    direction: of a metric whose direction is unknown.
+    direction: of a metric whose direction is unknown. Raises BadParameter without one, and for a target out of range.
     """
     goals = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
     if target is None and goals:
         return _default_goal(view, facts, goals)
-    known = metrics_of(view, facts)
-    name = metric or (goals[0].metric if goals else next(reversed(known), None))
+    name = metric or usual_metric(view, facts)
     if name is None:
         raise BadParameter("metric", f"no metric of {facts.workload} has a known direction")
     direction = view.metric(facts, name).direction or direction
     if direction is None:
-        raise BadParameter("metric", f"the direction of {name} is not known: choose one of {', '.join(known)}")
+        known = ", ".join(metrics_of(view, facts))
+        raise BadParameter("metric", f"the direction of {name} is not known: choose one of {known}")
     if target is None:
         target = reachable(view, facts, name, direction)
+    check_targets(name, target=target)
     source = next((goal.source for goal in goals if goal.target == target), "")
     is_inclusive = view.comparators(facts.workload, name) == {"inclusive"}
     return PageGoal(name, target, direction, source, "inclusive" if is_inclusive else "strict")
+
+
+def usual_metric(view: ReleaseView, facts: WorkloadFacts) -> str | None:
+    """Return the metric of the first goal, else the last by name that has a direction: it is on validation data."""
+    first = next(iter(goals_of(view, facts)), None)
+    return first.metric if first else next(reversed(metrics_of(view, facts)), None)
 
 
 def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageGoal]) -> PageGoal:
@@ -103,7 +111,7 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
     first = goals[0]
     if not known[first.metric]:
         return first
-    target = _reached_by_all(known[first.metric], first.direction)
+    target = _reached_by_all(known[first.metric], first.metric, first.direction)
     return replace(first, target=target, source="", instead_of=first.text) if target != first.target else first
 
 
@@ -125,14 +133,18 @@ def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: s
 
 
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
-    """Return a target with few digits that every batch size with a finite value reaches; 0 if there is none."""
+    """Return a target with few digits that every batch size with a finite value reaches; 0 if there is none.
+
+    Where it would be beyond the range of the metric, it is the end of the range.
+    """
     values = _best_values(view, facts, metric, direction)
-    return _reached_by_all(values, direction) if values else 0.0
+    return _reached_by_all(values, metric, direction) if values else 0.0
 
 
-def _reached_by_all(values: Sequence[float], direction: str) -> float:
-    is_minimized = direction == "minimize"
-    return _rounded_away(max(values) if is_minimized else min(values), is_minimized)
+def _reached_by_all(values: Sequence[float], metric: str, direction: str) -> float:
+    is_minimized, known = direction == "minimize", metric_named(metric)
+    target = _rounded_away(max(values) if is_minimized else min(values), is_minimized)
+    return float(min(max(target, known.smallest), known.largest))
 
 
 def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:

@@ -135,6 +135,7 @@ def test_outcomes_match_the_metaparameter_map(client: TestClient) -> None:
         ({"colour_by": "colour"}, "colour_by"),
         ({"target": "0.1", "metric": ""}, "metric"),
         ({"target": "nan"}, "target"),
+        ({"target": "25"}, "target"),
     ],
 )
 def test_invalid_colour_is_named(client: TestClient, more: dict[str, str], parameter: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from losslake.index.serving import open_release
@@ -160,7 +162,7 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
     def trial() -> TrialOffer:
         rows = [f"{step},{chance.choice(values)},{chance.choice(values)}" for step in range(chance.randrange(1, 9))]
         status = chance.choice(["COMPLETE", "COMPLETE", "INCOMPLETE"])
-        return TrialOffer(rows, status, header="step,val/classification_error,val/average_precision")
+        return TrialOffer(rows, status, header="step,val/loss,val/bleu")
 
     files = study_files({1: TrialOffer(status="INCOMPLETE")}, 2, str(ADAM))
     for batch_size in (8, 16, 2**62):
@@ -169,8 +171,8 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
     ingest(lake, [unpacked(tmp_path / "logs", files)])
     release = open_release(lake, lake.release())
     found = 0
-    for metric in (METRIC, "val/average_precision"):
-        for target in (-0.0, 0.1, 0.15, 0.3, 0.30000000000000004, 9.0, float("nan"), float("inf"), None):
+    for metric, beyond in (("val/loss", (float("nan"), float("inf"))), ("val/bleu", ())):
+        for target in (-0.0, 0.1, 0.15, 0.3, 0.30000000000000004, 9.0, *beyond, None):
             for comparator in ("strict", "inclusive", None):
                 arguments = {"m": metric, "t": target, "c": comparator}
                 asked = "FROM result_at($m, $t, comparator := $c) ORDER BY ALL"
@@ -178,7 +180,19 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
                 same = asked.replace("comparator", "direction := NULL, comparator")
                 assert repr(rows) == repr(release.execute(same, arguments).fetchall())
                 found += len(rows)
-    assert found == 2 * 9 * 3 * 3
+    assert found == (9 + 7) * 3 * 3
+
+
+@pytest.mark.parametrize(("target", "do"), [("25", "did you mean 0.25?"), ("-1", "give a target there, not -1.0")])
+@pytest.mark.parametrize("macro", ["steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at"])
+@pytest.mark.parametrize("direction", ["", ", direction := 'minimize'"])
+def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
+    offered: Lake, macro: str, direction: str, target: str, do: str
+) -> None:
+    release = open_release(offered, offered.release())
+    with pytest.raises(duckdb.Error, match=re.escape(f"{METRIC} lies between 0 and 1: {do}")):
+        release.execute(f"FROM {macro}('{METRIC}', {target}{direction})")
+    assert release.execute(f"FROM {macro}('{METRIC}', 1.0000001{direction})").fetchall()
 
 
 def test_a_plan_for_result_at_reads_no_data_file(lake: Lake) -> None:

@@ -36,7 +36,7 @@ from losslake_schema.tables import MEASUREMENTS, file_schema
 from tests.oracle import Row
 
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
-METRIC = "val/classification_error"
+METRIC = "val/loss"  # it can have any value
 _DECOY = "val/decoy"
 RELEASE = Release(number=1, created_at=datetime(2026, 11, 21, tzinfo=UTC), content_digest="", manifest_sha256="")
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
@@ -78,8 +78,9 @@ def view_of(
     batch_units: Mapping[Workload, str] | None = None,
     flagged: Sequence[tuple[int, int]] = (),
     attributes: Mapping[str, str] | None = None,
+    metric: str = METRIC,
 ) -> ReleaseView:
-    """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
+    """A release whose workload WORKLOAD has these rows of a metric, between two other workloads with hits everywhere.
 
     direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
     of_other: rows of the workload OTHER instead of hits everywhere.
@@ -98,7 +99,7 @@ def view_of(
         WORKLOAD: list(rows),
         Workload("tests/rows", "mnist", "cnn", "zeta"): decoy,
     }
-    metrics = [METRIC, _DECOY] if later or unmeasured else [METRIC]
+    metrics = [metric, _DECOY] if later or unmeasured else [metric]
     studies: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
@@ -108,7 +109,7 @@ def view_of(
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
             study = list(of_study)
             is_measured = workload != WORKLOAD or batch_size not in unmeasured
-            own_metrics = metrics if later else [METRIC if is_measured else _DECOY]
+            own_metrics = metrics if later else [metric if is_measured else _DECOY]
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
             facts = {"batch_size": batch_size, "train_steps": train_steps, "parameter_configs": parameter_configs}
             facts |= {"early_stopping": early_stopping, "batch_unit": (batch_units or {}).get(workload)}
@@ -145,7 +146,7 @@ def view_of(
     )
     _table(connection, "flags", [{**keys, "batch_size": b, "trial_id": t} for b, t in flagged], _FLAGS)
     goals = [
-        {**own, "metric": METRIC, "target": target, "source": "", "comparator": comparator}
+        {**own, "metric": metric, "target": target, "source": "", "comparator": comparator}
         for own, target in ((keys, goal), (others, goal_of_other))
         if target is not None
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_service.web.goals import as_fraction, page_goal, reachable
+from losslake_service.web.goals import PageGoal, as_fraction, page_goal, reachable
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
 
@@ -18,14 +18,20 @@ def test_default_goal_is_better_than_the_worst_best_value(value: float, directio
     assert value < target if direction == "minimize" else value > target
 
 
+@pytest.mark.parametrize(("direction", "value", "target"), [("minimize", 1.0, 1.0), ("maximize", 0.0, 0.0)])
+def test_default_goal_is_never_beyond_the_range_of_its_metric(direction: str, value: float, target: float) -> None:
+    view = view_of([Row(8, 1, "COMPLETE", 1, value)], direction, metric="val/accuracy")
+    assert page_goal(view, view.workload(WORKLOAD), None, None) == PageGoal("val/accuracy", target, direction)
+
+
 @pytest.mark.parametrize(
     ("direction", "comparator", "goal", "shown", "instead_of"),
     [
         ("minimize", "strict", 0.31, 0.31, ""),
-        ("minimize", "strict", 0.3, 0.41, "val/classification_error < 0.3"),
+        ("minimize", "strict", 0.3, 0.41, f"{METRIC} < 0.3"),
         ("minimize", "inclusive", 0.3, 0.3, ""),
         ("maximize", "strict", 0.39, 0.39, ""),
-        ("maximize", "strict", 0.5, 0.29, "val/classification_error > 0.5"),
+        ("maximize", "strict", 0.5, 0.29, f"{METRIC} > 0.5"),
     ],
 )
 def test_default_goal_that_no_trial_reaches_moves_to_one_that_all_batch_sizes_reach(

@@ -19,6 +19,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import Selection
 from losslake.questions.trials.trials_where import facts_of_trials
 from losslake_schema.names import Workload
+from losslake_schema.registry import metric_named
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import as_fraction, goals_of
@@ -124,6 +125,7 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "noun": request.noun,
         "batch_unit": request.batch_unit,
         "sentences": sentences,
+        "refused": _refused(request),
         "as_fraction": as_fraction(view, request.facts, goal),
         "caveats": caveats(request.workload, counted if ends is None else ends),
         "figures": key_figures(request, row, studies),
@@ -142,6 +144,14 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
             is_sql_behind=True,
         ),
     }
+
+
+def _refused(request: WorkloadRequest) -> Content | None:
+    """Return the requested target if the metric can't have it, the reason, and what may be meant."""
+    if request.refused is None:
+        return None
+    metric = metric_named(request.goal.metric)
+    return {"target": request.refused, "why": metric.range_in_words, "meant": metric.meant_by(request.refused)}
 
 
 def _choices(request: WorkloadRequest) -> list[tuple[str, Mapping[str, int]]]:

@@ -14,9 +14,10 @@ from losslake.questions.declaration.reference_lines import reference_of
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.registry import metric_named
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
-from losslake_service.web.goals import PageGoal, metrics_of, page_goal
+from losslake_service.web.goals import PageGoal, metrics_of, page_goal, usual_metric
 from losslake_service.web.measures import measured
 from losslake_service.web.page import GoalParameters, PageRequest
 from losslake_service.web.templates import Query, with_query
@@ -49,7 +50,8 @@ class WorkloadRequest:
     """A workload and the goal of the page.
 
     facts: of the trials that the page is about. direction: only if the request gave it. measured: the parameters of
-    what is counted; none for steps. where: what holds of these trials; empty for all.
+    what is counted; none for steps. where: what holds of these trials; empty for all. refused: the requested target, if
+    the metric can't have it; the goal is the default one then.
     """
 
     page: PageRequest
@@ -58,6 +60,7 @@ class WorkloadRequest:
     direction: str | None = None
     measured: Mapping[str, Any] = field(default_factory=dict)
     where: str = ""
+    refused: float | None = None
 
     @property
     def workload(self) -> Workload:
@@ -165,10 +168,12 @@ def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest
     known = page.view.metric(facts, metric).direction
     if known is None and requested.direction is None:
         return None
-    goal = page_goal(page.view, facts, requested.metric or metric, requested.target, requested.direction)
+    can_reach = requested.target is None or metric_named(metric).can_reach(requested.target)
+    target, refused = (requested.target, None) if can_reach else (None, requested.target)
+    goal = page_goal(page.view, facts, metric, target, requested.direction)
     direction = requested.direction if known is None else None
     chosen = chosen_trials(page.view, facts, goal.metric, (requested.where,) if requested.where else ())
-    return WorkloadRequest(page, chosen, goal, direction, measured(requested), requested.where)
+    return WorkloadRequest(page, chosen, goal, direction, measured(requested), requested.where, refused)
 
 
 def page_metric(page: PageRequest, facts: WorkloadFacts) -> str | None:
@@ -177,7 +182,8 @@ def page_metric(page: PageRequest, facts: WorkloadFacts) -> str | None:
     if requested.metric is not None:
         return requested.metric
     if metrics_of(page.view, facts):
-        return page_goal(page.view, facts, None, requested.target).metric
+        is_default = requested.target is None
+        return page_goal(page.view, facts, None, None).metric if is_default else usual_metric(page.view, facts)
     return facts.measured[0] if facts.measured else None
 
 

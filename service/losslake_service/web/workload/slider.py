@@ -9,6 +9,7 @@ from urllib.parse import quote
 from losslake.questions import target_sweep
 from losslake_schema.names import Workload
 from losslake_schema.reached import sign_of
+from losslake_schema.registry import metric_named
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.web.templates import with_query
 from losslake_service.web.workload.key_figures import AnswerRow, KeyFigure, key_figures, n_reached, row_of_target
@@ -52,7 +53,8 @@ def stops(request: WorkloadRequest) -> list[Stop]:
     view = request.page.view
     key = (view.digest, parameters.model_dump_json())
     swept = _sweeps.get(key, lambda: target_sweep.QUESTION.answer(view, parameters).table().to_pylist())
-    rows = {row["target"]: row for row in [*swept, row_of_target(request)[0]]}
+    possible = [row for row in swept if metric_named(request.goal.metric).can_reach(row["target"])]
+    rows = {row["target"]: row for row in [*possible, row_of_target(request)[0]]}
     sign = sign_of(request.goal.direction)
     return [stop_at(request, rows[target]) for target in sorted(rows, key=lambda target: sign * target)]
 

@@ -229,12 +229,12 @@ def test_table_counts_excluded_trials(tidy: TestClient) -> None:
 
 
 def test_unreached_target_shows_the_best_value(tidy: TestClient) -> None:
-    (sentence,) = _sentences(_page(tidy, SGD, target=-1))
-    assert "No trial at any batch size reaches val/classification_error < -1. The best value is 0.05" in sentence
+    (sentence,) = _sentences(_page(tidy, SGD, target=0))
+    assert "No trial at any batch size reaches val/classification_error < 0. The best value is 0.05" in sentence
 
 
 def test_target_reached_at_step_0_suggests_a_harder_one(tidy: TestClient) -> None:
-    sentences = _sentences(_page(tidy, SGD, target=1e308))
+    sentences = _sentences(_page(tidy, SGD, target=1))
     assert sentences[0] == "All 10 batch sizes reach the target."
     assert "step 0, before any training" in sentences[1]
     assert len(sentences) == 2
@@ -267,6 +267,19 @@ def test_two_batch_sizes_are_compared_in_a_sentence(tidy: TestClient) -> None:
 def test_percentage_for_a_fraction_is_asked_about(tidy: TestClient, target: float, meant: str | None) -> None:
     found = re.search(r"Did you mean <a href=\"[^\"]+\">(.*?)</a>", _page(tidy, SGD, target=target))
     assert (found and found[1]) == meant
+
+
+@pytest.mark.parametrize("target", [20, 101, -1])
+def test_target_beyond_the_range_of_its_metric_is_not_answered(tidy: TestClient, target: float) -> None:
+    text, default = _page(tidy, SGD, target=target), _page(tidy, SGD)
+    notice = f"The target can't be {target}, since {ERROR} lies between 0 and 1: this is about the default goal."
+    assert notice in _text(text)
+    assert "The target can't be" not in _text(default)
+    assert _sentences(text) == _sentences(default)
+    for path in (f"/studies/{SGD}/8", f"/trials/{SGD}/8/1"):
+        response = tidy.get(path, params={"metric": ERROR, "target": target}, headers={"accept": "text/html"})
+        assert response.status_code == 422
+        assert "lies between 0 and 1" in response.text
 
 
 def test_too_few_batch_sizes_explain_the_missing_critical_batch_size(tidy: TestClient) -> None:
