@@ -87,10 +87,9 @@ class _Attempt:
         self._progress = progress
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
-        numbers = {study: [log for each in trials for log in each.logs] for study, trials in self._withdrawn.items()}
         files = lake.files(base) if base is not None else []
         self._stored = Stored(
-            lake.store, files, numbers, cache(partial(sources_of, lake)), cache(partial(places_of, lake))
+            lake.store, files, self._withdrawn, cache(partial(sources_of, lake)), cache(partial(places_of, lake))
         )
 
     def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
@@ -99,7 +98,7 @@ class _Attempt:
         with _no_garbage_collection():
             offers = self._offers(engine, memory, can_recall)
             for offer in offers:
-                leave_out(self._lake.store, offer, self._withdrawn)
+                leave_out(self._lake.store, self._stored, offer, self._withdrawn)
             moved = moves_of(self._stored, offers)
             leaving = {trial: move for trial, move in moved.items() if not self._stored.is_offered(trial)}
             changes = merge_offers(self._lake.store, self._stored, offers, leaving)

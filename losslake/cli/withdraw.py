@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from losslake.cli.console import LakeOption, echo, plural
 from losslake_schema.errors import LossLakeError
+
+_MOST_LISTED = 20
 
 
 def withdraw(
@@ -24,8 +27,9 @@ def withdraw(
 ) -> None:
     """Publish a release without some trials.
 
-    Later ingests of the same logs leave them out, too; earlier releases keep them. The ledger records who withdrew
-    them, when and why. After --undo, ingest the logs again.
+    Later ingests leave out the same logs, and what they grow to at the same path, too; earlier releases keep them. The
+    ledger records who withdrew them, when and why. After --undo, ingest the logs again. Other trials and copies of the
+    same bytes are listed: copies in other studies come in when they are offered again.
     """
     from losslake.lake.lake import Lake
     from losslake_ingest.releases.withdrawal import restore
@@ -45,10 +49,24 @@ def withdraw(
             echo(f"  {trial}")
     else:
         echo(f"published release {withdrawal.release} without {counted}; earlier releases keep them")
+    if withdrawal.remaining:
+        echo(
+            f"stored with the same bytes, but other facts: {plural(len(withdrawal.remaining), 'trial')}, not withdrawn:"
+        )
+        _list([str(trial) for trial in withdrawal.remaining])
     if withdrawal.copies:
-        echo("copies of these logs, left out so far; one of another study comes in when given again:")
-        for copy in withdrawal.copies:
-            echo(f"  {copy}")
+        echo(
+            f"left out before as duplicate_source: {plural(len(withdrawal.copies), 'log')} of the same bytes. Offered "
+            "again, those of the same study are left out as withdrawn; those of another study or collection come in:"
+        )
+        _list([f"{source}: {path}" for source, path in withdrawal.copies])
+
+
+def _list(lines: Sequence[str]) -> None:
+    for line in lines[:_MOST_LISTED]:
+        echo(f"  {line}")
+    if len(lines) > _MOST_LISTED:
+        echo(f"  … and {len(lines) - _MOST_LISTED:,} more")
 
 
 def _user() -> str:

@@ -79,7 +79,8 @@ class LedgerEntry(Base):
 
     `path` is empty for a whole source; of a withdrawn or restored trial it is its name, and `source` is who did it; of
     a moved trial it is its former name. Of a placed trial, `sha256` is the digest of the full path of its log, and
-    `reason` its path within the source. The table `trials` names the files of stored trials, with their sha256.
+    `reason` its path within the source; of a withdrawn or restored run of a file with several, it is the digest of the
+    file's SHA-256, `#` and the run's name. The table `trials` names the files of stored trials, with their sha256.
     """
 
     __tablename__ = "losslake_ledger"

@@ -26,6 +26,7 @@ from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, Tria
 from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path, place_digest
+from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STUDY_KEYS, TABLES
 
@@ -169,8 +170,8 @@ class _Trials:
     """The trials of one study: the stored ones and those of the current ingest.
 
     sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
-    `place_digest`. logs: of each stored trial. by_name: the logs of stored and withdrawn trials by their bytes and the
-    last part of their path. withdrawn: numbers. others: those of other runs with the bytes of one, see `Copies`.
+    `place_digest`; a place keeps its number while its trial is withdrawn. logs: of each stored trial. by_name: the logs
+    by their bytes and the last part of their path. others: the numbers of other runs with the bytes of one.
     """
 
     sources: Collection[str] = ()
@@ -178,7 +179,7 @@ class _Trials:
     places: Mapping[str, int] = field(default_factory=dict)
     logs: dict[int, Log] = field(default_factory=dict)
     by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
-    withdrawn: set[int] = field(default_factory=set)
+    withdrawn: Withdrawn = field(default_factory=Withdrawn)
     others: Callable[[PlacedRun], set[int]] = no_others
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
@@ -206,7 +207,7 @@ class _Trials:
         source of that name. Its log may have been reduced for the bundle: there the end of the path decides.
         """
         number = self.places.get(place_digest(place or source, run.run))
-        if number in self.content or number in self.withdrawn:
+        if number is not None:
             return number
         offered = {_full(place or source, run.run), _full(source, run.run)}
         parts = _full(place or source, run.run).split("/")
@@ -228,11 +229,24 @@ class _Trials:
         for number, _, path in self.by_name.get((run.sha256, _last_part(run.run)), ()):
             if number not in self.offered and is_same_path(path, run.run) and not self._is_other(number, run):
                 return number
+        withdrawn = self.withdrawn.by_digest.get(log_digest(run.sha256, run.run))
+        if withdrawn is not None and withdrawn.trial.trial_id not in self.offered | self.content.keys():
+            return withdrawn.trial.trial_id
         return self.highest + 1
+
+    def is_withdrawn(self, run: PlacedRun, source: str, place: str | None) -> bool:
+        """Return True if a run is a withdrawn trial, which is left out, and not a stored one with its bytes."""
+        if self.withdrawn.find(run.sha256, run.run, place_digest(place or source, run.run)) is None:
+            return False
+        return not self.has_bytes(self.stored_as(run, source, place), run.sha256)
+
+    def has_bytes(self, number: int | None, sha256: str) -> bool:
+        """Return True if a stored trial has these bytes."""
+        return number in self.logs and self.logs[number].sha256 == sha256
 
     def is_same(self, number: int, run: PlacedRun) -> bool:
         """Return True if a stored trial has the bytes of a run, and its facts or no known place."""
-        return number in self.logs and self.logs[number].sha256 == run.sha256 and not self._is_other(number, run)
+        return self.has_bytes(number, run.sha256) and not self._is_other(number, run)
 
     def _is_other(self, number: int, run: PlacedRun) -> bool:
         return number in self._placed and number in self.others(run)
@@ -271,14 +285,14 @@ class Stored:
         self,
         store: Store | None,
         files: Sequence[DataFile],
-        withdrawn: Mapping[Study, Sequence[Log]] | None = None,
+        withdrawn: Mapping[Study, Withdrawn] | None = None,
         sources_of: Callable[[Study], Collection[str]] = no_sources,
         places_of: Callable[[Study], Mapping[str, int]] = no_places,
     ) -> None:
         """Read the studies of a release. store: of its files, None if there are none.
 
-        withdrawn: the logs of withdrawn trials, which keep their numbers. sources_of: see `Copies`. places_of: returns
-        the trial_ids of a study by `place_digest`.
+        withdrawn: the trials that keep their numbers, of each study that ever had any. sources_of: see `Copies`.
+        places_of: returns the trial_ids of a study by `place_digest`.
         """
         self._places_of = places_of
         self._leaving: Collection[Trial] = ()
@@ -317,15 +331,19 @@ class Stored:
 
         Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts,
         else the first in the natural order of their paths. What logs gave stays when a bundle has it, too, and a stored
-        trial when the mapping gives its number to another run.
+        trial when the mapping gives its number to another run. Withdrawn runs, which will be left out, are numbered
+        last and get no place.
         """
         trials, result = self._of(study), Numbered()
         stored = {run.run: trials.stored_as(run, source, place) for run in runs}
         own = set(stored.values())
+        may_be_withdrawn = runs if trials.withdrawn.trials else ()
+        withdrawn = {run.run for run in may_be_withdrawn if trials.is_withdrawn(run, source, place)}
 
-        def order(run: PlacedRun) -> tuple[bool, bool, list[tuple[int, int | str]]]:
+        def order(run: PlacedRun) -> tuple[bool, bool, bool, list[tuple[int, int | str]]]:
             known = trials.known(run, source, place)
-            return known is None, known in own and stored[run.run] != known, _natural_order(run.run)
+            is_replacing = known in own and stored[run.run] != known
+            return known is None, run.run in withdrawn, is_replacing, _natural_order(run.run)
 
         for run in sorted(runs, key=order):
             known = trials.known(run, source, place)
@@ -350,8 +368,9 @@ class Stored:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
                 continue
             trials.offer(trial.trial_id)
-            self._place(trial, run, source, place)
             result.runs[trial.trial_id] = merged
+            if run.run not in withdrawn:
+                self._place(trial, run, source, place)
             if self.copies.add(run, trial, self.is_offered):
                 result.equal.append(run)
             if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
@@ -386,14 +405,20 @@ class Stored:
         """Return True if this ingest offers the trial."""
         return trial.study in self._trials and trial.trial_id in self._trials[trial.study].offered
 
+    def has_bytes(self, trial: Trial, sha256: str) -> bool:
+        """Return True if the trial is stored, from a log of these bytes."""
+        return self._of(trial.study).has_bytes(trial.trial_id, sha256)
+
     def content(self, study: Study) -> Mapping[int, str]:
         """Return the content digest of each stored trial of a study."""
         return self._of(study).content
 
     def _of(self, study: Study) -> _Trials:
         if study not in self._trials:
-            trials = self._trials[study] = _Trials(others=self.copies.other_runs)
-            if study in self.studies("n_trials"):
+            trials = self._trials[study] = _Trials(
+                withdrawn=self._withdrawn.get(study, Withdrawn()), others=self.copies.other_runs
+            )
+            if study in self.studies("n_trials") or study in self._withdrawn:
                 trials.sources, trials.places = self._sources_of(study), self._places_of(study)
                 condition = [pl.col(key) == value for key, value in study.key().items()]
                 rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
@@ -402,10 +427,9 @@ class Stored:
                     trials.logs[trial_id] = Log(trial_id, sha256, source)
                     trials.content[trial_id] = content
                     trials.highest = max(trials.highest, trial_id)
-            withdrawn = self._withdrawn.get(study, ())
-            trials.withdrawn = {log.trial_id for log in withdrawn}
-            trials.highest = max(trials.highest, *trials.withdrawn, 0)
-            for log in (*trials.logs.values(), *withdrawn):
+            withdrawn = [each.trial.trial_id for each in trials.withdrawn.trials]
+            trials.highest = max([trials.highest, *trials.places.values(), *withdrawn])
+            for log in trials.logs.values():
                 trials.by_name.setdefault((log.sha256, _last_part(log.run)), []).append(log)
         return self._trials[study]
 

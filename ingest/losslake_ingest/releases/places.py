@@ -18,27 +18,21 @@ MOVED, PLACED, WITHDRAWN, RESTORED = "moved", "placed", "withdrawn", "restored"
 
 
 def places_of(lake: Lake, study: Study) -> Mapping[str, int]:
-    """Return the trial_ids of a study by the digests of the places that their runs were read from."""
-    return {digest: number for digest, (number, _) in placed_runs(lake, study).items()}
+    """Return the trial_ids of a study by the digests of the places that their runs were read from.
 
-
-def placed_runs(lake: Lake, study: Study) -> Mapping[str, tuple[int, str]]:
-    """Return the trial_ids of a study, and the paths of their runs within the sources, by the digests of the places.
-
-    The places of a trial that moved, or was withdrawn and restored, don't count: its number may be another one's.
+    The places of a trial that moved don't count: its number may be another one's. Those of withdrawn trials do.
     """
     is_placed = (LedgerEntry.outcome == PLACED) & (LedgerEntry.study == str(study))
-    is_over = LedgerEntry.outcome.in_([MOVED, RESTORED]) & LedgerEntry.path.startswith(f"{study}/", autoescape=True)
-    query = select(LedgerEntry.outcome, LedgerEntry.path, LedgerEntry.sha256, LedgerEntry.reason)
-    query = query.where(is_placed | is_over).order_by(LedgerEntry.id)
-    placed: dict[str, tuple[int, str]] = {}
-    for outcome, path, digest, run in lake.read(lambda session: session.execute(query).all()):
+    is_moved = (LedgerEntry.outcome == MOVED) & LedgerEntry.path.startswith(f"{study}/", autoescape=True)
+    query = select(LedgerEntry.outcome, LedgerEntry.path, LedgerEntry.sha256).where(is_placed | is_moved)
+    places: dict[str, int] = {}
+    for outcome, path, digest in lake.read(lambda session: session.execute(query.order_by(LedgerEntry.id)).all()):
         number = Trial.parse(path).trial_id
         if outcome == PLACED:
-            placed[str(digest)] = (number, str(run))
+            places[str(digest)] = number
         else:
-            placed = {place: each for place, each in placed.items() if each[0] != number}
-    return placed
+            places = {place: each for place, each in places.items() if each != number}
+    return places
 
 
 def placed_entries(placed: Mapping[tuple[Trial, str], tuple[str, str]], at: datetime) -> Iterator[LedgerEntry]:

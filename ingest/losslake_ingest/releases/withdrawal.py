@@ -1,16 +1,16 @@
 """Withdrawal: trials are left out of the next release, and of every later ingest of the same logs.
 
-The ledger keeps an entry for each withdrawn trial, with the SHA-256 of its log, who withdrew it, when and why, and one
-with the path of its run, since a file can hold many. Earlier releases keep their trials.
+The ledger keeps an entry for each withdrawn trial, with a digest of its log, who withdrew it, when and why. A log with
+these bytes, or at the place that the trial was read from, is left out. Earlier releases keep their trials.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,47 +23,36 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.study import StudyFacts, source_digest
-from losslake_ingest.pipeline.copies import BUNDLE, place_digest, within_file
+from losslake_ingest.pipeline.copies import place_digest
 from losslake_ingest.pipeline.engine import WrittenPart, packed
-from losslake_ingest.pipeline.gather import Log
+from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.offer import Offer, stored_curves
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish, study_names
 from losslake_ingest.pipeline.reading import place_of
+from losslake_ingest.pipeline.withdrawn import Withdrawn, WithdrawnTrial, log_digest
 from losslake_ingest.pipeline.write import write_curves
-from losslake_ingest.releases.places import RESTORED, WITHDRAWN, placed_entries, placed_runs
+from losslake_ingest.releases.places import MOVED, PLACED, RESTORED, WITHDRAWN
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STUDY_KEYS
 
 _ATTEMPTS = 10
-
-
-@dataclass(frozen=True)
-class WithdrawnTrial:
-    """A trial that was withdrawn. runs: the paths of its runs within their sources, by `place_digest`."""
-
-    trial: Trial
-    sha256: str
-    reason: str
-    runs: Mapping[str, str]
-
-    @property
-    def logs(self) -> Sequence[Log]:
-        """The log of the trial, under each path that it had."""
-        return [Log(self.trial.trial_id, self.sha256, run) for run in dict.fromkeys(self.runs.values())]
+_FILES_PER_QUERY = 500
 
 
 @dataclass(frozen=True)
 class Withdrawal:
     """The result of a withdrawal. release: the first one without the trials; None for a dry run.
 
-    copies: the logs that were left out as copies of the trials, as `source: path`. Those of other studies are accepted.
+    remaining: stored trials from the same logs, with other facts. copies: logs that were left out as copies of these
+    trials, with their sources; the ledger doesn't say in which study they would be.
     """
 
     release: int | None
     trials: Sequence[Trial]
-    copies: Sequence[str]
+    remaining: Sequence[Trial]
+    copies: Sequence[tuple[str, str]]
 
 
 def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bool = False) -> Withdrawal:
@@ -83,13 +72,15 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         withdrawn = [_trial(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
         if len(withdrawn) == trials.num_rows:
             raise LossLakeError(f"nothing would remain in {lake}: unlist its releases and use a new lake instead")
-        copies = _copies(lake, rows.select(["source_sha256", "source"]).to_pylist())
+        digests = [log_digest(sha256, run) for sha256, run in _logs(rows)]
+        remaining = _with_logs(trials.filter(pc.invert(chosen)), digests)
+        copies = _copies_of(lake, rows["source_sha256"].to_pylist(), digests)
         if dry_run:
-            return Withdrawal(None, withdrawn, copies)
+            return Withdrawal(None, withdrawn, remaining, copies)
         at = datetime.now(UTC)
-        ledger = [_entry(row, WITHDRAWN, reason, by, at) for row in rows.to_pylist()]
-        runs = {_trial(row): row["source"] for row in rows.select([*STUDY_KEYS, "trial_id", "source"]).to_pylist()}
-        ledger += placed_entries({(each, place_digest(BUNDLE, run)): (BUNDLE, run) for each, run in runs.items()}, at)
+        ledger = [
+            _entry(trial, digest, WITHDRAWN, reason, by, at) for trial, digest in zip(withdrawn, digests, strict=True)
+        ]
         changes = reduced(lake.store, files, trials.filter(pc.invert(chosen)), {trial.study for trial in withdrawn})
         try:
             published = publish(lake, changes, partial(_same, ledger), f"withdrawn: {', '.join(names)}: {reason}")
@@ -97,8 +88,31 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
             discard(lake.store, [written for change in changes.studies.values() for written in change.written])
             continue
         assert published.release is not None
-        return Withdrawal(published.release.number, withdrawn, copies)
+        return Withdrawal(published.release.number, withdrawn, remaining, copies)
     raise LossLakeError("ingests kept changing the same studies: run the same command again")
+
+
+def _logs(trials: pa.Table) -> Iterator[tuple[str, str]]:
+    """Yield the SHA-256 and the path of the log of each trial."""
+    return zip(trials["source_sha256"].to_pylist(), trials["source"].to_pylist(), strict=True)
+
+
+def _with_logs(trials: pa.Table, digests: Sequence[str]) -> Sequence[Trial]:
+    """Return the trials whose logs have one of the digests."""
+    of_withdrawn = set(digests)
+    flags = pa.array([log_digest(sha256, run) in of_withdrawn for sha256, run in _logs(trials)], pa.bool_())
+    return [_trial(row) for row in trials.filter(flags).select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+
+
+def _copies_of(lake: Lake, files: Sequence[str], digests: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """Return the source and the path of each log that the ledger has as a copy. files, digests: of withdrawn trials."""
+    names, of_withdrawn = sorted(set(files)), set(digests)
+    columns = LedgerEntry.source, LedgerEntry.path, LedgerEntry.sha256
+    is_copy = (LedgerEntry.outcome == "quarantined") & (LedgerEntry.rule == Rule.DUPLICATE_SOURCE)
+    batches = [names[start : start + _FILES_PER_QUERY] for start in range(0, len(names), _FILES_PER_QUERY)]
+    queries = [select(*columns).where(is_copy, LedgerEntry.sha256.in_(batch)).distinct() for batch in batches]
+    rows = lake.read(lambda session: [row for query in queries for row in session.execute(query)])
+    return sorted({(source, path) for source, path, sha256 in rows if log_digest(str(sha256), path) in of_withdrawn})
 
 
 def _same(ledger: Sequence[LedgerEntry], _: frozenset[Study]) -> Sequence[LedgerEntry]:
@@ -108,7 +122,7 @@ def _same(ledger: Sequence[LedgerEntry], _: frozenset[Study]) -> Sequence[Ledger
 def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[Trial]:
     """Let ingests accept withdrawn trials again; return them. Raises LossLakeError if a name has none."""
     at, restored = datetime.now(UTC), []
-    withdrawn = [each for trials in withdrawn_trials(lake).values() for each in trials]
+    withdrawn = [each for study in withdrawn_trials(lake).values() for each in study.trials]
     for name in names:
         named = [each for each in withdrawn if name in _names_of(each.trial)]
         if not named:
@@ -116,77 +130,68 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
                 f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists the withdrawn trials"
             )
         restored += named
-    rows = [
-        {**each.trial.study.key(), "trial_id": each.trial.trial_id, "source_sha256": each.sha256} for each in restored
-    ]
-    save_release(lake, None, [_entry(row, RESTORED, reason, by, at) for row in rows])
+    save_release(lake, None, [_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
     return [each.trial for each in restored]
 
 
-def withdrawn_trials(lake: Lake) -> Mapping[Study, Sequence[WithdrawnTrial]]:
-    """Return the trials that are withdrawn and weren't restored since, by study."""
-    query = select(LedgerEntry).where(LedgerEntry.outcome.in_([WITHDRAWN, RESTORED])).order_by(LedgerEntry.id)
-    active: dict[tuple[str, str | None], LedgerEntry] = {}
+def withdrawn_trials(lake: Lake) -> Mapping[Study, Withdrawn]:
+    """Return the trials that are withdrawn and weren't restored since, of each study of which any was withdrawn."""
+    names = select(LedgerEntry.path).where(LedgerEntry.outcome == WITHDRAWN)
+    outcomes = LedgerEntry.outcome.in_([WITHDRAWN, RESTORED, MOVED, PLACED])
+    query = select(LedgerEntry).where(outcomes, LedgerEntry.path.in_(names)).order_by(LedgerEntry.id)
+    active: dict[tuple[str, str], WithdrawnTrial] = {}
+    places: dict[str, set[str]] = defaultdict(set)
+    by_study: dict[Study, list[WithdrawnTrial]] = {}
     for entry in lake.read(lambda session: session.scalars(query).all()):
-        if entry.outcome == WITHDRAWN:
-            active[entry.path, entry.sha256] = entry
-        else:
-            active.pop((entry.path, entry.sha256), None)
-    by_study: dict[Study, list[WithdrawnTrial]] = defaultdict(list)
-    runs = cache(partial(placed_runs, lake))
-    for entry in active.values():
-        trial = Trial.parse(entry.path)
-        of_trial = {digest: run for digest, (number, run) in runs(trial.study).items() if number == trial.trial_id}
-        by_study[trial.study].append(WithdrawnTrial(trial, entry.sha256 or "", entry.reason or "", of_trial))
-    return by_study
+        path, digest, trial = entry.path, entry.sha256 or "", Trial.parse(entry.path)
+        if entry.outcome == PLACED:
+            places[path].add(digest)
+        elif entry.outcome == MOVED:
+            places[path].clear()
+        elif entry.outcome == WITHDRAWN:
+            # The number may go to another run, whose place isn't withdrawn.
+            active[path, digest] = WithdrawnTrial(trial, digest, entry.reason or "", frozenset(places.pop(path, ())))
+            by_study[trial.study] = []
+        elif (path, digest) in active:
+            places[path] |= active.pop((path, digest)).places
+    for each in active.values():
+        by_study[each.trial.study].append(each)
+    return {study: Withdrawn(trials) for study, trials in by_study.items()}
 
 
-def leave_out(store: Store, offer: Offer, withdrawn: Mapping[Study, Sequence[WithdrawnTrial]]) -> None:
-    """Take the withdrawn trials out of an offer, and report each as quarantined."""
+def leave_out(store: Store, stored: Stored, offer: Offer, withdrawn: Mapping[Study, Withdrawn]) -> None:
+    """Take the withdrawn trials out of an offer, and report each as quarantined; a stored trial isn't one."""
     for study, change in offer.changes.items():
-        if study in withdrawn:
-            change.parts = [_without(store, offer, study, part, withdrawn[study]) for part in change.parts]
+        if study in withdrawn and withdrawn[study].trials:
+            change.parts = [_without(store, stored, offer, part, withdrawn[study]) for part in change.parts]
 
 
-def _without(
-    store: Store, offer: Offer, study: Study, part: WrittenPart, withdrawn: Sequence[WithdrawnTrial]
-) -> WrittenPart:
-    by_log = {(log.sha256, within_file(log.run)): each for each in withdrawn for log in each.logs}
-    by_place = {digest: each for each in withdrawn for digest in each.runs}
-    trials, place = part.trials, place_of(offer.source) or offer.source.name
-    rows = trials.select(["source_sha256", "source", "trial_id"]).to_pylist()
-    found = [
-        by_log.get((row["source_sha256"], within_file(row["source"])))
-        or by_place.get(place_digest(place, row["source"]))
-        for row in rows
-    ]
+def _without(store: Store, stored: Stored, offer: Offer, part: WrittenPart, withdrawn: Withdrawn) -> WrittenPart:
+    trials, study, place = part.trials, part.facts.study, place_of(offer.source) or offer.source.name
+    found: list[WithdrawnTrial | None] = []
+    for row in trials.select(["source", "source_sha256", "trial_id"]).to_pylist():
+        run, sha256, number = row["source"], row["source_sha256"], row["trial_id"]
+        each = withdrawn.find(sha256, run, place_digest(place, run))
+        if stored.has_bytes(Trial(study, number), sha256):
+            each = None
+        found.append(each)
+        if each is not None:
+            why = _why(each, is_same=each.digest in (sha256, log_digest(sha256, run)))
+            offer.quarantined.append(
+                Quarantined(offer.source.name, run, Rule.WITHDRAWN, why, None, str(study), number, sha256)
+            )
     if not any(found):
         return part
-    for row, each in zip(rows, found, strict=True):
-        if each is not None:
-            why = f"it was withdrawn ({each.reason})"
-            if row["source_sha256"] != each.sha256:
-                why += ", and its log has changed since"
-            why += f": 'losslake withdraw {each.trial} --undo' lets ingests accept it again"
-            offer.quarantined.append(
-                Quarantined(
-                    offer.source.name, row["source"], Rule.WITHDRAWN, why, None, str(study), row["trial_id"],
-                    row["source_sha256"],
-                )
-            )  # fmt: skip
-    remains = pa.array([each is None for each in found])
-    remaining = _part(store, study, part.facts, trials.filter(remains), [w.file for w in part.written])
+    remaining = trials.filter(pa.array([each is None for each in found]))
+    kept = _part(store, study, part.facts, remaining, [w.file for w in part.written])
     discard(store, part.written)
-    return remaining
+    return kept
 
 
-def _copies(lake: Lake, rows: Sequence[Mapping[str, str]]) -> Sequence[str]:
-    """Return the logs that the ledger has as copies of those of trials. rows: of `trials`."""
-    logs = {(row["source_sha256"], within_file(row["source"])) for row in rows}
-    query = select(LedgerEntry).where(LedgerEntry.rule == Rule.DUPLICATE_SOURCE).order_by(LedgerEntry.id)
-    copies = lake.read(lambda session: session.scalars(query).all())
-    named = [f"{each.source}: {each.path}" for each in copies if (each.sha256, within_file(each.path)) in logs]
-    return list(dict.fromkeys(named))
+def _why(each: WithdrawnTrial, is_same: bool) -> str:
+    """Return why a run is left out. is_same: it has the bytes of the withdrawn trial."""
+    what = "it was withdrawn" if is_same else "its bytes are new, but the run at its place was withdrawn"
+    return f"{what} ({each.reason}): 'losslake withdraw {each.trial} --undo' lets ingests accept it again"
 
 
 def _chosen(trials: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
@@ -234,10 +239,9 @@ def _part(store: Store, study: Study, facts: StudyFacts, trials: pa.Table, files
     return WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True)
 
 
-def _entry(row: Mapping[str, object], outcome: str, reason: str, by: str, at: datetime) -> LedgerEntry:
-    trial = _trial(row)
+def _entry(trial: Trial, digest: str, outcome: str, reason: str, by: str, at: datetime) -> LedgerEntry:
     return LedgerEntry(
-        offered_at=at, source=by, path=str(trial), sha256=row["source_sha256"], format="", study=str(trial.study),
+        offered_at=at, source=by, path=str(trial), sha256=digest, format="", study=str(trial.study),
         outcome=outcome, reason=reason,
     )  # fmt: skip
 
