@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
 
 NO_MEMORY = "there isn't enough memory to read it: split the file"
 
@@ -58,10 +59,14 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class MissingField:
-    """A value that a run needs and nothing provides. add: the lines of the mapping that would provide it."""
+    """A value that a run needs and nothing provides. add: the lines of the mapping that would provide it.
+
+    may_differ: another workload may need another value.
+    """
 
     what: str
     add: str
+    may_differ: bool = False
 
     @property
     def inline(self) -> str:
@@ -73,7 +78,7 @@ class MissingField:
 class Refusal(Exception):
     """A run, table or file breaks a rule and can't be stored. line: counted from 1.
 
-    missing: the missing fields, if they are the cause.
+    missing: the missing fields, if they are the cause. workload: of the run, if it was known by then.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class Refusal(Exception):
         self.message = message
         self.line = line
         self.missing = missing
+        self.workload: Workload | None = None
 
 
 def shown(value: object, limit: int = 80) -> str:

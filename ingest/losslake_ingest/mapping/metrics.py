@@ -95,7 +95,7 @@ class ColumnMetric:
             what = known.range_in_words
             correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"
             message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {what}: {correct}"
-            missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add),)
+            missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add, True),)
             raise Refusal(Rule.OUT_OF_RANGE, message, missing=missing if is_percentage else ())
 
     def _as_percentage(self) -> str:
@@ -107,7 +107,8 @@ class ColumnMetric:
         if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
             add = f"{self._as_percentage()}   # or 1, under [metrics]"
             what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
-            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+            missing = (MissingField(what, add, True),)
+            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
 
 
 def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str, Scalar]) -> ColumnMetric | None:

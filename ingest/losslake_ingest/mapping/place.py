@@ -77,7 +77,11 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     )
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     planned = {"train_steps": train_steps} if train_steps else {}
-    trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
+    try:
+        trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
+    except Refusal as refusal:
+        refusal.workload = study.workload
+        raise
     status, remarks = _status(log, mapping, fields)
     if status == COMPLETE and any(isinstance(remark, Damage) for remark in log.remarks):
         status, remarks = INCOMPLETE, {}

@@ -141,7 +141,7 @@ def check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: b
     names = axis.offset.names if axis.offset is not None else []
     key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {shown(axis.column)}")
     add = f"{toml_key(key)} = {ways[0]}   # under {place}; {ways[1]}"
-    raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+    raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add, True),))
 
 
 def _exact(number: float) -> Fraction:
@@ -191,7 +191,7 @@ def _epoch_size(axis: Axis, fields: Mapping[str, Scalar]) -> Fraction:
         add = f'{toml_key(unknown.alternatives[0])} = "…"   # under [fields]: the number of examples per epoch'
         what = f"{axis.column} counts epochs, and the number of examples per epoch is unknown"
         message = f"{what}: add to the mapping: {add}"
-        raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add),)) from None
+        raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add, True),)) from None
     except (ValueError, OverflowError):
         size = 0.0
     if not (math.isfinite(size) and size > 0):

@@ -32,7 +32,7 @@ from losslake_ingest.readers.text_logs.proposal import advice
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
 from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSource, Place, open_source
-from losslake_schema.names import Study
+from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
 UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
@@ -126,7 +126,10 @@ class Reading(Protocol):
     collections: dict[str, CollectionMetadata]
     goals: dict[Goal, None]
     directions: dict[tuple[str, Direction], None]
-    missing: Counter[MissingField]
+
+    @property
+    def missing(self) -> Counter[MissingField]:
+        """Fields that the mapping has to add, with the number of runs."""
 
     def items(self) -> Iterator[StudyPart | Quarantined]:
         """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break."""
@@ -136,10 +139,10 @@ class Reading(Protocol):
 
 
 class SourceReading:
-    """A reader of one source. Its collections, goals, directions and report are complete once all items are drawn.
+    """A reader of one source; what it collects is complete once all items are drawn.
 
     remarks: decisions of the readers, with their counts. left_out: columns that nothing maps to a metric, with the
-    number of runs. missing: fields that the mapping has to add, with the number of runs.
+    number of runs.
     """
 
     def __init__(self, source: Source, request: Request, stored: Stored, mapping: LogMapping | None = None) -> None:
@@ -154,7 +157,9 @@ class SourceReading:
         self.remarks: Counter[str] = Counter()
         self._first_run: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
-        self.missing: Counter[MissingField] = Counter()
+        self._missing: Counter[MissingField] = Counter()
+        self._lacking: dict[MissingField, set[Workload]] = {}
+        self._workloads: set[Workload] = set()
         self.collections: dict[str, CollectionMetadata] = {}
         self.goals: dict[Goal, None] = {}
         self.directions: dict[tuple[str, Direction], None] = {}
@@ -247,7 +252,11 @@ class SourceReading:
         try:
             run = place(log, mapping, self._place, side.beside(log.run))
         except Refusal as refusal:
-            self.missing.update(refusal.missing)
+            self._missing.update(refusal.missing)
+            if refusal.workload is not None:
+                self._workloads.add(refusal.workload)
+                for field in refusal.missing:
+                    self._lacking.setdefault(field, set()).add(refusal.workload)
             sha256 = next(iter(log.files.values()), None)
             return Quarantined(
                 str(self.source.path), log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256
@@ -256,6 +265,7 @@ class SourceReading:
             return Quarantined(str(self.source.path), log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
         for remark, count in run.remarks.items():
             self._remark(remark, log.run, count)
+        self._workloads.add(run.study.workload)
         self.left_out.update(run.left_out)
         self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
         self.collections[run.collection.collection] = run.collection
@@ -263,6 +273,21 @@ class SourceReading:
         self.directions.update(dict.fromkeys(run.directions))
         within = self.source.within if isinstance(self.source, FolderSource) else ""
         return replace(run, run=f"{within}/{run.run}") if within else run
+
+    @property
+    def missing(self) -> Counter[MissingField]:
+        """Fields that the mapping has to add, with the number of runs."""
+        return Counter({self._for_workloads(field): runs for field, runs in self._missing.items()})
+
+    def _for_workloads(self, field: MissingField) -> MissingField:
+        """Say which workloads a line of the mapping is for, if it may be wrong for others of the source."""
+        lacking = sorted(self._lacking.get(field, ()))
+        if not field.may_differ or len(self._workloads) < 2:
+            return field
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        is_of_all = len(lacking) == len(self._workloads)
+        where = "by [[when]] where workloads differ" if is_of_all else f"in a [[when]] for {lacking[0]}{more}"
+        return replace(field, add=f"{field.add}; {where}")
 
     def _damages(self, log: RunLog) -> Iterator[Quarantined]:
         """Yield a line for each kind of damage in the files of a run."""
