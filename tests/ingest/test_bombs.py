@@ -110,7 +110,7 @@ def test_stray_files_beyond_the_first_are_counted_and_hide_no_trials(
 
 
 def test_a_blank_line_is_refused_by_its_own_rule_before_anything_is_parsed() -> None:
-    good, bad = f"{HEADER}\n0,1\n5,2\n".encode(), f"{HEADER}\n0,1\n".encode() + b"\n" * 1_000_000
+    good, bad = f"{HEADER}\n0,1\n5,0.5\n".encode(), f"{HEADER}\n0,1\n".encode() + b"\n" * 1_000_000
     _, positions, faults = read_curves([good, bad, good])
     assert positions == [0, 2]
     assert (faults[1].rule, faults[1].line) == (Rule.BLANK_LINE, 3)
@@ -118,7 +118,7 @@ def test_a_blank_line_is_refused_by_its_own_rule_before_anything_is_parsed() -> 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 def test_a_few_blank_lines_at_the_end_are_harmless(ending: bytes) -> None:
-    text = ending.join([HEADER.encode(), b"0,1", b"5,2", b""])
+    text = ending.join([HEADER.encode(), b"0,1", b"5,0.5", b""])
     curves, positions, faults = read_curves([text, text + ending * MOST_BLANK_LINES, text + ending * 50])
     assert positions == [0, 1]
     assert curves.steps.tolist() == [0, 5, 0, 5]

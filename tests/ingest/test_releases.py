@@ -173,7 +173,7 @@ def test_log_to_parquet_to_sql_is_bit_exact(tmp_path_factory: object, of_trials:
     folder: Path = tmp_path_factory.mktemp("exact")  # type: ignore[attr-defined]
     lake = Lake.create(folder / "lake")
     trials = {
-        number: TrialOffer(rows=[f"{step},{value!r}" for step, value in enumerate(values)])
+        number: TrialOffer([f"{step},{value!r}" for step, value in enumerate(values)], header="step,val/loss")
         for number, values in enumerate(of_trials)
     }
     ingest(lake, [unpacked(folder / "logs", study_files(trials))])

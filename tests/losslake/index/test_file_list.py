@@ -16,7 +16,11 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
-TRIALS = {1: TrialOffer(rows=["0,inf", "10,nan", "30,0.5"]), 7: TrialOffer(rows=["5,-0.25", "20,nan"])}
+HEADER = "step,val/loss"
+TRIALS = {
+    1: TrialOffer(["0,inf", "10,nan", "30,0.5"], header=HEADER),
+    7: TrialOffer(["5,-0.25", "20,nan"], header=HEADER),
+}
 ONLY_NAN = {1: TrialOffer(rows=["0,nan"])}
 
 
@@ -45,7 +49,7 @@ def test_ranges_are_those_of_the_values_and_nan_is_neither_least_nor_greatest(la
     rows = file_list(lake, lake.release()).to_pylist()
     (row,) = (row for row in rows if row["table"] == "measurements" and row["batch_size"] == 64)
     assert (row["collection"], row["dataset"]) == ("root/sub", "mnist 100%")
-    assert (row["metric_min"], row["metric_max"]) == ("val/classification_error",) * 2
+    assert (row["metric_min"], row["metric_max"]) == ("val/loss",) * 2
     assert (row["trial_id_min"], row["trial_id_max"]) == (1, 7)
     assert (row["step_min"], row["step_max"]) == (0, 30)
     assert (row["value_min"], row["value_max"]) == (-0.25, math.inf)

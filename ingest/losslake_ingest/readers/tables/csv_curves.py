@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from losslake_ingest.contracts.run_log import LARGEST_CELLS, LARGEST_ROWS, check
 from losslake_ingest.contracts.study import Curves, concatenate, offsets_of
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
-from losslake_schema.registry import metric_named
+from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.registry import Metric, metric_named
 
 STEP = "step"
 _LONGEST_HEADER = 1 << 16
@@ -56,6 +58,32 @@ class _Block:
         trials = np.searchsorted(offsets, np.flatnonzero(bad), side="right") - 1
         return [self.positions[index] for index in np.unique(trials).tolist()]
 
+    def out_of_range(self) -> dict[int, Refusal]:
+        """Return why trials are refused that have values beyond the range of their metric, by position."""
+        faults: dict[int, Refusal] = {}
+        for name, values in self.curves.values.items():
+            known = metric_named(name)
+            if math.isinf(known.largest):
+                continue
+            rows = np.flatnonzero(_out_of_range(known, values, self.curves.offsets))
+            trials, first = np.unique(np.searchsorted(self.curves.offsets, rows, side="right") - 1, return_index=True)
+            for trial, row in zip(trials.tolist(), rows[first].tolist(), strict=True):
+                what = f"{name} is {values[row]:.17g}, and {known.range_in_words}: correct it (unit: {known.unit})"
+                line = row - int(self.curves.offsets[trial]) + 2
+                faults.setdefault(self.positions[trial], Refusal(Rule.OUT_OF_RANGE, what, line))
+        return faults
+
+
+def _out_of_range(metric: Metric, values: Floats, offsets: Integers) -> Flags:
+    """Flag the values that the metric can't have; of a trial without any that its best one can be, all."""
+    lowest, highest = metric.limits
+    is_finite = np.isfinite(values)
+    bad: Flags = is_finite & ~((values >= lowest) & (values <= highest))
+    if metric.is_largest_best:
+        fits = offsets_of(is_finite & (values <= metric.largest))[offsets]
+        bad |= is_finite & np.repeat(np.diff(fits) == 0, np.diff(offsets))
+    return bad
+
 
 def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Refusal]]:
     """Parse the CSV files of one study's trials.
@@ -74,6 +102,8 @@ def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Re
         parsed = [block] if block else [_parse(files, [position], header) for position in positions]
         faults |= {p: _first_error(files[p], header) for p, b in zip(positions, parsed, strict=False) if b is None}
         blocks += [block for block in parsed if block is not None]
+    for block in blocks:
+        faults |= block.out_of_range()
     faults |= {p: _first_error(files[p], headers[p]) for block in blocks for p in block.bad_positions()}
     good = sorted(position for block in blocks for position in block.positions if position not in faults)
     return _assemble(blocks, good), good, faults

@@ -22,7 +22,8 @@ def bits(value: float) -> bytes:
 
 
 any_float = st.floats(width=64)
-curve = st.lists(st.tuples(any_float, any_float), max_size=8)
+fraction = st.floats(0, 1) | st.sampled_from([-0.0, math.nan, math.inf, -math.inf])
+curve = st.lists(st.tuples(any_float, fraction), max_size=8)
 
 
 @given(st.lists(curve, min_size=1, max_size=6), st.booleans(), st.booleans())
@@ -63,6 +64,8 @@ def test_every_float64_is_exactly_what_the_text_says(
         (HEADER + b"0,1,2\n1,2\n", Rule.WRONG_CELL_COUNT, 3),
         (HEADER + b"0,1,2\n1,2,3,4\n", Rule.WRONG_CELL_COUNT, 3),
         (HEADER + b"0,1,2\n\n2,1,2\n", Rule.BLANK_LINE, 3),
+        (HEADER + b"0,1,0.5\n1,1,2\n2,1,50\n", Rule.OUT_OF_RANGE, 3),
+        (HEADER + b"0,1,-0.1\n", Rule.OUT_OF_RANGE, 2),
         (HEADER + b"0,1,2\n1,abc,2\n", Rule.NOT_A_NUMBER, 3),
         (HEADER + b"0,1,2\n1,1_0,2\n", Rule.NOT_A_NUMBER, 3),
         (HEADER + b"0,1,2\n1,0x10,2\n", Rule.NOT_A_NUMBER, 3),
@@ -98,6 +101,20 @@ def test_an_empty_cell_is_a_metric_not_measured_there() -> None:
     assert not faults
     assert curves.missing["val/cross_entropy_error"].tolist() == [False, False, True, False]
     assert curves.missing["val/classification_error"].tolist() == [False, False, False, True]
+
+
+def test_a_value_beyond_the_range_of_its_metric_is_refused_with_the_range() -> None:
+    _, good, faults = read_curves([HEADER + b"0,1,1.0000001\n", HEADER + b"0,1,0.5\n1,1,25.5\n"])
+    assert good == [0]
+    why = "val/classification_error is 25.5, and val/classification_error lies between 0 and 1: correct it"
+    assert faults[1].message == f"{why} (unit: fraction)"
+
+
+def test_a_trial_is_refused_where_no_value_is_one_that_its_best_can_be() -> None:
+    texts = ["0,14.5\n1,0.5", "0,14.5\n1,1.5\n2,nan", "0,inf", "", "0,-0.5\n1,0.5", "0,\n1,2"]
+    _, good, faults = read_curves([f"step,val/word_error_rate\n{text}\n".encode() for text in texts])
+    assert good == [0, 2, 3]
+    assert {position: fault.line for position, fault in faults.items()} == {1: 2, 4: 2, 5: 3}
 
 
 def test_all_trials_are_refused_where_no_columns_are_those_of_most() -> None:

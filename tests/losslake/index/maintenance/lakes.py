@@ -24,7 +24,7 @@ from tests.ingest.offers import TrialOffer, study_files, unpacked
 def ingest_study(lake: Lake, folder: Path, value: float, batch_size: int = 8) -> None:
     """Ingest a study, or a correction of it, as a new release."""
     rows = [f"{step},{value / (1 + step)!r}" for step in range(3)]
-    ingest(lake, [unpacked(folder, study_files({1: TrialOffer(rows=rows)}, batch_size))])
+    ingest(lake, [unpacked(folder, study_files({1: TrialOffer(rows, header="step,val/loss")}, batch_size))])
 
 
 def ingest_study_killed(lake: Lake, folder: Path, value: float, batch_size: int = 8) -> None:
