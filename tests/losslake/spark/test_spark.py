@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,14 @@ def test_spark_and_duckdb_agree_on_bundled_studies(
     """On some of them, for time's sake: `make fuzz` compares everything."""
     answers = [f"{name} WHERE batch_size >= 512" for name in ("steps_to_result", f"result_at('{MINIMIZED}', 0.1)")]
     assert not disagreements(spark, bundled_lake(tmp_path_factory), answers)
+
+
+def test_a_target_beyond_the_range_of_its_metric_is_refused(spark: SparkSession, hostile: Lake) -> None:
+    from losslake.spark import register
+
+    register(spark, hostile, hostile.release())
+    with pytest.raises(Exception, match=re.escape(f"{MINIMIZED} lies between 0 and 1: did you mean 0.25?")):
+        spark.sql(f"SELECT * FROM steps_to('{MINIMIZED}', 25)").collect()
 
 
 def test_a_condition_on_a_study_reads_only_its_files(spark: SparkSession, hostile: Lake) -> None:
