@@ -20,7 +20,7 @@ from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
 from losslake_ingest.pipeline.goals import goal_rows
 from losslake_ingest.pipeline.reading import Request, open_sources
 from losslake_ingest.releases.moving import sources_of
-from losslake_ingest.releases.places import places_of
+from losslake_ingest.releases.places import Places
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
@@ -65,7 +65,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     base = lake.newest_release() if lake is not None else None
     files = lake.files(base) if lake is not None and base is not None else []
     sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
-    places = cache(partial(places_of, lake)) if lake is not None else no_places
+    places = Places(lake).of if lake is not None else no_places
     stored = Stored(lake.store if lake is not None else None, files, None, sources, places)
     plan = IngestPlan()
     for source in open_sources(paths, request):

@@ -30,7 +30,7 @@ from losslake_ingest.releases.moving import (
     sources_of,
     without_moved,
 )
-from losslake_ingest.releases.places import placed_entries, places_of
+from losslake_ingest.releases.places import Places, placed_entries
 from losslake_ingest.releases.withdrawal import leave_out, withdrawn_trials
 from losslake_ingest.sources.open import Place
 from losslake_schema.database import LedgerEntry
@@ -88,9 +88,7 @@ class _Attempt:
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
         files = lake.files(base) if base is not None else []
-        self._stored = Stored(
-            lake.store, files, self._withdrawn, cache(partial(sources_of, lake)), cache(partial(places_of, lake))
-        )
+        self._stored = Stored(lake.store, files, self._withdrawn, cache(partial(sources_of, lake)), Places(lake).of)
 
     def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
@@ -84,7 +84,6 @@ class LedgerEntry(Base):
     """
 
     __tablename__ = "losslake_ledger"
-    __table_args__ = (Index("ix_losslake_ledger_of_study", "study", "outcome"),)  # for the places of a study's trials
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer(), "sqlite"), primary_key=True)
     offered_at: Mapped[datetime] = mapped_column(UtcDateTime)
