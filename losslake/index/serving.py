@@ -29,7 +29,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import TABLES
 
-REMOTE_VERSION = 9
+REMOTE_VERSION = 10
 MOST_REMOTE_FILES = 16
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals")
 VIEWS = (

@@ -70,6 +70,7 @@ JOIN base.metrics AS m ON m.metric = g.metric
         WHEN m.metric = metric AND direction NOT IN ('minimize', 'maximize') THEN error(  -- only: steps_to
             'direction ''' || direction || ''' of ' || m.metric || ' is neither minimize nor maximize'  -- only: steps_to
         )  -- only: steps_to
+        WHEN m.metric = metric AND isnan(CAST(target AS DOUBLE)) THEN error('the target NaN is no number')  -- only: steps_to
         $beyond_ranges(m)  -- only: steps_to
         WHEN m.metric = metric AND comparator NOT IN ('strict', 'inclusive') THEN error(  -- only: steps_to
             'comparator ''' || comparator || ''' is neither strict nor inclusive'  -- only: steps_to

@@ -15,6 +15,7 @@ WHERE f.metric = metric AND CASE
         'it isn''t known whether lower or higher values of ' || f.metric
         || ' are better: add direction := ''minimize'' or ''maximize'''
     )
+    WHEN f.metric = metric AND isnan(CAST(target AS DOUBLE)) THEN error('the target NaN is no number')
     $beyond_ranges(f)
     WHEN f.metric = metric AND comparator NOT IN ('strict', 'inclusive') THEN error(
         'comparator ''' || comparator || ''' is neither strict nor inclusive'
