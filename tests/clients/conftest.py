@@ -14,7 +14,7 @@ from tests.oracle import Row
 from tests.service import running
 
 ROOT = Path(__file__).parents[2]
-METRIC = "val/classification_error"
+METRIC = "val/loss"  # it can have any value
 TRIAL = "clients/mnist/cnn/sgd/8/1"
 NAN, INF = float("nan"), float("inf")
 VALUES = (0.9, 0.30000000000000004, 0.1 + 0.2 - 0.1, 5e-324, NAN, INF, -INF, 1.7976931348623157e308, 0.05)

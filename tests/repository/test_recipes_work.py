@@ -28,7 +28,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service over a made-up workload of the name that the recipes ask for: 11 studies of 32 trials each."""
     folder = tmp_path_factory.mktemp("recipes")
     rows = [
-        Row(2**exponent, trial_id, "COMPLETE", step, (1 + trial_id / 100) / (1 + step))
+        Row(2**exponent, trial_id, "COMPLETE", step, (1 + trial_id / 100) / (2 + 2 * step))
         for exponent in range(11)
         for trial_id in range(1, 33)
         for step in range(0, 100, 2)

@@ -33,7 +33,7 @@ def random_goals(count: int) -> list[tuple[str, Goal, bool]]:
     for _ in range(count):
         metric = rng.choice(METRICS)
         goal = Goal(
-            target=rng.choice([0.1, 0.2, 0.25, 0.3, 0.9, 5.0]),
+            target=rng.choice([0.1, 0.2, 0.25, 0.3, 0.9, 1.0]),
             direction=rng.choice(["minimize", "maximize"]),
             step_budget=rng.choice([None, 0, 20, 59]),
             example_budget=rng.choice([None, 0, 200, 10_000]),

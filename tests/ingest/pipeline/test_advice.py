@@ -23,7 +23,7 @@ val_acc = "val/accuracy"
 """
 EPOCHS, ZERO_BASED = "epoch,val_acc\n1,0.5\n2,0.75\n", "epoch,val_acc\n0,0.5\n1,0.75\n"
 PERCENTAGES, FRACTIONS = "step,val_acc\n1,50\n2,75\n", "step,val_acc\n1,0.5\n2,0.75\n"
-SIZE = "examples_per_epoch = NUMBER   # under [fields]: examples per epoch"
+SIZE = 'examples_per_epoch = "…"   # under [fields]: the number of examples per epoch'
 OFFSET = "epoch_offset = 1   # under [fields]; 0 if it was before training"
 SCALE = 'val_acc = { metric = "val/accuracy", scale = 0.01 }   # under [metrics]'
 KNOWN_SIZE = '[[axis]]\ncolumn = "epoch"\ncounts = "epochs"\nepoch_size = "800"\n[[axis]]\ncolumn = "step"\n'
