@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+import numpy as np
 import pyarrow as pa
 
 from losslake.lake.data_files import column_by_study, read_small_table
@@ -19,8 +20,11 @@ from losslake_ingest.pipeline.directions import merged_directions, stated_direct
 from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
 from losslake_ingest.pipeline.goals import goal_rows
 from losslake_ingest.pipeline.reading import Request, open_sources
+from losslake_ingest.pipeline.withdrawn import Withdrawn
 from losslake_ingest.releases.moving import sources_of
 from losslake_ingest.releases.places import Places
+from losslake_ingest.releases.withdrawal import reason_left_out, withdrawn_trials
+from losslake_ingest.sources.member import Source
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
@@ -66,7 +70,8 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     files = lake.files(base) if lake is not None and base is not None else []
     sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
     places = Places(lake).of if lake is not None else no_places
-    stored = Stored(lake.store if lake is not None else None, files, None, sources, places)
+    withdrawn = withdrawn_trials(lake) if lake is not None else {}
+    stored = Stored(lake.store if lake is not None else None, files, withdrawn, sources, places)
     plan = IngestPlan()
     for source in open_sources(paths, request):
         reading = reading_of(source, request, stored)
@@ -75,7 +80,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
                 if isinstance(item, Quarantined):
                     plan.quarantined.append(item)
                 else:
-                    _add_part(plan, item.load())
+                    _add_part(plan, item.load(), withdrawn, stored, source)
         except StudyRejected as rejection:
             plan.quarantined.append(rejection.reason)
             if source.is_streamed:
@@ -107,19 +112,31 @@ def _check_statements(plan: IngestPlan, metrics: pa.Table, goals: pa.Table, stud
     goal_rows(goals, n_stored.keys() | plan.studies.keys(), plan.goals, whole)
 
 
-def _add_part(plan: IngestPlan, part: LoadedPart) -> None:
-    curves = part.curves
-    study_plan = plan.studies.setdefault(part.facts.study, StudyPlan(part.facts.batch_unit))
-    study_plan.metrics.update(curves.values)
-    study_plan.trials += len(part.trials)
-    study_plan.statuses.update(trial.status for trial in part.trials)
-    study_plan.evaluations += len(curves.steps)
+def _add_part(
+    plan: IngestPlan, part: LoadedPart, withdrawn: Mapping[Study, Withdrawn], stored: Stored, source: Source
+) -> None:
+    curves, study = part.curves, part.facts.study
+    kept = np.ones(len(part.trials), np.bool_)
+    for row, trial in enumerate(part.trials if study in withdrawn else ()):
+        run = trial.source, trial.source_sha256, trial.trial_id
+        reason = reason_left_out(withdrawn[study], stored, source, study, *run)
+        if reason is not None:
+            plan.quarantined.append(reason)
+            kept[row] = False
     plan.quarantined.extend(part.quarantined)
-    if not study_plan.first_rows and part.trials:
-        shown = sorted(curves.values)[:FIRST_METRICS]
-        for row in range(min(FIRST_ROWS, int(curves.offsets[1]))):
+    if len(kept) and not kept.any():
+        return
+    study_plan = plan.studies.setdefault(study, StudyPlan(part.facts.batch_unit))
+    study_plan.metrics.update(curves.values)
+    study_plan.trials += int(kept.sum())
+    study_plan.statuses.update(trial.status for trial, is_kept in zip(part.trials, kept, strict=True) if is_kept)
+    study_plan.evaluations += int(np.diff(curves.offsets)[kept].sum())
+    if not study_plan.first_rows and kept.any():
+        shown, first = sorted(curves.values)[:FIRST_METRICS], int(kept.argmax())
+        start, end = int(curves.offsets[first]), int(curves.offsets[first + 1])
+        for row in range(start, min(start + FIRST_ROWS, end)):
             values = {metric: _cell(part, metric, row) for metric in shown}
-            study_plan.first_rows.append((part.trials[0].trial_id, int(curves.steps[row]), values))
+            study_plan.first_rows.append((part.trials[first].trial_id, int(curves.steps[row]), values))
 
 
 def _cell(part: LoadedPart, metric: str, row: int) -> float | None:

@@ -32,6 +32,7 @@ from losslake_ingest.pipeline.reading import place_of
 from losslake_ingest.pipeline.withdrawn import Withdrawn, WithdrawnTrial, log_digest
 from losslake_ingest.pipeline.write import write_curves
 from losslake_ingest.releases.places import MOVED, PLACED, RESTORED, WITHDRAWN
+from losslake_ingest.sources.member import Source
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
@@ -167,25 +168,27 @@ def leave_out(store: Store, stored: Stored, offer: Offer, withdrawn: Mapping[Stu
 
 
 def _without(store: Store, stored: Stored, offer: Offer, part: WrittenPart, withdrawn: Withdrawn) -> WrittenPart:
-    trials, study, place = part.trials, part.facts.study, place_of(offer.source) or offer.source.name
-    found: list[WithdrawnTrial | None] = []
-    for row in trials.select(["source", "source_sha256", "trial_id"]).to_pylist():
-        run, sha256, number = row["source"], row["source_sha256"], row["trial_id"]
-        each = withdrawn.find(sha256, run, place_digest(place, run))
-        if stored.has_bytes(Trial(study, number), sha256):
-            each = None
-        found.append(each)
-        if each is not None:
-            why = _why(each, is_same=each.digest in (sha256, log_digest(sha256, run)))
-            offer.quarantined.append(
-                Quarantined(offer.source.name, run, Rule.WITHDRAWN, why, None, str(study), number, sha256)
-            )
+    trials, study = part.trials, part.facts.study
+    runs = zip(*(trials[name].to_pylist() for name in ("source", "source_sha256", "trial_id")), strict=True)
+    found = [reason_left_out(withdrawn, stored, offer.source, study, *run) for run in runs]
     if not any(found):
         return part
-    remaining = trials.filter(pa.array([each is None for each in found]))
+    offer.quarantined += [reason for reason in found if reason is not None]
+    remaining = trials.filter(pa.array([reason is None for reason in found]))
     kept = _part(store, study, part.facts, remaining, [w.file for w in part.written])
     discard(store, part.written)
     return kept
+
+
+def reason_left_out(
+    withdrawn: Withdrawn, stored: Stored, source: Source, study: Study, run: str, sha256: str, number: int
+) -> Quarantined | None:
+    """Return why a run isn't stored, if it is a withdrawn trial of the study; None if it is another run."""
+    each = withdrawn.find(sha256, run, place_digest(place_of(source) or source.name, run))
+    if each is None or stored.has_bytes(Trial(study, number), sha256):
+        return None
+    why = _why(each, is_same=each.digest in (sha256, log_digest(sha256, run)))
+    return Quarantined(source.name, run, Rule.WITHDRAWN, why, None, str(study), number, sha256)
 
 
 def _why(each: WithdrawnTrial, is_same: bool) -> str:

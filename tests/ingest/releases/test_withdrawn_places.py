@@ -9,6 +9,7 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_ingest.contracts.report import Summary
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.plan import plan_ingest
 from losslake_ingest.releases.withdrawal import restore, withdraw
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
@@ -39,7 +40,12 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def offer(lake: Lake, place: Path, mapping: str = "map.toml") -> Summary:
-    return ingest(lake, [place], Request(mapping=lake.folder.parent / mapping))
+    """Return the summary of an ingest, after a check that a dry run gives the same reasons."""
+    request = Request(mapping=lake.folder.parent / mapping)
+    planned = plan_ingest(lake, [place], request)
+    summary = ingest(lake, [place], request)
+    assert planned.quarantined == list(summary.quarantined)
+    return summary
 
 
 def curves(lake: Lake) -> dict[int, list[float]]:
