@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from losslake_schema.registry import metric_named
+
 ERROR, LOSS, PRECISION = "val/classification_error", "val/cross_entropy_error", "val/average_precision"
 SPLIT_WORKLOAD = "imagenet/resnet_50/nesterov_momentum"
 SEARCHED_WORKLOAD = "lm1b/transformer_base/nesterov_momentum"
@@ -121,7 +123,7 @@ def _curve(
     yield 0, 0.9 if shape.metric == ERROR else 9.0 if shape.metric == LOSS else 0.0
     for step in sorted(grid - {0}):
         value = shape.goal * (reached_at / step) ** (sign * shape.exponent)
-        yield step, float(f"{value:.9g}")
+        yield step, float(f"{min(value, metric_named(shape.metric).largest):.9g}")
     if diverges:
         yield max(grid) + 1, math.nan
 
