@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -50,6 +51,11 @@ class Study:
         head, batch_size = _number_at_end(path, "study: give collection/dataset/model/optimizer/batch_size")
         return Study(Workload.parse(head), batch_size)
 
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Study:
+        """Return the study of a row with the key columns."""
+        return Study(Workload(row["collection"], row["dataset"], row["model"], row["optimizer"]), row["batch_size"])
+
     def key(self) -> dict[str, Any]:
         """Return the key columns of this study with their values."""
         return vars(self.workload) | {"batch_size": self.batch_size}
@@ -74,6 +80,11 @@ class Trial:
         """Read `collection/dataset/model/optimizer/batch_size/trial_id`; raises BadName."""
         head, trial_id = _number_at_end(path, "trial: give collection/dataset/model/optimizer/batch_size/trial_id")
         return Trial(Study.parse(head), trial_id)
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Trial:
+        """Return the trial of a row with the key columns and its trial_id."""
+        return Trial(Study.of(row), row["trial_id"])
 
 
 def _number_at_end(path: str, what: str) -> tuple[str, int]:

@@ -30,7 +30,7 @@ from losslake_ingest.pipeline import encodings
 from losslake_ingest.pipeline.directions import measured_metrics
 from losslake_ingest.pipeline.publish import in_order
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import Study
 from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
@@ -112,7 +112,7 @@ def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa
     by_study = files_by_study(files)
     pending: list[pa.Table] = []
     for row in studies.select(list(STUDY_KEYS)).to_pylist():
-        study = Study(Workload(*(row[key] for key in STUDY_KEYS[:4])), row["batch_size"])
+        study = Study.of(row)
         study_files = [file for file in by_study.get(study, ()) if file.table == "measurements"]
         tables = [pq.ParquetFile(lake.store.open(file.path, file.bytes)).read() for file in study_files]
         rows = pa.concat_tables(tables).unify_dictionaries()

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_schema.names import Study, Trial, Workload
-from losslake_schema.tables import STUDY_KEYS
+from losslake_schema.names import Study, Trial
 
 BUNDLE = ""  # the name of a source that is a bundle: the paths in it are relative to what was published
 _Bytes = tuple[str, str]
@@ -78,10 +77,8 @@ class Copies:
         self._stored = {}
         digests = pl.Series("source_sha256", list({run.sha256 for run in runs}), pl.String)
         for row in trials.filter(pl.col("source_sha256").is_in(digests.implode())).iter_rows(named=True):
-            *workload, batch_size = (row[key] for key in STUDY_KEYS)
-            trial = Trial(Study(Workload(*workload), batch_size), row["trial_id"])
             key = row["source_sha256"], within_file(row["source"])
-            stored = _Stored(trial, row["source"], row["parameters"] or {}, row["attributes"] or {})
+            stored = _Stored(Trial.of(row), row["source"], row["parameters"] or {}, row["attributes"] or {})
             self._stored.setdefault(key, []).append(stored)
 
     def first(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> Known | None:
@@ -132,8 +129,8 @@ class Copies:
 
     def at(self, run: PlacedRun) -> list[Trial]:
         """Return the stored trials with the bytes of a run from its place; for none, from a path that ends like it."""
-        digest = place_digest(self._place, run.run)
         trials = [(each.trial, each.run) for each in self._stored.get(_bytes_of(run), ())]
+        digest = place_digest(self._place, run.run) if trials else ""
         exact = [trial for trial, _ in trials if self._places_of(trial.study).get(digest) == trial.trial_id]
         return exact or [trial for trial, path in trials if self._is_at(trial, path, run)]
 

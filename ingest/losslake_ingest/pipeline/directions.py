@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import Study
 from losslake_schema.registry import Direction, metric_named
 from losslake_schema.tables import STUDY_KEYS
 
@@ -57,7 +57,7 @@ def records_without_files(
     """
     missing: dict[Study, dict[str, Direction]] = {}
     for row in studies.select([*STUDY_KEYS, "metrics"]).to_pylist() if directions else ():
-        study = Study(Workload(*(row[key] for key in STUDY_KEYS[:4])), row["batch_size"])
+        study = Study.of(row)
         names = [name for name in row["metrics"] if name in directions and (study in changed or name not in known)]
         if names:
             missing[study] = {name: directions[name] for name in names}

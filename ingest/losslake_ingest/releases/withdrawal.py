@@ -35,7 +35,7 @@ from losslake_ingest.releases.places import MOVED, PLACED, RESTORED, WITHDRAWN
 from losslake_ingest.sources.member import Source
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STUDY_KEYS
 
 _ATTEMPTS = 10
@@ -70,7 +70,7 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         trials = read_small_table(lake.store, files, "trials")
         chosen = _chosen(trials, names)
         rows = trials.filter(chosen)
-        withdrawn = [_trial(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+        withdrawn = [Trial.of(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
         if len(withdrawn) == trials.num_rows:
             raise LossLakeError(f"nothing would remain in {lake}: unlist its releases and use a new lake instead")
         digests = [log_digest(sha256, run) for sha256, run in _logs(rows)]
@@ -102,7 +102,7 @@ def _with_logs(trials: pa.Table, digests: Sequence[str]) -> Sequence[Trial]:
     """Return the trials whose logs have one of the digests."""
     of_withdrawn = set(digests)
     flags = pa.array([log_digest(sha256, run) in of_withdrawn for sha256, run in _logs(trials)], pa.bool_())
-    return [_trial(row) for row in trials.filter(flags).select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+    return [Trial.of(row) for row in trials.filter(flags).select([*STUDY_KEYS, "trial_id"]).to_pylist()]
 
 
 def _copies_of(lake: Lake, files: Sequence[str], digests: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -217,7 +217,7 @@ def trial_names(trials: pa.Table) -> pa.ChunkedArray:
 
 def reduced(store: Store, files: Sequence[DataFile], remaining: pa.Table, studies: set[Study]) -> Changes:
     """Return the changes that reduce these studies to their remaining trials."""
-    rows = {_study(row): row for row in read_small_table(store, files, "studies").to_pylist()}
+    rows = {Study.of(row): row for row in read_small_table(store, files, "studies").to_pylist()}
     changes = {}
     names = study_names(remaining)
     for study in studies:
@@ -251,12 +251,3 @@ def _entry(trial: Trial, digest: str, outcome: str, reason: str, by: str, at: da
 
 def _names_of(trial: Trial) -> tuple[str, str, str]:
     return str(trial), str(trial.study), trial.study.workload.collection
-
-
-def _study(row: Mapping[str, object]) -> Study:
-    *workload, batch_size = (row[key] for key in STUDY_KEYS)
-    return Study(Workload(*map(str, workload)), int(str(batch_size)))
-
-
-def _trial(row: Mapping[str, object]) -> Trial:
-    return Trial(_study(row), int(str(row["trial_id"])))
