@@ -48,11 +48,12 @@ def _beyond_ranges(name: str, table: str) -> Iterator[str]:
     bounded = (metric for metric in registry.metrics().values() if math.isfinite(metric.largest))
     for _, of_quantity in groupby(bounded, key=lambda metric: metric.quantity):
         metrics = [*of_quantity]
+        lowest, highest = metrics[0].target_limits
         known = {
             "t": table,
             "metrics": ", ".join(f"'{metric.name}'" for metric in metrics),
-            "lowest": repr(metrics[0].smallest - metrics[0].rounding),
-            "highest": repr(metrics[0].largest + metrics[0].rounding),
+            "lowest": repr(lowest),
+            "highest": repr(highest),
             "first": metrics[0].name,
             "range": metrics[0].range_in_words,
         }

@@ -49,18 +49,21 @@ class Metric:
         return f"{what} lies between {self.smallest:g} and {self.largest:g}"
 
     @property
-    def rounding(self) -> float:
-        """By how much rounding may move a value beyond the smallest or largest."""
-        return _ROUNDING * self.largest
+    def target_limits(self) -> tuple[float, float]:
+        """The least and the largest value that the best of a log can be, with a tolerance for rounding errors."""
+        tolerance = _ROUNDING * self.largest
+        return self.smallest - tolerance, self.largest + tolerance
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the largest value of a log, with room for rounding."""
-        return self.smallest - self.rounding, math.inf if self.is_largest_best else self.largest + self.rounding
+        """The least and the largest value of a log, with the same tolerance."""
+        lowest, highest = self.target_limits
+        return lowest, math.inf if self.is_largest_best else highest
 
     def can_reach(self, target: float) -> bool:
         """Return True for a target that the best value of some log can have."""
-        return self.smallest - self.rounding <= target <= self.largest + self.rounding
+        lowest, highest = self.target_limits
+        return lowest <= target <= highest
 
     def meant_by(self, target: float) -> float | None:
         """Return the fraction that is meant by a percentage; None if the target is none, or the metric no fraction."""

@@ -1,4 +1,4 @@
-"""What an answer leaves out and warns of, for pages: texts that differ in a batch size alone are one."""
+"""The caveats of an answer on a page: texts that differ only in a batch size are shown as one."""
 
 from __future__ import annotations
 
