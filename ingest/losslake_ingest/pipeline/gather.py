@@ -27,7 +27,7 @@ from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path, place_digest
 from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STUDY_KEYS, TABLES
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
@@ -87,9 +87,9 @@ class Gatherer:
     def __init__(
         self, source: str, name: str, stored: Stored, remark: Callable[[str, str], None], place: str | None = None
     ) -> None:
-        """Begin a source. remark: takes a decision about a run, and the run. place: see `Stored.number`."""
+        """Begin a source. remark: takes a decision about a run, and the run. place: its full path, if it is local."""
         self._source = source
-        self._place = place
+        self._place = place or source
         self._name = name
         self._stored = stored
         self._remark = remark
@@ -190,7 +190,7 @@ class _Trials:
         self.offered.add(number)
         self.highest = max(self.highest, number)
 
-    def known(self, run: PlacedRun, source: str, place: str | None) -> int | None:
+    def known(self, run: PlacedRun, source: str, place: str) -> int | None:
         """Return the number that a run has by its mapping or as a stored trial; None if it has none.
 
         A bundle numbers its trials, but never takes the number of another stored run.
@@ -200,17 +200,17 @@ class _Trials:
             return run.trial_id if number is None and run.trial_id not in self.content else number
         return run.trial_id if run.trial_id is not None else self.stored_as(run, source, place)
 
-    def stored_as(self, run: PlacedRun, source: str, place: str | None) -> int | None:
+    def stored_as(self, run: PlacedRun, source: str, place: str) -> int | None:
         """Return the number of the stored trial that was read from the place of a run; None if there is none.
 
         A trial whose place isn't known, since a bundle or an earlier version stored it, is recognized by its path in a
         source of that name. Its log may have been reduced for the bundle: there the end of the path decides.
         """
-        number = self.places.get(place_digest(place or source, run.run))
+        number = self.places.get(place_digest(place, run.run))
         if number is not None:
             return number
-        offered = {_full(place or source, run.run), _full(source, run.run)}
-        parts = _full(place or source, run.run).split("/")
+        offered = {_full(place, run.run), _full(source, run.run)}
+        parts = _full(place, run.run).split("/")
         for end in ("/".join(parts[start:]) for start in range(len(parts))):
             numbers = [number for number in self.by_run.get(end, ()) if number not in self.offered]
             names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end} if numbers else ()
@@ -234,9 +234,9 @@ class _Trials:
             return withdrawn.trial.trial_id
         return self.highest + 1
 
-    def is_withdrawn(self, run: PlacedRun, source: str, place: str | None) -> bool:
+    def is_withdrawn(self, run: PlacedRun, source: str, place: str) -> bool:
         """Return True if a run is a withdrawn trial, which is left out, and not a stored one with its bytes."""
-        if self.withdrawn.find(run.sha256, run.run, place_digest(place or source, run.run)) is None:
+        if self.withdrawn.find(run.sha256, run.run, place_digest(place, run.run)) is None:
             return False
         return not self.has_bytes(self.stored_as(run, source, place), run.sha256)
 
@@ -313,21 +313,18 @@ class Stored:
             self._columns[column] = column_by_study(self._studies, column)
         return self._columns[column]
 
-    def look_up(self, runs: Sequence[PlacedRun], source: str, place: str | None = None) -> None:
+    def look_up(self, runs: Sequence[PlacedRun], source: str, place: str) -> None:
         """Prepare `number` for these runs."""
-        self.copies.look_up(runs, self._table, source, place or source)
+        self.copies.look_up(runs, self._table, source, place)
         paths = pl.Series("source", list({run.run for run in runs}), pl.String)
         self._at_paths = defaultdict(list)
-        for *workload, batch_size, trial_id, path in (
-            self._table.filter(pl.col("source").is_in(paths.implode()))
-            .select(*STUDY_KEYS, "trial_id", "source")
-            .iter_rows()
-        ):
-            self._at_paths[path].append(Trial(Study(Workload(*workload), batch_size), trial_id))
+        rows = self._table.filter(pl.col("source").is_in(paths.implode())).select(*STUDY_KEYS, "trial_id", "source")
+        for row in rows.iter_rows(named=True):
+            self._at_paths[row["source"]].append(Trial.of(row))
         self._leaving = {trial for run in runs for trial in self.copies.at(run)}
 
-    def number(self, study: Study, runs: Sequence[PlacedRun], source: str, place: str | None = None) -> Numbered:
-        """Return the runs of a study from a source with their numbers. place: the source's full path, or its name.
+    def number(self, study: Study, runs: Sequence[PlacedRun], source: str, place: str) -> Numbered:
+        """Return the runs of a study from a source with their numbers. place: the source's full path, else its name.
 
         Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts,
         else the first in the natural order of their paths. What logs gave stays when a bundle has it, too, and a stored
@@ -378,9 +375,9 @@ class Stored:
         result.runs = dict(sorted(result.runs.items()))
         return result
 
-    def _was_elsewhere(self, run: PlacedRun, source: str, place: str | None) -> bool:
+    def _was_elsewhere(self, run: PlacedRun, source: str, place: str) -> bool:
         """Return True if a stored trial of another study, which stays, was read from the place of a run."""
-        digest = place_digest(place or source, run.run)
+        digest = place_digest(place, run.run)
         return any(
             trial.study != run.study
             and trial not in self.copies.moved
@@ -389,9 +386,9 @@ class Stored:
             for trial in self._at_paths.get(run.run, ())
         )
 
-    def _place(self, trial: Trial, run: PlacedRun, source: str, place: str | None) -> None:
+    def _place(self, trial: Trial, run: PlacedRun, source: str, place: str) -> None:
         """Record the place of a trial's run, unless it is known."""
-        digest = place_digest(place or source, run.run)
+        digest = place_digest(place, run.run)
         if source != BUNDLE and self._of(trial.study).places.get(digest) != trial.trial_id:
             self.placed[trial, digest] = (source, run.run)
 
@@ -426,9 +423,8 @@ class Stored:
                     trials.by_run.setdefault(source, []).append(trial_id)
                     trials.logs[trial_id] = Log(trial_id, sha256, source)
                     trials.content[trial_id] = content
-                    trials.highest = max(trials.highest, trial_id)
             withdrawn = [each.trial.trial_id for each in trials.withdrawn.trials]
-            trials.highest = max([trials.highest, *trials.places.values(), *withdrawn])
+            trials.highest = max([0, *trials.content, *trials.places.values(), *withdrawn])
             for log in trials.logs.values():
                 trials.by_name.setdefault((log.sha256, _last_part(log.run)), []).append(log)
         return self._trials[study]

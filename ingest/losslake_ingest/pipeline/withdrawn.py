@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from losslake_ingest.pipeline.copies import within_file
 from losslake_schema.names import Trial
 
 
@@ -46,5 +47,5 @@ class Withdrawn:
 
 def log_digest(sha256: str, run: str) -> str:
     """Return the SHA-256 of a run's log, or of a file with several runs, a digest of that and the run's name in it."""
-    name = run.partition("#")[2]
+    name = within_file(run)
     return hashlib.sha256(f"{sha256}#{name}".encode("utf-8", "surrogateescape")).hexdigest() if name else sha256

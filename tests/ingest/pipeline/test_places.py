@@ -12,16 +12,7 @@ from losslake_ingest.pipeline.gather import ELSEWHERE
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
-
-MAPPING = b"""
-collection = {name = "c"}
-run = {dataset = "d", model = "m", optimizer = "o", batch_size = 8}
-metrics = {loss = "val/cross_entropy_error"}
-"""
-
-
-def log(*values: float) -> bytes:
-    return b"step,loss\n" + b"".join(b"%d,%r\n" % (step, value) for step, value in enumerate(values))
+from tests.ingest.one_study import MAPPING, curves, log
 
 
 @pytest.fixture
@@ -31,22 +22,13 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    (tmp_path / "map.toml").write_bytes(MAPPING)
+    (tmp_path / "map.toml").write_text(MAPPING)
     files = {f"{month}/seed{seed}/m.csv": log(int(month == "jan"), seed) for month in ("jan", "feb") for seed in (1, 2)}
     return unpacked(tmp_path / "logs", files)
 
 
 def offer(lake: Lake, *places: Path, mapping: str = "map.toml") -> Summary:
     return ingest(lake, places, Request(mapping=lake.folder.parent / mapping))
-
-
-def curves(lake: Lake) -> dict[int, list[float]]:
-    """Return the values of each trial."""
-    found: dict[int, list[float]] = {}
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
-    for row in sorted(rows, key=lambda row: row["step"]):
-        found.setdefault(row["trial_id"], []).append(row["value"])
-    return dict(sorted(found.items()))
 
 
 ALL = {1: [1, 1], 2: [1, 2], 3: [0, 1], 4: [0, 2]}
@@ -101,8 +83,8 @@ def test_a_moved_folder_that_grew_later_is_one_place_with_the_former(lake: Lake,
 
 
 def test_a_trial_id_that_a_stored_run_of_another_place_has_is_refused(lake: Lake, logs: Path, tmp_path: Path) -> None:
-    numbered = MAPPING.replace(b"batch_size = 8", b'batch_size = 8, trial_id = "{seed}"')
-    (tmp_path / "seeds.toml").write_bytes(numbered + b'path = {patterns = ["seed{seed:int}/m.csv"]}\n')
+    numbered = MAPPING.replace("batch_size = 8", 'batch_size = 8, trial_id = "{seed}"')
+    (tmp_path / "seeds.toml").write_text(numbered + 'path = {patterns = ["seed{seed:int}/m.csv"]}\n')
     offer(lake, logs / "jan", mapping="seeds.toml")
     summary = offer(lake, logs / "feb", mapping="seeds.toml")
     assert [reason.rule for reason in summary.quarantined] == ["duplicate_trial"] * 2
@@ -116,7 +98,7 @@ def test_a_trial_id_that_a_stored_run_of_another_place_has_is_refused(lake: Lake
 def test_equal_logs_of_two_places_with_other_parameters_are_two_trials(lake: Lake, logs: Path, tmp_path: Path) -> None:
     (logs / "feb/seed1/m.csv").write_bytes(log(1, 1))
     for month, rate in (("jan", 0.1), ("feb", 0.2)):
-        (tmp_path / f"{month}.toml").write_bytes(MAPPING + b"parameters = {learning_rate = %r}\n" % rate)
+        (tmp_path / f"{month}.toml").write_text(f"{MAPPING}parameters = {{learning_rate = {rate}}}\n")
         offer(lake, logs / month / "seed1", mapping=f"{month}.toml")
     rows = lake.table("trials").scan().to_arrow().to_pylist()
     assert sorted((row["trial_id"], dict(row["parameters"])["learning_rate"]) for row in rows) == [(1, 0.1), (2, 0.2)]
@@ -124,7 +106,7 @@ def test_equal_logs_of_two_places_with_other_parameters_are_two_trials(lake: Lak
 
 
 def test_a_log_that_grew_and_is_of_another_study_now_is_named(lake: Lake, logs: Path, tmp_path: Path) -> None:
-    (tmp_path / "corrected.toml").write_bytes(MAPPING.replace(b"batch_size = 8", b"batch_size = 16"))
+    (tmp_path / "corrected.toml").write_text(MAPPING.replace("batch_size = 8", "batch_size = 16"))
     offer(lake, logs / "jan")
     (logs / "jan/seed1/m.csv").write_bytes(log(1, 1, 9))
     summary = offer(lake, logs / "jan", mapping="corrected.toml")

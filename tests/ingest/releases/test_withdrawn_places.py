@@ -13,17 +13,9 @@ from losslake_ingest.plan import plan_ingest
 from losslake_ingest.releases.withdrawal import restore, withdraw
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
+from tests.ingest.one_study import MAPPING, curves, log
 
-MAPPING = """
-collection = {name = "c"}
-run = {dataset = "d", model = "m", optimizer = "o", batch_size = 8}
-metrics = {loss = "val/cross_entropy_error"}
-"""
 SECOND = "c/d/m/o/8/2"
-
-
-def log(*values: float) -> bytes:
-    return b"step,loss\n" + b"".join(b"%d,%r\n" % (step, value) for step, value in enumerate(values))
 
 
 def runs(**values: list[float]) -> bytes:
@@ -46,15 +38,6 @@ def offer(lake: Lake, place: Path, mapping: str = "map.toml") -> Summary:
     summary = ingest(lake, [place], request)
     assert planned.quarantined == list(summary.quarantined)
     return summary
-
-
-def curves(lake: Lake) -> dict[int, list[float]]:
-    """Return the values of each trial."""
-    found: dict[int, list[float]] = {}
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
-    for row in sorted(rows, key=lambda row: row["step"]):
-        found.setdefault(row["trial_id"], []).append(row["value"])
-    return dict(sorted(found.items()))
 
 
 def refused(summary: Summary) -> dict[str, str]:
