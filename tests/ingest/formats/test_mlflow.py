@@ -189,7 +189,7 @@ def test_stores_are_detected_by_their_bytes(path: str, start: bytes, sureness: f
 @pytest.mark.slow
 def test_a_database_is_ingested_by_its_url(postgres_store: Store, postgres_url: str, tmp_path: Path) -> None:
     mapping = '[collection]\nname = "mine"\n[run]\ndataset = "d"\nmodel = "m"\noptimizer = "sgd"\nbatch_size = 8\n'
-    # One metric goes on to the largest step that there is, so that the others' steps are doubted unless they are stated.
+    # One metric goes on to the largest possible step, so that the steps of others are doubted unless stated.
     stated = '[metrics]\n"val accuracy" = ""\n[[axis]]\ncolumn = "step"\ncounts = "steps"\n'
     (tmp_path / "map.toml").write_text(mapping + stated)
     lake = Lake.create(tmp_path / "lake")
