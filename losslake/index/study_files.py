@@ -75,6 +75,17 @@ def measurements(
             yield from opened.rows(metric, trials, columns)
 
 
+def last_evaluations(store: Store, files: Sequence[DataFile]) -> Iterator[tuple[str, Integers, Integers]]:
+    """Yield a metric, trials, ascending, and the last step at which each was evaluated in it, from files of one study.
+
+    A metric or trial may come again, for a step further on. Raises LakeBroken if a file is missing or can't be read.
+    """
+    for file in files:
+        with _reading(store, file) as opened:
+            for group in opened.groups:
+                yield from group.last_evaluations(opened.file)
+
+
 @dataclass(frozen=True)
 class _OpenFile:
     """A data file, open for reading."""
@@ -143,6 +154,18 @@ class _RowGroup:
         names = [*columns, *([] if is_all else ["metric"])]
         rows = file.read_row_group(self.number, names, use_threads=False)
         return rows if is_all else rows.filter(pc.equal(rows["metric"], metric))
+
+    def last_evaluations(self, file: pq.ParquetFile) -> Iterator[tuple[str, Integers, Integers]]:
+        """Yield each metric of the row group with its trials, and the last step of each in it."""
+        rows = file.read_row_group(self.number, ["metric", "trial_id", "step"], use_threads=False)
+        trial_id, step = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("trial_id", "step"))
+        names = rows["metric"].combine_chunks().dictionary_encode()
+        metric = names.indices.to_numpy()
+        # Rows are sorted by metric, trial and step.
+        last = np.flatnonzero(np.append((np.diff(metric) != 0) | (np.diff(trial_id) != 0), len(step) > 0))
+        for of_metric in np.split(last, np.flatnonzero(np.diff(metric[last])) + 1):
+            if len(of_metric):
+                yield names.dictionary[metric[of_metric[0]]].as_py(), trial_id[of_metric], step[of_metric]
 
 
 @lru_cache(_MOST_KNOWN)

@@ -28,10 +28,12 @@ from losslake.index.records import (
     trials_of_batch,
 )
 from losslake_schema.errors import LakeBroken
-from losslake_schema.reached import sign_of
+from losslake_schema.reached import Integers, sign_of
 from losslake_schema.statuses import STATUSES
 
-NAMES = ("trials", "records", "frontiers")
+NAMES = ("trials", "records", "frontiers", "ends")
+# By metric, and in each by trial. A metric of which every trial was evaluated until its last step isn't there.
+_ENDS = pa.schema([("last_step", pa.int64())])
 MOST_OPEN = 2048
 _METRICS = b"metric of each batch"
 _IS_COUNTED = np.array([status in COUNTED for status in STATUSES])
@@ -45,12 +47,16 @@ class OpenWorkload:
         self._sources = sources
         self._records: dict[str, TrialRecords] = {}
         self._frontiers: dict[str, Frontiers] = {}
+        self._last_steps: dict[str, Integers] = {}
 
     @staticmethod
-    def in_memory(trials: WorkloadTrials, metric: str, direction: str | None, records: TrialRecords) -> OpenWorkload:
+    def in_memory(
+        trials: WorkloadTrials, metric: str, direction: str | None, records: TrialRecords, last_steps: Integers
+    ) -> OpenWorkload:
         """Return a workload without files that has one metric. direction: without it, there are no frontiers."""
         workload = OpenWorkload({})
         workload.trials = trials
+        workload._last_steps[metric] = last_steps
         workload._records[metric] = records
         if direction is not None:
             workload._frontiers[metric] = _frontiers_of_counted(trials, direction, records)
@@ -74,6 +80,15 @@ class OpenWorkload:
         if cached is None:
             cached = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
         return cached
+
+    def last_steps(self, metric: str) -> Integers:
+        """Return by trial the last step at which it was evaluated in a metric of its study; -1 for none."""
+        steps = self._last_steps.get(metric)
+        if steps is None:
+            batch = _batch(self._reader("ends"), metric)
+            steps = batch.column(0).to_numpy() if len(batch) else self.trials.trials.last_step
+            self._last_steps[metric] = steps
+        return steps
 
     @cached_property
     def _record_batches(self) -> pa.RecordBatchFileReader:
@@ -147,6 +162,7 @@ def write_workload(
     trials: WorkloadTrials,
     directions: Mapping[str, str],
     records: Iterable[TrialRecords],
+    ends: Mapping[str, Integers],
 ) -> None:
     """Write the files of a workload, one metric after the other.
 
@@ -155,14 +171,19 @@ def write_workload(
         trials: of the workload.
         directions: minimize or maximize, by metric.
         records: of each of these metrics, in the same order.
+        ends: by metric and trial, the last step at which it was evaluated in the metric, -1 for none; may lack metrics
+            in which each was evaluated until its last step.
     """
-    metrics = {_METRICS: json.dumps(list(directions)).encode()}
+    metrics, ending = ({_METRICS: json.dumps(list(names)).encode()} for names in (directions, ends))
     with ExitStack() as stack:
 
         def writer(name: str, schema: pa.Schema) -> pa.RecordBatchFileWriter:
             return stack.enter_context(pa.ipc.new_file(stack.enter_context(open_sink(name)), schema))
 
         writer("trials", TRIALS).write_batch(batch_of_trials(trials))
+        to_ends = writer("ends", _ENDS.with_metadata(ending))
+        for steps in ends.values():
+            to_ends.write_batch(pa.RecordBatch.from_arrays([pa.array(steps)], schema=_ENDS))
         to_records = writer("records", RECORDS.with_metadata(metrics))
         to_frontiers = writer("frontiers", FRONTIERS.with_metadata(metrics))
         for direction, of_metric in zip(directions.values(), records, strict=True):

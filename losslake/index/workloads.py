@@ -29,7 +29,7 @@ import pyarrow as pa
 from losslake.index.frontiers import COUNTED
 from losslake.index.records import Trials, WorkloadTrials, trial_records
 from losslake.index.shared import FOLDER, ensure, exclusive, fetch, is_shared, path_of, share
-from losslake.index.study_files import study_records
+from losslake.index.study_files import last_evaluations, study_records
 from losslake.index.target_ranges import TARGET_RANGES, target_ranges
 from losslake.index.view_texts import SERVING_VERSION, sql
 from losslake.index.workload_file import OpenWorkload, OpenWorkloads, damaged_serving_file, mapped_file, write_workload
@@ -37,11 +37,12 @@ from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write, cores
 from losslake.lake.store.store import DataFile
 from losslake_schema.names import Study, Workload
+from losslake_schema.reached import NEVER, Integers
 from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
-WORKLOAD_VERSION = 2
+WORKLOAD_VERSION = 3
 INDEX_VERSION = 1
 _UNFINISHED = ".unfinished"
 _METRICS = b"metrics of a study"
@@ -210,20 +211,25 @@ def target_ranges_of(lake: Lake, files: Iterable[DataFile], connection: duckdb.D
 
 
 def _sources_of(lake: Lake, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]) -> list[_Sources]:
-    of_study: dict[Study, list[DataFile]] = {}
+    by_table: dict[str, dict[Study, list[DataFile]]] = {name: defaultdict(list) for name in ("records", "measurements")}
     for file in files:
-        if file.table == "records" and file.study is not None:
-            of_study.setdefault(file.study, []).append(file)
-    return [_Sources(lake, studies, [of_study.get(study, []) for study in studies.studies]) for studies in workloads]
+        if file.table in by_table and file.study is not None:
+            by_table[file.table][file.study].append(file)
+    records, measured = by_table.values()
+    return [
+        _Sources(lake, each, [records[study] for study in each.studies], [measured[study] for study in each.studies])
+        for each in workloads
+    ]
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """The inputs of the files of a workload; files: of records, by study."""
+    """The inputs of the files of a workload; files: of records, by study. measurements: theirs, by study."""
 
     lake: Lake
     studies: WorkloadStudies
     files: Sequence[Sequence[DataFile]]
+    measurements: Sequence[Sequence[DataFile]]
 
     @cached_property
     def folder(self) -> Path:
@@ -255,8 +261,23 @@ class _Sources:
 
         by_study = [study_records(self.lake.store, files, self.studies.directions) for files in self.files]
         by_metric = (trial_records(trials, studies) for studies in zip(*by_study, strict=True))
-        write_workload(open_sink, trials, self.studies.directions, by_metric)
+        write_workload(open_sink, trials, self.studies.directions, by_metric, self._ends(trials))
         unfinished.rename(self.folder)
+
+    def _ends(self, trials: WorkloadTrials) -> dict[str, Integers]:
+        """Return by metric and trial the last step of its evaluations, of metrics where it isn't that of the trial."""
+        last = trials.trials.last_step
+        ends: dict[str, Integers] = {}
+        for study, (metrics, files) in enumerate(zip(self.studies.metrics, self.measurements, strict=True)):
+            if len(metrics) < 2:
+                continue
+            rows = slice(*trials.offsets[study : study + 2])
+            for metric in metrics:
+                ends.setdefault(metric, last.copy())[rows] = NEVER
+            for metric, trial_id, step in last_evaluations(self.lake.store, files):
+                of_trial = trials.rows_of(study, trial_id)
+                ends[metric][of_trial] = np.maximum(ends[metric][of_trial], step)
+        return {metric: steps for metric, steps in ends.items() if (steps != last).any()}
 
 
 def _make_missing(sources: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) -> None:

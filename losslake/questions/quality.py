@@ -87,7 +87,8 @@ class QualityRow(Row):
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
     """step times batch_size; null without a value, and beyond 64 bits."""
     share_of_run: Annotated[float | None, shown(0.81)]
-    """That step over the trial's last step, or over a smaller budget in steps; null without a value."""
+    """That step over the last at which the trial was evaluated in the metric, or over a smaller budget in steps; null
+    without a value."""
     is_saturated: Annotated[bool | None, shown(True)]
     """True if the best came before the last 5% of the run; otherwise more steps might be better still."""
     is_within_training: Annotated[bool | None, shown(True)]
@@ -309,7 +310,7 @@ def _unsaturated(best: _Best) -> list[str]:
 def _shares(best: _Best) -> Floats:
     """Return by study at which share of its run, or of a smaller budget, the best trial was best; NaN for none."""
     search = best.merged.search
-    last = np.minimum(at(search.facts.trials.last_step, best.merged.trials(best.records)), best.limits)
+    last = np.minimum(at(search.last_evaluated, best.merged.trials(best.records)), best.limits)
     step = at(search.records.step, best.records)
     shares = share_of_run(step.astype(np.float64), last.astype(np.float64))
     return np.where(best.records != NEVER, shares, np.nan)

@@ -66,7 +66,8 @@ class RegimesRow(Row):
     steps: int | None
     previous_step: int | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """The last step within the budgets of any trial; null if one reached the target, or none was evaluated."""
+    """The last step within the budgets up to which any trial was evaluated in the metric; null
+    if one reached the target, or none was evaluated."""
     examples: int | None
     slope: Annotated[float | None, shown(0.93, "none: a ratio")]
     """-d log(steps) / d log(batch_size) to the next larger with a result, 1 for perfect scaling; null at the last."""

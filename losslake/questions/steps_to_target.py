@@ -43,7 +43,8 @@ class StepsToTargetRow(Row):
     last_step: int | None
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """If the target was not reached: the trial's last step within the budgets; null if reached, or never evaluated."""
+    """If the target was not reached: the last step within the budgets up to which the metric was measured; null if
+    reached, or never measured."""
     stopped_earlier: Annotated[bool, shown(False)]
     """True if it ended at an easier goal of its own: censored at its last step, not failed."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
@@ -99,7 +100,7 @@ def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amount
     hits = hits[admitted]
     never = hits == NEVER
     steps, previous_step = at(records.step, hits), at(records.previous_step, hits)
-    last_step, seen = facts.trials.last_step[admitted], search.seen_until(goal)[admitted]
+    last_step, seen = facts.trials.last_step[admitted], search.observed_until[admitted]
     relative = resolution(steps, previous_step)
     confirmed_steps, confirmed_previous = crossed.steps[admitted], crossed.previous_steps[admitted]
     return QUESTION.rows.batch(

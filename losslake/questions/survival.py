@@ -132,10 +132,11 @@ QUESTION = Question(
 
 def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
     """Yield by study the last step and the outcome of each trial, without trials that were never evaluated."""
-    hits, last = search.first_hits(goal), search.facts.trials.last_step
-    is_hit, seen = hits != NEVER, search.seen_until(goal)
-    # What diverged after the budgets was still running when they ended.
-    has_diverged = (search.facts.trials.status == STATUSES.index(INFEASIBLE)) & (seen == last)
+    hits, seen, trials = search.first_hits(goal), search.observed_until, search.facts.trials
+    is_hit, has_diverged = hits != NEVER, trials.status == STATUSES.index(INFEASIBLE)
+    if search.limits is not None:
+        # What diverged after the budgets was still running when they ended.
+        has_diverged &= trials.last_step <= search.limits[search.facts.study_of_trial]
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
     steps = np.where(is_hit, at(search.records.step, hits), seen)
     for study in range(len(search.facts.batch_sizes)):

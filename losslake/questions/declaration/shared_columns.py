@@ -51,7 +51,7 @@ class SharedColumns(Row):
     previous_step: Annotated[int | None, shown(380, "steps")]
     """That trial's evaluation before: the true crossing lies in (previous_step, steps]; null if there is none."""
     last_step: Annotated[int | None, shown(2000, "steps")]
-    """The last step at which the trial was evaluated, whatever the budgets; null if it never was."""
+    """The last step at which the trial was evaluated in any metric, whatever the budgets; null if it never was."""
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
     """steps times batch_size; null if the target was not reached, or where it exceeds 64 bits."""
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]

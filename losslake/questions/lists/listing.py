@@ -107,7 +107,7 @@ class TrialRow(Row):
     steps: Annotated[int | None, shown(2000, "steps")]
     """Steps trained, as the log says; null where it doesn't."""
     last_step: Annotated[int | None, shown(2000, "steps")]
-    """The last step at which the trial was evaluated; null if it never was."""
+    """The last step at which the trial was evaluated in any metric; null if it never was."""
     n_evaluations: Annotated[int, shown(200, "evaluations")]
     """Steps at which the trial was evaluated."""
     n_nonfinite: int
@@ -242,13 +242,13 @@ class StepsToTargetViewRow(_StudyKeys):
     comparator: Annotated[str, shown("strict")]
     """strict: a better value reaches the target; inclusive: an equal one, too."""
     steps: Annotated[int | None, shown(400, "steps")]
-    """First step at which the trial reaches the target; null if it never does (censored at last_step)."""
+    """First step at which the trial reaches the target; null if it never does."""
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
     """The metric at that step; null if the target was never reached."""
     previous_step: Annotated[int | None, shown(380, "steps")]
     """The previous evaluation: the true crossing lies in (previous_step, steps]; null if there is none."""
     last_step: Annotated[int | None, shown(2000, "steps")]
-    """The last step at which the trial was evaluated; null if it never was."""
+    """The last step at which the trial was evaluated in any metric; null if it never was."""
     elapsed_s: Annotated[float | None, shown(12.5, "seconds")]
     """Time to the target, since the start of training; null if it was never reached, or the log doesn't say."""
 

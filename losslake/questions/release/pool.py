@@ -155,7 +155,8 @@ def pooled(
     )
     trials = WorkloadTrials(np.array([0, *sizes.values()]), Trials(**columns))
     records = pool.records(lambda facts: facts.opened.records(metric))
-    opened = OpenWorkload.in_memory(trials, metric, direction, records)
+    last_steps = np.concatenate([facts.opened.last_steps(metric) for facts in members])[pool.rows_in_members]
+    opened = OpenWorkload.in_memory(trials, metric, direction, records, last_steps)
     return pool
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from losslake.index.frontiers import COUNTED, Frontiers, Staircase
 from losslake.index.records import TrialRecords, trial_records
-from losslake.index.study_files import StudyRecords, measurements
+from losslake.index.study_files import StudyRecords
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import Metric, ReleaseView
@@ -100,10 +100,6 @@ class Search:
             stopped &= self.first_hits(goal) == NEVER
         return stopped
 
-    def seen_until(self, goal: Goal) -> Integers:
-        """Return by trial observed_until; of a trial that stopped earlier, its last step with a value of the metric."""
-        return np.where(self.stopped_earlier(goal), self._ended, self.observed_until)
-
     @cached_property
     def _ended(self) -> Integers:
         if self.open_ended is None:
@@ -120,17 +116,22 @@ class Search:
         """The number of admitted trials by study."""
         return self.facts.sums_by_study(self.admitted)
 
+    @property
+    def last_evaluated(self) -> Integers:
+        """By trial of a study with the metric, the last step at which it was evaluated in it; NEVER for none."""
+        return self.facts.opened.last_steps(self.metric)
+
     @cached_property
     def observed_until(self) -> Integers:
-        """By trial, its last evaluated step within the budgets; NEVER for none, or if not admitted."""
-        last = self.facts.trials.last_step
+        """By trial, the last step within the budgets up to which it was evaluated; NEVER if not admitted."""
+        last = self.last_evaluated
         if self.limits is not None:
             last = np.minimum(last, self.limits[self.facts.study_of_trial])
         return np.where(self.admitted, last, NEVER)
 
     @cached_property
     def last_steps(self) -> Integers:
-        """By study, the last step within the budgets at which an admitted trial was evaluated; NEVER for none."""
+        """By study, the last step within the budgets up to which an admitted trial was evaluated; NEVER for none."""
         return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
 
     def fewest_steps(self, hits: Integers) -> Integers:
@@ -238,33 +239,12 @@ def _found_ends(view: ReleaseView, facts: WorkloadFacts, metric: str, direction:
     search = open_search(view, every, facts.workload)
     train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
     planned = train_steps[facts.study_of_trial]
-    reached = []
     for goal in goals:
         hits = search.first_hits(Goal(goal.target, goal.comparator))
         step, before = at(search.records.step, hits), at(search.records.previous_step, hits)
-        has_room = (planned == 0) | (step - np.maximum(before, 0) <= planned - step)
-        reached.append(np.where((hits != NEVER) & has_room, step, NEVER))
-    last_step = _last_steps_of(view, facts, metric, np.any([steps != NEVER for steps in reached], axis=0))
-    for steps in reached:
-        ended = np.where((steps != NEVER) & (steps == last_step), steps, ended)
+        has_room = (hits != NEVER) & ((planned == 0) | (step - np.maximum(before, 0) <= planned - step))
+        ended = np.where(has_room & (step == search.last_evaluated), step, ended)
     return ended
-
-
-def _last_steps_of(view: ReleaseView, facts: WorkloadFacts, metric: str, asked: Flags) -> Integers:
-    """Return by trial the step of its last evaluation of a metric; right only for the trials asked for.
-
-    Other metrics of a trial may have later ones, so measurements are read where its study has several.
-    """
-    steps = facts.trials.last_step.copy()
-    for study, metrics in enumerate(facts.metrics):
-        rows = facts.rows_of(study)
-        trial_ids = facts.trials.trial_id[rows][asked[rows]].tolist()
-        if len(metrics) > 1 and trial_ids:
-            for table in measurements(view.store, facts.files(study), metric, trial_ids, ("trial_id", "step")):
-                trial_id, step = (np.asarray(table[name].to_numpy(), np.int64) for name in ("trial_id", "step"))
-                # Sorted by trial and step, so the last one assigned to a trial is its last.
-                steps[facts.opened.trials.rows_of(study, trial_id)] = step
-    return steps
 
 
 def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], Flags]) -> Integers:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from weakref import finalize
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -152,7 +153,7 @@ def view_of(
     ]
     _table(connection, "goals", goals, _GOALS)
     of_all = pa.Table.from_pylist(records, _RECORDS)
-    workloads_here = [_known(connection, studies_of, of_all, files) for studies_of in workloads_of(connection)]
+    workloads_here = [_known(connection, studies_of, of_all, files, later) for studies_of in workloads_of(connection)]
     return ReleaseView(RELEASE, connection, workloads_here, FolderStore(folder or Path()))
 
 
@@ -193,13 +194,16 @@ def _known(
     studies: WorkloadStudies,
     records: pa.Table,
     files: Mapping[Study, Sequence[DataFile]],
+    later: int,
 ) -> KnownWorkload:
     plain = Studies(studies.workload, studies.first_study, studies.batch_sizes, studies.metrics)
-    opened = cache(lambda: _in_memory(connection, studies, records))
+    opened = cache(lambda: _in_memory(connection, studies, records, later))
     return KnownWorkload(plain, opened, lambda study: files.get(studies.studies[study], ()))
 
 
-def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table) -> OpenWorkload:
+def _in_memory(
+    connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table, later: int
+) -> OpenWorkload:
     sinks = {name: pa.BufferOutputStream() for name in NAMES}
     trials = trials_of(connection, studies)
     of_studies = []
@@ -208,7 +212,10 @@ def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, 
         whole = (own[name].to_numpy() for name in ("trial_id", "step", "previous_step"))
         of_studies.append(StudyRecords(*whole, *(own[name].to_numpy() for name in ("value", "elapsed_s"))))
     of_each = [trial_records(trials, of_studies)] * len(studies.directions)
-    write_workload(lambda name: sinks[name], trials, studies.directions, of_each)
+    last_steps = trials.trials.last_step
+    earlier = np.where(last_steps < 0, NO_STEP, last_steps - later)
+    ends = {name: earlier for name in studies.metrics[0] if later and name != _DECOY}
+    write_workload(lambda name: sinks[name], trials, studies.directions, of_each, ends)
     return OpenWorkload({name: pa.BufferReader(sink.getvalue()) for name, sink in sinks.items()})
 
 

@@ -45,7 +45,7 @@ def trial_page(request: PageRequest) -> Page:
     row = trials.row_of(trial.trial_id)
     of_study, of_trial = study_facts(view, study_id), trial_facts(view, study_id, trial.trial_id)
     metrics = facts.metrics[index]
-    is_measured = bool(trials.last_step[row] >= 0)
+    is_measured = bool(facts.trials.last_step[facts.rows_of(index)][row] >= 0)
     drawn = sorted(metrics, key=lambda name: name != selected.metric)[:MOST_METRICS] if is_measured else []
     charts = list(curves_of_trial(request, trial, drawn, state, state.axis))
     answer, place = trial_answer(selected.goal, trials, row), trial_place(selected.goal, trials, row)

@@ -135,7 +135,7 @@ def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
     """Return the headline of a trial: whether it reached the goal, or its last evaluation without a goal."""
     last_step = int(trials.last_step[row])
     if last_step < 0:
-        return "It was never evaluated."
+        return "It was never evaluated." if goal is None else f"It was never evaluated in {goal.metric}."
     if goal is None:
         return f"It was last evaluated at step {last_step:,}."
     if trials.reached[row]:

@@ -62,10 +62,11 @@ def _usual(view: ReleaseView, facts: WorkloadFacts, measured: tuple[str, ...]) -
 class StudyTrials:
     """All trials of a study in the order of trial_id; every array has an entry for each.
 
-    status: index into STATUSES. last_step: NEVER without evaluations. steps: to the goal; NEVER if it was not reached.
-    amounts: to the goal, in `noun`; NaN if it was not reached, or isn't known. previous_step: of the evaluation before
-    the goal was reached; NO_STEP for none. best_value: NaN without a finite value. n_records: the
-    evaluations that were better than all before. stopped_earlier: it ended at an easier goal of its own; None for none.
+    status: index into STATUSES. last_step: of the goal's metric, if there is a goal; NEVER for none. steps: to the
+    goal; NEVER if it was not reached. amounts: to the goal, in `noun`; NaN if it was not reached, or isn't known.
+    previous_step: of the evaluation before the goal was reached; NO_STEP for none. best_value: NaN without a finite
+    value. n_records: the evaluations that were better than all before. stopped_earlier: it ended at an easier goal of
+    its own; None for none.
     """
 
     trial_id: Integers
@@ -151,7 +152,7 @@ def study_trials(
     return StudyTrials(
         trial_id=trials.trial_id,
         status=trials.status,
-        last_step=trials.last_step,
+        last_step=evaluations.last_evaluated[rows],
         steps=np.where(hits == NEVER, NEVER, at(records.step, hits)),
         amounts=np.where(hits == NEVER, np.nan, measure.of_trials(all_hits)[rows]),
         previous_step=np.where(hits == NEVER, NO_STEP, at(records.previous_step, hits)),

@@ -113,13 +113,19 @@ def test_a_goal_of_a_metric_without_a_direction_counts_where_the_direction_is_gi
     st.sampled_from([0, 1, 9]),
 )
 @settings(max_examples=25)
-def test_stopped_earlier_is_what_brute_force_finds_whether_or_not_another_metric_goes_on(
+def test_stopped_earlier_and_censored_at_are_what_brute_force_finds_though_another_metric_goes_on(
     curves: list[list[float]], target: float, goal: float, budget: int | None, later: int
 ) -> None:
     rows = [Row(8, n, "COMPLETE", step, v) for n, curve in enumerate(curves) for step, v in enumerate(curve)]
     with tempfile.TemporaryDirectory() as folder:
         view = view_of(rows, goal=goal, later=later, folder=Path(folder))
         answer = answer_to(scaling.QUESTION, view, SELECTION, Goal(target), step_budget=budget)
+        of_trials = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(target), step_budget=budget).table()
+    limit = 9 if budget is None else budget
+    seen = [
+        None if any(value < target for value in curve[: limit + 1]) else min(len(curve) - 1, limit) for curve in curves
+    ]
+    assert of_trials["censored_at"].to_pylist() == seen
     expected = sum(
         curve[-1] < goal
         and not any(value < goal for value in curve[:-1])
@@ -134,9 +140,9 @@ def test_a_trial_that_ended_at_its_own_goal_stopped_earlier_though_another_metri
     view, answer = stopped(0.35, 0.5, 0.2, 0.39, folder=tmp_path, later=5)
     assert answer.table()["n_stopped_earlier"].to_pylist() == [2]
     of_trials = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
-    assert [trial["censored_at"] for trial in of_trials] == [20, 25, None, 20]
+    assert [trial["censored_at"] for trial in of_trials] == [20, 20, None, 20]
     curve = answer_to(survival.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
-    assert [(row["step"], row["n_censored"]) for row in curve if row["n_censored"]] == [(20, 2), (25, 1)]
+    assert [(row["step"], row["n_censored"]) for row in curve if row["n_censored"]] == [(20, 3)]
 
 
 def test_answers_about_many_targets_say_how_many_trials_stopped_earlier_than_the_hardest() -> None:
