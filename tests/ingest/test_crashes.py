@@ -18,8 +18,8 @@ from tests.forked import Forked
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 
-def many_studies(value: float, count: int = 6) -> Files:
-    rows = [f"{step},{value / (1 + step)!r}" for step in range(300)]
+def many_studies(number: float, count: int = 6) -> Files:
+    rows = [f"{step},{1 / (number + step)!r}" for step in range(300)]
     return {
         p: d
         for b in range(count)
@@ -103,6 +103,7 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
         assert newest in (before, before + 1)
     for finished in (lake, undisturbed):
         ingest(finished, [offer])
+    assert lake.release().n_studies == 1 + 6
     assert whole_release(lake)[1] == whole_release(undisturbed)[1]
     assert lake.table("measurements").scan().to_arrow().num_rows == lake.release().n_measurements
 
