@@ -5,9 +5,7 @@ The classes are the sections of the file, and their fields are its keys. pydanti
 
 from __future__ import annotations
 
-import csv
 import fnmatch
-import io
 import json
 import re
 import tomllib
@@ -31,6 +29,7 @@ from pydantic import (
 from losslake_ingest.contracts.rules import BadMapping, Refusal
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.expressions import TextLines
+from losslake_ingest.mapping.lookup import LookupKeys, LookupTable, ReadBeside, files_beside, read_lookup
 from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
@@ -38,13 +37,11 @@ from losslake_schema.statuses import Status
 
 MAPPING_NAME = "losslake.toml"
 LARGEST_MAPPING = 1 << 20
-LARGEST_LOOKUP = 1 << 24
 LEAST_JOINED = 1e-300
 LAST_BATCHES = ("kept", "dropped", "fractional")
 
 _BUNDLED = Path(__file__).parents[1] / "mappings"
 
-ReadBeside = Callable[[str], bytes | None]
 Section = TypeVar("Section", "CollectionTemplates", "RunTemplates", "Files", "LongTable", TextLines)
 
 
@@ -126,21 +123,6 @@ class LongTable:
 
     name: _Text = ""
     value: _Text = ""
-
-
-@dataclass(frozen=True)
-class LookupKeys:
-    """A CSV beside the mapping, and its key columns, named like the fields that they are matched with."""
-
-    file: _Text
-    keys: Annotated[list[str], Field(min_length=1)]
-
-
-@dataclass(frozen=True)
-class LookupTable(LookupKeys):
-    """A lookup file that has been read, with its rows by key."""
-
-    rows: Mapping[tuple[str, ...], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -249,27 +231,6 @@ class JoinedGoal:
     comparator: Comparator = "strict"
 
 
-def _read_lookup(keys: LookupKeys, info: ValidationInfo) -> LookupTable:
-    """Read a lookup table through the `ReadBeside` in the validation context. Raises ValueError."""
-    if "/" in keys.file or "\\" in keys.file or keys.file.startswith("."):
-        raise ValueError(f"[[lookup]] {keys.file!r}: name a file beside the mapping, without folders")
-    data = info.context(keys.file) if info.context is not None else None
-    if data is None:
-        raise ValueError(f"[[lookup]] no readable file {keys.file} of at most 16 MiB is beside the mapping")
-    lines = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig", "replace"))))
-    absent = [key for key in keys.keys if not lines or key not in lines[0]]
-    if absent:
-        raise ValueError(f"[[lookup]] {keys.file} has no column {absent[0]!r}")
-    rows: dict[tuple[str, ...], Mapping[str, str]] = {}
-    for line in lines:
-        cells = {name: text.strip() for name, text in line.items() if name is not None and isinstance(text, str)}
-        key = tuple(cells.get(name, "") for name in keys.keys)
-        if key in rows:
-            raise ValueError(f"[[lookup]] {keys.file} has two rows for {', '.join(key)}")
-        rows[key] = {name: text for name, text in cells.items() if name not in keys.keys and text}
-    return LookupTable(keys.file, keys.keys, rows)
-
-
 @dataclass(frozen=True)
 class RunSections:
     """The sections that apply to a run; what they leave open is None or empty.
@@ -333,7 +294,7 @@ class MappingSections(RunSections):
     files: Files = Files()
     long: LongTable = LongTable()
     text: TextLines = field(default_factory=TextLines)
-    lookup: list[Annotated[LookupTable, _converted_from(LookupKeys, _read_lookup)]] = field(default_factory=list)
+    lookup: list[Annotated[LookupTable, _converted_from(LookupKeys, read_lookup)]] = field(default_factory=list)
     when: list[When] = field(default_factory=list)
 
 
@@ -360,12 +321,7 @@ def load_mapping(path: Path) -> LogMapping:
         text = path.read_bytes()
     except OSError as error:
         raise BadMapping(f"can't read the mapping {path}: {error.strerror}") from None
-
-    def beside(name: str) -> bytes | None:
-        file = path.parent / name
-        return file.read_bytes() if file.is_file() and file.stat().st_size <= LARGEST_LOOKUP else None
-
-    return parse_mapping(text, str(path), beside)
+    return parse_mapping(text, str(path), files_beside(path))
 
 
 def parse_mapping(text: bytes, where: str, beside: ReadBeside | None = None) -> LogMapping:

@@ -20,7 +20,8 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import NOT_ENDED, RunLog, TextCell
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
-from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
+from losslake_ingest.mapping.lookup import LookupTable
+from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates
 from losslake_ingest.readers.tables.csv_table import LONE_RETURN, read_csv
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
