@@ -10,6 +10,7 @@ the next session begins.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -26,8 +27,9 @@ PREFIX = "losslake-tests-"
 SESSION = "TEST_SESSION_FOLDER"
 SECONDS_TO_END = 60
 # What stays by design: pytest deletes old folders at the next session, Polars reuses its cache, multiprocessing deletes
-# its folder when this process ends.
-KEPT = ("pytest-of-", "polars", "pymp-")
+# its folder when this process ends. Samples of corpora and wandb's folders go when a worker ends by itself; a worker
+# is killed by pytest-xdist if it takes more than 10 s, as on a busy machine.
+KEPT = re.compile("pytest-of-.*|polars|pymp-.*|losslake-samples-.*|tmp.*wandb-(media|artifacts)")
 LEFT = pytest.StashKey[list[str]]()
 
 
@@ -112,5 +114,5 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
 def files_left(folder: Path) -> Iterator[str]:
     """Yield what lies in the session's folder, except KEPT."""
     for path in sorted(folder.iterdir()):
-        if not path.name.startswith(KEPT):
+        if not KEPT.fullmatch(path.name):
             yield f"{'folder' if path.is_dir() else 'file'} {path.name}"

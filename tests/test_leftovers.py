@@ -38,6 +38,13 @@ def test_a_file_that_is_left_fails_the_session(tmp_path: Path) -> None:
     assert "left behind by a test: file spooled" in said
 
 
+def test_what_goes_when_a_worker_ends_is_no_fault_of_a_worker_that_was_killed(tmp_path: Path) -> None:
+    names = "'losslake-samples-x', 'tmp_x1wandb-media', 'tmp_x1wandb-artifacts', 'polars'"
+    status, said, folder = session(tmp_path, f"[(own / name).mkdir() for name in ({names})]")
+    assert (status, "left behind" in said) == (0, False)
+    assert not folder.exists()
+
+
 def test_a_session_without_workers_may_still_use_its_folder(tmp_path: Path) -> None:
     status, _, folder = session(tmp_path, "(own / 'a').mkdir()", workers=0)
     assert status == 0
