@@ -19,6 +19,7 @@ from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
 from losslake_ingest.formats.format import Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.readers.repeated_keys import distinct_pairs
 from losslake_ingest.readers.tables.csv_curves import count, read_curves
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, name_problem, natural_number
@@ -348,7 +349,7 @@ def _json_object(data: bytes) -> dict[str, Any]:
     if len(data) > _LARGEST_JSON:
         raise Refusal(Rule.FILE_TOO_LARGE, f"it has more than {_LARGEST_JSON:,} bytes, the limit for a JSON file")
     try:
-        document = json.loads(data)
+        document = json.loads(data, object_pairs_hook=distinct_pairs)
         if b"\\u" in data:
             json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate can't be stored
     except (ValueError, RecursionError) as error:

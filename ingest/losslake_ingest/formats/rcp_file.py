@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from losslake_ingest.readers.repeated_keys import distinct_pairs
 from losslake_schema.reached import Floats
 
 MOST_BYTES = 10_000_000
@@ -41,7 +42,7 @@ def reference_runs(text: bytes, where: str = "the file") -> ReferenceRuns:
     try:
         if len(text) > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
-        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        document = json.loads(text, object_pairs_hook=distinct_pairs, parse_constant=_no_constant)
         return _reference(document)
     except RecursionError:
         raise ValueError(f"{where}: it is nested too deeply") from None
@@ -104,15 +105,6 @@ def _run(run: Any) -> float:
         if math.isfinite(value) and value > 0:
             return value
     raise ValueError("a run has to be a finite number above 0")
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in result:
-            raise ValueError(f"{name[:60]!r} occurs twice")
-        result[name] = value
-    return result
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -11,7 +11,8 @@ import numpy as np
 import orjson
 import yaml
 
-from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.readers.repeated_keys import RepeatedKey, check_repeats, distinct_pairs
 from losslake_schema.reached import Flags, Floats
 
 LONGEST_JSON = 1 << 22  # as objects, they need up to 30 times that
@@ -22,17 +23,26 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def read_json(text: bytes) -> Any:
-    """Parse a JSON text, which may hold NaN and Infinity as Python writes them; return None if it isn't JSON."""
+    """Parse a JSON text, which may hold NaN and Infinity as Python writes them.
+
+    Returns None if it isn't JSON, is too long, or repeats a key with another value.
+    """
+    if len(text) > LONGEST_JSON:
+        return None
     try:
-        return orjson.loads(text) if len(text) <= LONGEST_JSON else None
+        value = orjson.loads(text)
+        check_repeats(text, value)
     except orjson.JSONDecodeError:
         return read_python_json(text)
+    except RepeatedKey:
+        return None
+    return value
 
 
 def read_python_json(text: bytes) -> Any:
-    """Parse JSON with Python's own parser, which accepts NaN and Infinity but is slow to fail."""
+    """Parse JSON as read_json does, by Python's own parser, which accepts NaN and Infinity but is slow to fail."""
     try:
-        return json.loads(text) if len(text) <= LONGEST_JSON else None
+        return json.loads(text, object_pairs_hook=distinct_pairs) if len(text) <= LONGEST_JSON else None
     except (ValueError, RecursionError):
         return None
 
@@ -44,11 +54,17 @@ def read_document(data: bytes) -> Any:
         message = f"about {n_values:,} values; at most {MOST_VALUES:,} are read from a JSON document: log less often"
         raise Refusal(Rule.FILE_TOO_LARGE, message)
     try:
-        return orjson.loads(data)
-    except ValueError:
+        value = orjson.loads(data)
+        check_repeats(data, value)
+        return value
+    except orjson.JSONDecodeError:
         pass
+    except RepeatedKey as error:
+        raise Refusal(Rule.VALUES_DISAGREE, str(error)) from None
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=distinct_pairs)
+    except RepeatedKey as error:
+        raise Refusal(Rule.VALUES_DISAGREE, str(error)) from None
     except json.JSONDecodeError as error:
         message = f"the JSON is damaged or cut short ({error.msg}): copy the file again, or remove it"
         raise Refusal(Rule.UNREADABLE_LOG, message, error.lineno) from None
@@ -117,7 +133,7 @@ def read_yaml(data: bytes, leaf: Callable[[yaml.Event], Any], max_depth: int) ->
     """Parse the first document of a YAML text to dicts with string keys, lists, and what `leaf` makes of the rest.
 
     `leaf` gets scalars, aliases, and the start events of collections nested deeper than `max_depth`. Raises
-    yaml.YAMLError, and ValueError for a key that isn't a scalar or text that isn't Unicode.
+    yaml.YAMLError, and ValueError for a key that isn't a scalar or is there twice, or text that isn't Unicode.
     """
     events = yaml.parse(data, Loader=_LOADER)
     first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
@@ -144,5 +160,8 @@ def _node(event: yaml.Event, events: Iterator[yaml.Event], leaf: Callable[[yaml.
     while not isinstance(key := next(events), yaml.MappingEndEvent):
         if not isinstance(key, yaml.ScalarEvent):
             raise ValueError("a key isn't a scalar")
-        mapping[str(key.value)] = _node(next(events), events, leaf, max_depth - 1)
+        name = str(key.value)
+        if name in mapping:
+            raise ValueError(f"{shown(name)} is there twice")
+        mapping[name] = _node(next(events), events, leaf, max_depth - 1)
     return mapping

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.readers.repeated_keys import RepeatedKey, distinct_pairs
 from losslake_ingest.readers.safe_parsing import flattened
 from losslake_ingest.sources.member import Refused, Source, UntilBreak
 
@@ -21,17 +25,16 @@ DEEPEST = 16
 
 
 class SideFiles:
-    """The fields in the side files of a source, by folder. unreadable: files with such a name that give no fields."""
+    """The fields in the side files of a source. unreadable: files with such a name that give no fields."""
 
     def __init__(
-        self, folders: Mapping[str, Mapping[str, Scalar]], readable: Collection[str], unreadable: Sequence[Quarantined]
+        self, names: Sequence[str], fields: Mapping[str, Mapping[str, Scalar]], unreadable: Sequence[Quarantined]
     ) -> None:
-        """Take the fields by folder. readable: the paths of the files that have them."""
-        self._folders = folders
-        self._readable = readable
+        """Take the names of side files, and the fields of each file by its path."""
+        self._names = names
+        self._fields = fields
         self.unreadable = unreadable
         self._broken = {each.path for each in unreadable}
-        self._names = {path.rpartition("/")[2] for path in (*readable, *self._broken)}
 
     @staticmethod
     def read(source: Source, names: Sequence[str]) -> SideFiles:
@@ -39,40 +42,40 @@ class SideFiles:
 
         A broken source is read up to the break, which is reported when its runs are read.
         """
-        folders: dict[str, dict[str, Scalar]] = {}
-        readable: set[str] = set()
+        fields: dict[str, Mapping[str, Scalar]] = {}
         unreadable: list[Quarantined] = []
         if names:
             members = source.members(lambda path: path.rpartition("/")[2] in names, LARGEST_SIDE_FILE + 1)
             for member in UntilBreak(members):
-                folder, _, name = member.path.rpartition("/")
+                name = member.path.rpartition("/")[2]
                 if name not in names or (isinstance(member, Refused) and member.rule == Rule.PATH_TRICK):
                     continue
                 try:
                     if isinstance(member, Refused):
                         raise ValueError(member.message)
-                    folders.setdefault(folder, {}).update(fields_in(member.data, name))
-                    readable.add(member.path)
+                    fields[member.path] = fields_in(member.data, name)
                 except ValueError as error:
                     message = f"{' '.join(str(error).split())[:200]}: its fields are unknown, correct or remove it"
                     unreadable.append(Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message))
-        return SideFiles(folders, readable, unreadable)
+        return SideFiles(names, fields, unreadable)
 
     def beside(self, run: str) -> dict[str, Scalar]:
         """Return the fields for a run, from its folder and those above; the nearest folder with a field wins.
 
-        Raises Refusal if the nearest file of a name can't be read, since what those above it say is of other runs.
+        Of the files in one folder, the one that is named first wins. Raises Refusal if the nearest file of a name can't
+        be read, since what those above it say is of other runs.
         """
         fields: dict[str, Scalar] = {}
         nearer: set[str] = set()
         folder = run.partition("#")[0]
         while True:
-            for path in (f"{folder}/{name}".lstrip("/") for name in sorted(self._names - nearer)):
-                if path in self._broken:
+            for name in self._names:
+                path = f"{folder}/{name}".lstrip("/")
+                if path in self._broken and name not in nearer:
                     raise Refusal(Rule.UNREADABLE_SIDE_FILE, f"{path} can't be read: correct or remove it")
-                if path in self._readable:
-                    nearer.add(path.rpartition("/")[2])
-            fields = {**self._folders.get(folder, {}), **fields}
+                if path in self._fields:
+                    nearer.add(name)
+                    fields = {**self._fields[path], **fields}
             if not folder:
                 return fields
             folder = folder.rpartition("/")[0]
@@ -88,8 +91,26 @@ def fields_in(data: bytes, name: str) -> dict[str, Scalar]:
         raise ValueError(f"it has more than {largest:,} bytes")
     try:
         # Not YAML's C loader: deep nesting overflows its stack and crashes the process.
-        document = json.loads(data) if name.endswith(".json") else yaml.safe_load(data)
+        if name.endswith(".json"):
+            document = json.loads(data, object_pairs_hook=distinct_pairs)
+        else:
+            document = _SafeLoader(data).get_single_data()
     except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(f"it can't be read ({error})") from None
     leaves = ((name, value) for name, value in flattened(document, DEEPEST) if name and isinstance(value, Scalar))
-    return dict(islice(leaves, MOST_FIELDS))
+    try:
+        return distinct_pairs(list(islice(leaves, MOST_FIELDS)))
+    except RepeatedKey as error:
+        raise ValueError(f"it can't be used ({error})") from None
+
+
+class _SafeLoader(yaml.SafeLoader):
+    """PyYAML's loader of plain values, for which a key may be there once: PyYAML keeps the last one."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        repeated = next((key for key, count in keys.items() if count > 1), None)
+        if repeated is not None:
+            raise ComposerError(None, None, f"{shown(repeated)} is there twice", node.start_mark)
+        return node

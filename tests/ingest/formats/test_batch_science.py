@@ -53,6 +53,7 @@ BAD_JSON: dict[str, bytes] = {
     "deep": b"[" * 100_000,
     "long-number": b'{"steps": 1' + b"0" * 5000 + b"}",
     "empty": b"",
+    "two-values": b'{"status": "COMPLETE", "status": "INFEASIBLE"}',
 }
 BAD_STUDIES: list[tuple[bytes | dict[str, object], Rule]] = [
     (b"{", Rule.BAD_JSON),

@@ -261,6 +261,8 @@ def test_personal_data_is_dropped_and_its_kind_reported(tmp_path: Path) -> None:
         (":::MLLOG", ":::]LLOG"),
         ('"value": 0.5', '"valuu": 0.5'),
         ('"value": 0.5', '"value": null'),
+        ('"value": 0.5', '"value": 0.7, "value": 0.5'),
+        ('"epoch_num": 1', '"epoch_num": 7, "epoch_num": 1'),
         ('"metadata": {"lineno": 1, "epoch_num": 1', '"metadeta": {"lineno": 1, "epoch_num": 1'),
     ],
 )

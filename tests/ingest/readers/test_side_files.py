@@ -75,3 +75,31 @@ def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path,
     assert refused.value.rule == "unreadable_side_file"
     if data is not None:
         assert side.beside("b/c/m.csv") == {"batch_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "key"),
+    [
+        (b"lr: 0.1\nlr: 0.2\n", "a.yaml", "'lr'"),
+        (b"optim: {lr: 0.1, x: 1, lr: 0.1}\n", "a.yaml", "'lr'"),
+        (b'{"lr": 0.1, "lr": 0.2}', "a.json", "'lr'"),
+        (b'{"optim.lr": 0.1, "optim": {"lr": 0.2}}', "a.json", "'optim.lr'"),
+        (b"optim.lr: 0.1\noptim: {lr: 0.2}\n", "a.yaml", "'optim.lr'"),
+    ],
+)
+def test_a_side_file_with_two_values_of_a_key_is_refused(data: bytes, name: str, key: str) -> None:
+    with pytest.raises(ValueError, match=f"{key} is (there )?twice"):
+        fields_in(data, name)
+
+
+def test_merged_yaml_may_override_a_key() -> None:
+    data = b"base: &base {lr: 0.1, seed: 1}\nrun:\n  <<: *base\n  lr: 0.2\nother: *base\n"
+    expected = {"base.lr": 0.1, "base.seed": 1, "run.lr": 0.2, "run.seed": 1, "other.lr": 0.1, "other.seed": 1}
+    assert fields_in(data, "a.yaml") == expected
+
+
+def test_of_two_side_files_in_a_folder_the_first_in_the_list_counts(tmp_path: Path) -> None:
+    files = {"a/x.json": b'{"lr": 1, "b": 2}', "a/y.json": b'{"lr": 3, "c": 4}', "y.json": b'{"c": 5}'}
+    source = open_source(unpacked(tmp_path, files))
+    assert SideFiles.read(source, ["y.json", "x.json"]).beside("a/log.csv") == {"lr": 3, "b": 2, "c": 4}
+    assert SideFiles.read(source, ["x.json", "y.json"]).beside("a/log.csv") == {"lr": 1, "b": 2, "c": 4}

@@ -17,6 +17,7 @@ import orjson
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
+from losslake_ingest.readers.repeated_keys import RepeatedKey, check_repeats, surely_distinct
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, nearest_float, number_column, printable
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
@@ -46,6 +47,7 @@ _EMPTY = frozenset(EMPTY_WORDS)
 _SKIPPED = object()
 
 _Value = TypeVar("_Value")
+_Cells = TypeVar("_Cells", Floats, Codes)
 _Word = TypeVar("_Word", str, str | bool)
 Object = Mapping[str, Any]
 Nested = tuple[Sequence[int], Sequence[Object]]
@@ -120,8 +122,8 @@ class _Reader:
 
     def read(self) -> Table:
         """Return the table. Raises Refusal."""
-        for lines in self._blocks():
-            self._read_block(lines)
+        for block in self._blocks():
+            self._read_block(block)
             if self._n_other_lines > _ENOUGH_OTHER_LINES and self._n_other_lines > 9 * self._columns.n_rows:
                 break
             check_size(self._columns.n_rows, 1)
@@ -135,8 +137,8 @@ class _Reader:
             self._remarks["a line that isn't a JSON object: skipped"] = self._n_other_lines
         return self._columns.table()
 
-    def _blocks(self) -> Iterator[list[bytes]]:
-        """Yield the lines of the file in blocks."""
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the file in blocks of whole lines."""
         start = 0
         while start < len(self._data):
             end = self._data.rfind(b"\n", start, start + _BLOCK) + 1
@@ -149,10 +151,11 @@ class _Reader:
             block = self._data[start:end]
             if b"\r\n" in block:
                 block = block.replace(b"\r\n", b"\n")
-            yield block.removesuffix(b"\n").split(b"\n")
+            yield block.removesuffix(b"\n")
             start = end
 
-    def _read_block(self, lines: list[bytes]) -> None:
+    def _read_block(self, block: bytes) -> None:
+        lines = block.split(b"\n")
         first, self._next_line = self._next_line, self._next_line + len(lines)
         numbers: Sequence[int] = range(first, self._next_line)
         if b"" in lines:
@@ -164,8 +167,11 @@ class _Reader:
             objects = list(self._one_by_one(lines))
         if not set(map(type, objects)) <= {dict}:
             self._n_other_lines += sum(type(value) is not dict and value is not _SKIPPED for value in objects)
-            numbers = [number for number, value in zip(numbers, objects, strict=True) if type(value) is dict]
-            objects = [value for value in objects if type(value) is dict]
+            kept = [at for at, value in enumerate(objects) if type(value) is dict]
+            numbers, lines = [numbers[at] for at in kept], [lines[at] for at in kept]
+            objects = [objects[at] for at in kept]
+        if not surely_distinct(block, sum(map(len, objects))):
+            _check_lines(numbers, lines, objects)
         self._columns.add_lines(numbers)
         self._columns.add_objects(objects)
 
@@ -186,6 +192,15 @@ class _Reader:
                 elif line.strip():
                     self._n_other_lines += 1
                     self._remarks[_DAMAGED_LINE] += is_begun
+
+
+def _check_lines(numbers: Sequence[int], lines: Sequence[bytes], objects: Sequence[Object]) -> None:
+    """Raise Refusal if an object repeats a key with another value."""
+    for number, line, value in zip(numbers, lines, objects, strict=True):
+        try:
+            check_repeats(line, value)
+        except RepeatedKey as error:
+            raise Refusal(Rule.VALUES_DISAGREE, f"{error}: it is unclear which one counts", number) from None
 
 
 def _by_key(rows: Sequence[int], objects: Sequence[Object]) -> Iterator[tuple[str, Sequence[int], Sequence[Any]]]:
@@ -299,6 +314,7 @@ class _Columns:
             values, missing = np.zeros(self.n_rows), np.ones(self.n_rows, np.bool_)
             for rows, piece in column.numbers:
                 values[rows], missing[rows] = piece, False
+            _check_cells(table, name, column.numbers, values)
             table.numbers[name] = Numbers(values, missing if missing.any() else None)
         if column.has_changed:
             remark = TEXT_AMONG_NUMBERS if column.numbers else CHANGING_TEXT
@@ -307,6 +323,7 @@ class _Columns:
             codes: Codes = np.full(self.n_rows, -1, np.int32)
             for rows, piece_codes in column.words:
                 codes[rows] = piece_codes
+            _check_cells(table, name, column.words, codes)
             table.words[name] = Words(codes, list(column.distinct))
         if column.first is not None and name not in table.words:
             table.first_texts[name] = column.first
@@ -391,6 +408,20 @@ class _Columns:
         if words:
             self._add_words(name, *_unzip(words))
         return _unzip(objects) if objects else None
+
+
+def _check_cells(table: Table, name: str, pieces: Sequence[tuple[Codes, _Cells]], column: _Cells) -> None:
+    """Raise Refusal if a row has two different cells of a column: a key `a.b`, and `b` in an object `a`."""
+    filled = np.zeros(table.n_rows, np.bool_)
+    for rows, _ in pieces:
+        filled[rows] = True
+    if sum(len(rows) for rows, _ in pieces) == np.count_nonzero(filled):
+        return
+    for rows, piece in pieces:
+        other = ~((piece == column[rows]) | ((piece != piece) & (column[rows] != column[rows])))
+        if other.any():
+            line = table.text_cell(int(rows[other.argmax()]), "").line
+            raise Refusal(Rule.VALUES_DISAGREE, f"{shown(name)} is there twice, as a key and nested, and differs", line)
 
 
 def _unzip(cells: Sequence[tuple[int, _Value]]) -> tuple[list[int], list[_Value]]:

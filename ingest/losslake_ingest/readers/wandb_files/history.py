@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, LoggedRows, check_size
 from losslake_ingest.readers.safe_parsing import LONGEST_JSON, NUMBER_WORDS, number_column, read_python_json
 from losslake_ingest.readers.wandb_files.private import clean_text, private_text
@@ -233,11 +233,16 @@ class HistoryTable:
         return wanted
 
     def _flatten(self, row: HistoryRow) -> None:
-        """Replace nested objects by their leaves; an existing flat name keeps its value."""
+        """Replace nested objects by their leaves. Raises Refusal if a flat name has another value already."""
         nested = [name for name, value in row.items() if type(value) is dict]
         for name, value in [(name, row.pop(name)) for name in nested]:
             for leaf_name, leaf in self._leaves(name, value, 1):
-                row.setdefault(leaf_name, leaf)
+                known = row.get(leaf_name)
+                if known is None:
+                    row[leaf_name] = leaf
+                elif leaf is not None and repr(known) != repr(leaf):
+                    message = f"{shown(leaf_name)} is there twice, as a key and nested, and differs"
+                    raise Refusal(Rule.VALUES_DISAGREE, message)
 
     def _leaves(self, name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if not isinstance(value, dict):
