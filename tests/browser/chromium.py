@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -16,6 +18,9 @@ MISSING = (
     "no Chromium here, so pages are not looked at in a browser: install it (on Debian, "
     "`sudo apt-get install chromium`) and run the tests again"
 )
+FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+"""Of Debian's fonts-dejavu-core: if it is there, the browser has only those fonts for what brings none."""
+FONTS = Path(__file__).with_name("fonts.conf")
 HOST = "losslake.example"
 NAME = f"http://{HOST}"
 """The base URL of the service over the bundled studies, without its port: pictures show it."""
@@ -47,9 +52,14 @@ def chromium(program: str, port: int) -> Iterator[Browser]:
         "--font-render-hinting=none",
         "--hide-scrollbars",
     ]
+    environment: dict[str, str | float | bool] = {**os.environ}
+    if FONT.is_file():
+        environment["FONTCONFIG_FILE"] = str(FONTS)
     with sync_playwright() as playwright:
         # By default an expectation gives up after 5 s, which a busy machine may take.
         expect.set_options(timeout=MILLISECONDS)
-        browser = playwright.chromium.launch(executable_path=program, args=arguments, timeout=MILLISECONDS)
+        browser = playwright.chromium.launch(
+            executable_path=program, args=arguments, env=environment, timeout=MILLISECONDS
+        )
         yield browser
         browser.close()

@@ -1,8 +1,8 @@
 """Reference pictures of pages, and their comparison with the current ones.
 
 They lie in docs/explorer, where the documentation shows them: NAME.png is 1,400 px wide and light, NAME-narrow.png is
-380 px wide and dark. The pages bring their fonts; how they are drawn depends on the version of Chromium: pictures are
-compared only with those of the same one.
+380 px wide and dark. The pages bring their fonts, but not those of formulas and of figures of papers; how all is drawn
+depends on the version of Chromium. Pictures are compared only with those of the same version and fonts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from tests.browser.chromium import FONT
 from tests.browser.visit import NARROW, WIDE, Scheme
 
 FOLDER = Path(__file__).parents[2] / "docs" / "explorer"
@@ -55,6 +56,10 @@ def why_incomparable(browser: Browser, recorded: str) -> str | None:
     version = chromium_version(browser)
     if version != recorded:
         return f"the pictures were drawn by Chromium {recorded}, and this is {version}: not compared"
+    if not FONT.is_file():
+        return (
+            f"the pictures were drawn with the fonts of Debian's fonts-dejavu-core, and {FONT} is missing: not compared"
+        )
     return None
 
 
