@@ -11,7 +11,8 @@ from typing import get_args, get_origin, get_type_hints
 import pytest
 
 from losslake_ingest.formats.format import formats
-from losslake_ingest.mapping.mapping import LookupKeys, MappingSections, RunSections, bundled_mappings, parse_mapping
+from losslake_ingest.mapping.lookup import LookupKeys
+from losslake_ingest.mapping.mapping import MappingSections, RunSections, bundled_mappings, parse_mapping
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = get_type_hints(MappingSections) | {"lookup": LookupKeys, "when": RunSections}
