@@ -19,7 +19,7 @@ MISSING = (
     "`sudo apt-get install chromium`) and run the tests again"
 )
 FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
-"""Of Debian's fonts-dejavu-core: if it is there, the browser has only those fonts for what brings none."""
+"""A font of Debian's fonts-dejavu-core. If it is installed, Chromium sees the fonts of that package and no others."""
 FONTS = Path(__file__).with_name("fonts.conf")
 HOST = "losslake.example"
 NAME = f"http://{HOST}"

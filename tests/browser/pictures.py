@@ -1,8 +1,8 @@
 """Reference pictures of pages, and their comparison with the current ones.
 
 They lie in docs/explorer, where the documentation shows them: NAME.png is 1,400 px wide and light, NAME-narrow.png is
-380 px wide and dark. The pages bring their fonts, but not those of formulas and of figures of papers; how all is drawn
-depends on the version of Chromium. Pictures are compared only with those of the same version and fonts.
+380 px wide and dark. The pages ship their fonts, except those of formulas and of figures of papers. The pixels depend
+on the fonts and on the version of Chromium: pictures are compared only if both are the same.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ What such an object means is open (RFC 8259, section 4), so nothing of it is sto
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from losslake_ingest.contracts.rules import shown
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
 
 
 class RepeatedKey(ValueError):
@@ -34,13 +35,34 @@ def check_repeats(text: bytes, parsed: Any) -> None:
         raise RepeatedKey("the JSON is nested too deeply") from None
 
 
+def check_lines(block: bytes, numbers: Iterable[int], lines: Sequence[bytes], values: Sequence[Any]) -> None:
+    """Raise Refusal, with the line, if an object in a block of lines repeats a key with another value.
+
+    numbers, values: of each line. Only objects are checked.
+    """
+    if surely_distinct(block, sum(len(value) for value in values if type(value) is dict)):
+        return
+    for number, line, value in zip(numbers, lines, values, strict=True):
+        if type(value) is dict:
+            try:
+                check_repeats(line, value)
+            except RepeatedKey as error:
+                raise Refusal(Rule.VALUES_DISAGREE, f"{error}: it is unclear which one counts", number) from None
+
+
+def nested_twin(name: str, line: int | None = None) -> Refusal:
+    """Return the refusal of a key `a.b` beside another value of `b` in an object `a`."""
+    message = f"{shown(name)} is there twice, as a key and nested, and differs"
+    return Refusal(Rule.VALUES_DISAGREE, message, line)
+
+
 def distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of some pairs, as json's `object_pairs_hook`. Raises RepeatedKey."""
     found = dict(pairs)
     if len(found) < len(pairs):
         for name, value in pairs:
             if repr(found[name]) != repr(value):
-                raise RepeatedKey(f"{shown(name)} is twice in one JSON object, with different values")
+                raise RepeatedKey(f"{shown(name)} is there twice, with different values")
     return found
 
 

@@ -27,15 +27,19 @@ def read_json(text: bytes) -> Any:
 
     Returns None if it isn't JSON, is too long, or repeats a key with another value.
     """
-    if len(text) > LONGEST_JSON:
+    try:
+        return _parsed(text) if len(text) <= LONGEST_JSON else None
+    except (ValueError, RecursionError):
         return None
+
+
+def _parsed(text: bytes) -> Any:
+    """Parse JSON. Raises ValueError, of which RepeatedKey and json.JSONDecodeError are kinds, and RecursionError."""
     try:
         value = orjson.loads(text)
-        check_repeats(text, value)
     except orjson.JSONDecodeError:
-        return read_python_json(text)
-    except RepeatedKey:
-        return None
+        return json.loads(text, object_pairs_hook=distinct_pairs)
+    check_repeats(text, value)
     return value
 
 
@@ -54,15 +58,7 @@ def read_document(data: bytes) -> Any:
         message = f"about {n_values:,} values; at most {MOST_VALUES:,} are read from a JSON document: log less often"
         raise Refusal(Rule.FILE_TOO_LARGE, message)
     try:
-        value = orjson.loads(data)
-        check_repeats(data, value)
-        return value
-    except orjson.JSONDecodeError:
-        pass
-    except RepeatedKey as error:
-        raise Refusal(Rule.VALUES_DISAGREE, str(error)) from None
-    try:
-        return json.loads(data, object_pairs_hook=distinct_pairs)
+        return _parsed(data)
     except RepeatedKey as error:
         raise Refusal(Rule.VALUES_DISAGREE, str(error)) from None
     except json.JSONDecodeError as error:

@@ -270,7 +270,7 @@ words = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def oracle(text: bytes) -> tuple[dict[str, list[float | None]], dict[str, object]]:
-    """The columns and the fields, value by value; a key that is written twice counts as it came last."""
+    """The columns and the fields, value by value; no key is written twice."""
     flat = [dict(leaves(json.loads(line))) for line in text.splitlines()]
     names = dict.fromkeys(name for found in flat for name in found if name)
     found_columns: dict[str, list[float | None]] = {}

@@ -44,7 +44,7 @@ def test_samples_are_read_as_examples() -> None:
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a": NaN}', "NaN is not a JSON number"),
         (b'{"a": {"BS": -Infinity}}', "-Infinity is not a JSON number"),
-        (b'{"a": 1, "a": 2}', "'a' is twice in one JSON object"),
+        (b'{"a": 1, "a": 2}', "'a' is there twice, with different values"),
         (text(a=[]), "record 'a': it is not an object"),
         (text(a=record(Benchmark=None)), "'Benchmark' has to be a name"),
         (text(a=record(BS="64")), "'BS' has to be a whole number"),

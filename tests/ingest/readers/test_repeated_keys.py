@@ -17,6 +17,7 @@ from losslake_ingest.readers.repeated_keys import RepeatedKey, check_repeats
 from losslake_ingest.readers.safe_parsing import read_document, read_json
 from losslake_ingest.readers.tables.json_table import read_json_entries, read_json_lines
 from losslake_ingest.readers.wandb_files.history import HistoryTable
+from losslake_ingest.readers.wandb_files.history import read_json_lines as read_history_lines
 
 KEYS = st.sampled_from(["a", "b", 'a":', "a: b", "é", " :"])
 LEAVES = st.sampled_from(["1", "2", "null", '"x"', r'"\":"', '"12:30"', '"c :"', r'"\u0022:"'])
@@ -72,14 +73,22 @@ def test_a_document_nested_too_deeply_to_be_checked_is_refused() -> None:
 @pytest.mark.parametrize("text", [b'{"a": 1, "a": 2}', b'{"a": NaN, "a": 2}', b'[{"b": {"a": 1, "a" : "1"}}]'])
 def test_no_parser_of_logs_takes_the_last_of_two_values(text: bytes) -> None:
     assert read_json(text) is None
-    with pytest.raises(Refusal, match="'a' is twice in one JSON object, with different values"):
+    with pytest.raises(Refusal, match="'a' is there twice, with different values"):
         read_document(text)
 
 
 def test_a_line_with_two_values_of_a_key_refuses_the_file_with_the_line() -> None:
     lines = [b'{"step": 1, "loss": 3}', b"", b"7", b'{"step": 2, "at": "12:30", "loss": 2, "loss": 1}', b""]
-    with pytest.raises(Refusal, match="'loss' is twice in one JSON object, with different values") as error:
+    with pytest.raises(Refusal, match="'loss' is there twice, with different values") as error:
         read_json_lines(b"\n".join(lines))
+    assert error.value.line == 4
+
+
+@pytest.mark.parametrize("other", [b"", b'{"_step": 1, "loss": NaN}'])
+def test_a_line_of_wandb_with_two_values_of_a_key_refuses_the_file_with_the_line(other: bytes) -> None:
+    lines = [b'{"_step": 0, "loss": 3}', b"", other, b'{"_step": 2, "loss": 2, "loss": 1}', b""]
+    with pytest.raises(Refusal, match="'loss' is there twice, with different values") as error:
+        read_history_lines(b"\n".join(lines))
     assert error.value.line == 4
 
 

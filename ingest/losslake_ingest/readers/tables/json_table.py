@@ -17,7 +17,7 @@ import orjson
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.repeated_keys import RepeatedKey, check_repeats, surely_distinct
+from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, nearest_float, number_column, printable
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
@@ -165,13 +165,11 @@ class _Reader:
             objects = list(map(orjson.loads, lines))
         except orjson.JSONDecodeError:
             objects = list(self._one_by_one(lines))
+        check_lines(block, numbers, lines, objects)
         if not set(map(type, objects)) <= {dict}:
             self._n_other_lines += sum(type(value) is not dict and value is not _SKIPPED for value in objects)
-            kept = [at for at, value in enumerate(objects) if type(value) is dict]
-            numbers, lines = [numbers[at] for at in kept], [lines[at] for at in kept]
-            objects = [objects[at] for at in kept]
-        if not surely_distinct(block, sum(map(len, objects))):
-            _check_lines(numbers, lines, objects)
+            numbers = [number for number, value in zip(numbers, objects, strict=True) if type(value) is dict]
+            objects = [value for value in objects if type(value) is dict]
         self._columns.add_lines(numbers)
         self._columns.add_objects(objects)
 
@@ -192,15 +190,6 @@ class _Reader:
                 elif line.strip():
                     self._n_other_lines += 1
                     self._remarks[_DAMAGED_LINE] += is_begun
-
-
-def _check_lines(numbers: Sequence[int], lines: Sequence[bytes], objects: Sequence[Object]) -> None:
-    """Raise Refusal if an object repeats a key with another value."""
-    for number, line, value in zip(numbers, lines, objects, strict=True):
-        try:
-            check_repeats(line, value)
-        except RepeatedKey as error:
-            raise Refusal(Rule.VALUES_DISAGREE, f"{error}: it is unclear which one counts", number) from None
 
 
 def _by_key(rows: Sequence[int], objects: Sequence[Object]) -> Iterator[tuple[str, Sequence[int], Sequence[Any]]]:
@@ -420,8 +409,7 @@ def _check_cells(table: Table, name: str, pieces: Sequence[tuple[Codes, _Cells]]
     for rows, piece in pieces:
         other = ~((piece == column[rows]) | ((piece != piece) & (column[rows] != column[rows])))
         if other.any():
-            line = table.text_cell(int(rows[other.argmax()]), "").line
-            raise Refusal(Rule.VALUES_DISAGREE, f"{shown(name)} is there twice, as a key and nested, and differs", line)
+            raise nested_twin(name, table.text_cell(int(rows[other.argmax()]), "").line)
 
 
 def _unzip(cells: Sequence[tuple[int, _Value]]) -> tuple[list[int], list[_Value]]:

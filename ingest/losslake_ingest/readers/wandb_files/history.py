@@ -18,8 +18,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, LoggedRows, check_size
+from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
 from losslake_ingest.readers.safe_parsing import LONGEST_JSON, NUMBER_WORDS, number_column, read_python_json
 from losslake_ingest.readers.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats
@@ -65,30 +66,38 @@ def read_json_lines(data: bytes) -> History | None:
     if b'"_step"' not in data[:_SEEN_AHEAD]:
         return None
     table = HistoryTable()
-    for lines in _line_batches(data):
-        table.add(_parsed(lines, table.remarks))
+    for first, block in _line_batches(data):
+        table.add(_parsed(first, block, table.remarks))
     if not data.endswith(b"\n") and not table.remarks[BAD_LINE]:
         table.remarks[NOT_ENDED] += 1
     return History(table.rows(), table.private, +table.remarks)
 
 
-def _line_batches(data: bytes) -> Iterator[list[bytes]]:
-    """Yield the lines in chunks: a file can hold a hundred million of them. Raises Refusal."""
-    at = 0
+def _line_batches(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield chunks, each with the number of its first line: a file can hold a hundred million lines. Raises Refusal."""
+    at, first = 0, 1
     while at < len(data):
         end = data.rfind(b"\n", at, at + _CHUNK) + 1 or data.find(b"\n", at) + 1 or len(data)
         if end - at > LONGEST_JSON:
             message = f"the line is longer than {LONGEST_JSON:,} bytes: is there a row for each log()?"
-            raise Refusal(Rule.UNREADABLE_LOG, message, data.count(b"\n", 0, at) + 1)
-        yield data[at:end].split(b"\n")
-        at = end
+            raise Refusal(Rule.UNREADABLE_LOG, message, first)
+        block = data[at:end]
+        yield first, block
+        at, first = end, first + block.count(b"\n")
 
 
-def _parsed(lines: list[bytes], remarks: Counter[str]) -> list[dict[str, Any]]:
+def _parsed(first: int, block: bytes, remarks: Counter[str]) -> list[dict[str, Any]]:
+    """Return the rows of a block of lines. first: the number of its first line. Raises Refusal."""
+    numbers, lines = [], []
+    for number, line in enumerate(block.split(b"\n"), first):
+        if line.strip():
+            numbers.append(number)
+            lines.append(line)
     try:
-        values = [orjson.loads(line) for line in lines if line]
+        values = list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:
-        values = [_value(line, remarks) for line in lines if line.strip()]
+        values = [_value(line, remarks) for line in lines]
+    check_lines(block, numbers, lines, values)
     rows = [value for value in values if type(value) is dict]
     remarks[BAD_LINE] += len(values) - len(rows)
     return rows
@@ -241,8 +250,7 @@ class HistoryTable:
                 if known is None:
                     row[leaf_name] = leaf
                 elif leaf is not None and repr(known) != repr(leaf):
-                    message = f"{shown(leaf_name)} is there twice, as a key and nested, and differs"
-                    raise Refusal(Rule.VALUES_DISAGREE, message)
+                    raise nested_twin(leaf_name)
 
     def _leaves(self, name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if not isinstance(value, dict):
