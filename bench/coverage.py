@@ -13,15 +13,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.simulated import TRIALS, SimulatedRow
-from bench.simulated_curves import critical_batch_sizes, other_ranges, regimes
-from bench.simulated_searches import (
-    comparisons,
-    others,
-    qualities,
-    repeated_settings,
-    survivals,
-    tuning_budgets,
+from bench.simulated_curves import (
+    critical_batch_sizes,
+    critical_batch_sizes_outside,
+    other_ranges,
+    ratios,
+    regimes,
 )
+from bench.simulated_searches import comparisons, others, qualities, survivals, tuning_budgets
+from bench.simulated_settings import advices, repeated_settings, repeated_survivals
 from losslake.analysis.measured_levels import FILE, MeasuredLevel, binomial_error, measured_levels
 
 ROOT = Path(__file__).parents[1]
@@ -31,11 +31,15 @@ SIMULATIONS: tuple[Callable[[int], list[SimulatedRow]], ...] = (
     comparisons,
     repeated_settings,
     critical_batch_sizes,
+    critical_batch_sizes_outside,
     other_ranges,
+    ratios,
     regimes,
     qualities,
     survivals,
+    repeated_survivals,
     tuning_budgets,
+    advices,
     others,
 )
 

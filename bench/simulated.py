@@ -15,6 +15,8 @@ TRIALS, SIZES, NOISES = (3, 5, 10, 20, 64), (4, 5, 6, 8, 11), (0.05, 0.15)
 SPREADS, SPACINGS = ("exponential", "lognormal"), (25.0, 400.0)
 FEWEST_STEPS, SPREAD = 1000.0, 0.3
 INTERVAL, MOST_ERRORS = round(100 * LEVEL), round(100 * ERROR)
+# Of one end of an interval.
+BOUND = 100 - (100 - INTERVAL) // 2
 _LEAST_CELL = 50
 # Of some thousand conditions, a few miss by as much as this.
 _ERRORS = 3.0
@@ -49,7 +51,7 @@ class SimulatedRow:
         misses = [
             missed(self.kind, self.level, *each, _ERRORS) for cells in self.cells.values() for each in cells if each[1]
         ]
-        worst = round(max(0.0, *misses), 1)
+        worst = round(max([0.0, *misses]), 1)
         return MeasuredLevel(self.name.partition(" ")[0], self.statement, self.kind, self.level, sums, span, worst)
 
 
@@ -70,3 +72,9 @@ def evaluated(steps: Floats, spacing: float) -> Floats:
     """Return the first evaluations at or after these steps."""
     rounded: Floats = np.ceil(steps / spacing) * spacing
     return rounded
+
+
+def steps_of_trials(rng: np.random.Generator, spread: str, noise: float, shape: tuple[int, ...]) -> Floats:
+    """Return steps of trials of searches at one batch size."""
+    steps: Floats = FEWEST_STEPS * spread_of_trials(rng, spread, shape) * np.exp(rng.normal(0, noise, shape))
+    return steps

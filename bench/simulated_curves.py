@@ -6,12 +6,14 @@ Steps of a trial are 1000 (1 + B_c/B), times the noise of its study, times its o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
 import numpy as np
 
 from bench.simulated import (
+    BOUND,
     FEWEST_STEPS,
     INTERVAL,
     MOST_ERRORS,
@@ -33,8 +35,10 @@ from losslake.analysis.break_points import (
     widened,
 )
 from losslake.analysis.critical_batch_size import fit_curve
-from losslake.analysis.identifiability import gates
+from losslake.analysis.identifiability import FURTHEST, gates, identified_fits
 from losslake.analysis.permutation_test import ERROR
+from losslake.cli.reports.transitions import Transition, ratio
+from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
 
@@ -49,7 +53,7 @@ def critical_batch_sizes(n: int) -> list[SimulatedRow]:
         )
         for noise, spacing in product(NOISES, SPACINGS)
     }
-    bounds = SimulatedRow("critical-batch-size interval-bounds", "bounds without a number", "at least", INTERVAL)
+    bounds = SimulatedRow("critical-batch-size bound", "a bound without a number, each by itself", "at least", BOUND)
     stated = SimulatedRow("critical-batch-size number", "a number is stated", "power")
     censored = SimulatedRow(
         "critical-batch-size interval-censored",
@@ -90,14 +94,36 @@ def critical_batch_sizes(n: int) -> list[SimulatedRow]:
             row.add(trials, covers[tested.is_identifiable])
             if row is rows[noise, spacing]:
                 stated.add(trials, tested.is_identifiable)
-                bounds.add(trials, covers[~tested.is_identifiable])
+                for holds, is_stated in (
+                    (tested.lower <= critical, tested.lower > 0),
+                    (critical <= tested.upper, tested.upper < math.inf),
+                ):
+                    bounds.add(trials, holds[~tested.is_identifiable & is_stated])
     return [*rows.values(), censored, twice, unequal, bounds, stated]
+
+
+def critical_batch_sizes_outside(n: int) -> list[SimulatedRow]:
+    """Return rows for critical batch sizes below the smallest or above the largest batch size, by up to 4 times."""
+    outside = SimulatedRow("critical-batch-size outside", "interval, critical batch size outside the batch sizes")
+    stated = SimulatedRow("critical-batch-size number-outside", "a number is stated for one outside the batch sizes")
+    for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, SIZES):
+        rng = generator(trials, spread, noise, m)
+        sizes = 8 * 2.0 ** np.arange(m)
+        factor, is_below = FURTHEST ** rng.random(n), rng.random(n) < 0.5
+        critical = np.where(is_below, sizes[0] / factor, sizes[-1] * factor)
+        tested = gates(sizes, _best(rng, FEWEST_STEPS * (1 + critical[:, None] / sizes), noise, spread, trials))
+        covers = (tested.lower <= critical) & (critical <= tested.upper)
+        outside.add(trials, covers[tested.is_identifiable])
+        stated.add(trials, tested.is_identifiable)
+    return [outside, stated]
 
 
 def other_ranges(n: int) -> list[SimulatedRow]:
     """Return rows of what stands beside the interval: other ranges, and the tests of the curve."""
     ranges = {
-        "delta_method": SimulatedRow("critical-batch-size delta-method", "`delta_method` range"),
+        "delta_method": SimulatedRow(
+            "critical-batch-size delta-method", "`delta_method` interval", "at least", INTERVAL
+        ),
         "bootstrap": SimulatedRow("critical-batch-size bootstrap", "`bootstrap` range"),
         "left_out": SimulatedRow("critical-batch-size leave-one-out", "`leave_one_out` range"),
         "subsampled": SimulatedRow("critical-batch-size half-search", "`half_search` range"),
@@ -126,6 +152,34 @@ def other_ranges(n: int) -> list[SimulatedRow]:
         knee.add(trials, np.array([each.p_value < ERROR for each in forms], bool))
         runs.add(trials, np.array([(fit.runs_p_value or 1.0) < ERROR for fit in fits if fit.other_forms], bool))
     return [*ranges.values(), knee, runs]
+
+
+def ratios(n: int) -> list[SimulatedRow]:
+    """Return the row of the ratio of two critical batch sizes, where both have an interval."""
+    row = SimulatedRow("reproduce ratio", "interval of the ratio of two critical batch sizes", "at least", INTERVAL)
+    for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (8, 11)):
+        rng = generator(trials, spread, noise, m)
+        sizes = np.array([8.0 * 2**at for at in range(m)])
+        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), (2, n)))
+        exact = FEWEST_STEPS * (1 + critical[..., None] / sizes)
+        first, second = (
+            _transitions(sizes, _best(rng, exact[place], noise, spread, trials)) for place in range(len(exact))
+        )
+        found = [ratio(*pair) for pair in zip(first, second, strict=True)]
+        known = [(each, true) for each, true in zip(found, critical[1] / critical[0], strict=True) if each.value]
+        row.add(
+            trials, np.array([(each.lower or 0.0) <= true <= (each.upper or math.inf) for each, true in known], bool)
+        )
+    return [row]
+
+
+def _transitions(sizes: Floats, steps: Floats) -> Iterator[Transition]:
+    """Yield by study its critical batch size and interval, as reports have them."""
+    fits = identified_fits(sizes, steps)
+    for at, value in enumerate(fits.critical_batch_size.tolist()):
+        ends = {"lower": float(fits.lower[at]), "upper": float(fits.upper[at])}
+        fit = ends | {"critical_batch_size": value if fits.is_identifiable[at] else None}
+        yield Transition(Workload("simulated", "", "", str(at)), (), {}, {}, fit, None)
 
 
 def regimes(n: int) -> list[SimulatedRow]:

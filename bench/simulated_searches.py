@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from bench.simulated import (
-    FEWEST_STEPS,
     INTERVAL,
     MOST_ERRORS,
     NOISES,
@@ -20,6 +19,7 @@ from bench.simulated import (
     evaluated,
     generator,
     spread_of_trials,
+    steps_of_trials,
 )
 from losslake.analysis.best_of_n import smaller_search, trials_needed
 from losslake.analysis.equal_budget import flips, ratio_range
@@ -27,11 +27,12 @@ from losslake.analysis.learning_rate_growth import LEAST_SIZES_OF_FORMS, learnin
 from losslake.analysis.permutation_test import ERROR, p_values
 from losslake.analysis.quality import shortfall
 from losslake.analysis.rcp import Rules, check, reference_point
+from losslake.analysis.search_range import SearchRange, boundary_flags
 from losslake.analysis.survival import CENSORED, CONFIDENCE, REACHED, survival, wilson
-from losslake.questions.comparison.measured_trials import medians_of_settings
 from losslake_schema.reached import Floats
 
-RATIO, SEEDS, SHARED = 0.7, 4, 0.05
+RATIO = 0.7
+_RANGES = {name: SearchRange("DOUBLE", "LINEAR_SCALE", 0.0, 1.0) for name in ("learning_rate", "momentum")}
 
 
 def comparisons(n: int) -> list[SimulatedRow]:
@@ -44,7 +45,7 @@ def comparisons(n: int) -> list[SimulatedRow]:
     clear_flip = SimulatedRow("compare clear-flips", "a flip of equal searches is `is_clear`", "at most", MOST_ERRORS)
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (4, 11)):
         rng = generator(trials, spread, noise, m, spacing)
-        first, second = (_steps(rng, spread, noise, (n * m, trials)) for _ in range(2))
+        first, second = (steps_of_trials(rng, spread, noise, (n * m, trials)) for _ in range(2))
         for ratio, single, whole in ((1.0, differs, clear), (RATIO, power, power_clear)):
             ours, theirs = evaluated(ratio * first, spacing), evaluated(second, spacing)
             signed = p_values(ours, theirs)
@@ -57,26 +58,6 @@ def comparisons(n: int) -> list[SimulatedRow]:
                 flip.add(trials, np.array([len(each) > 0 for each in flipped]))
                 clear_flip.add(trials, np.array([any(each.is_clear for each in of_study) for of_study in flipped]))
     return [differs, clear, power, power_clear, flip, clear_flip]
-
-
-def repeated_settings(n: int) -> list[SimulatedRow]:
-    """Return rows of trials that aren't independent: settings with several seeds, and noise that a search shares."""
-    seeds = SimulatedRow("compare seeds", f"equal searches with {SEEDS} seeds a setting differ", "at most", MOST_ERRORS)
-    shared = SimulatedRow(
-        "compare shared", f"equal searches differ, noise of {SHARED:.0%} shared by the trials of each"
-    )
-    for trials, spread, noise in product(TRIALS, SPREADS, NOISES):
-        rng = generator(trials, spread, noise, 1)
-        number = np.arange(trials, dtype=np.uint64) // SEEDS
-        settings = []
-        for _ in range(2):
-            drawn = spread_of_trials(rng, spread, (n, int(number[-1]) + 1))[:, number]
-            steps = drawn * np.exp(rng.normal(0, noise, (n, trials)))
-            settings.append(np.array([medians_of_settings(each, number) for each in steps]))
-        seeds.add(trials, np.abs(p_values(settings[0], settings[1])) <= ERROR)
-        both = [_steps(rng, spread, noise, (n, trials)) * np.exp(rng.normal(0, SHARED, (n, 1))) for _ in range(2)]
-        shared.add(trials, np.abs(p_values(both[0], both[1])) <= ERROR)
-    return [seeds, shared]
 
 
 def qualities(n: int) -> list[SimulatedRow]:
@@ -155,10 +136,18 @@ def _p_of(signed: Floats) -> Callable[[int, int, int], float]:
 
 
 def others(n: int) -> list[SimulatedRow]:
-    """Return rows of the learning rate's growth and of reference convergence."""
+    """Return rows of the learning rate's growth, of optima at an end of their range, and of reference convergence."""
     exponent = SimulatedRow("metaparameters exponent", "interval of the learning rate's exponent", "at least", INTERVAL)
     turn = SimulatedRow(
         "metaparameters turn", "interval of `noise_batch_size`, of a saturating rate", "at least", INTERVAL
+    )
+    flat = boundary_flags(_RANGES, list(_RANGES), np.full((1, len(_RANGES)), 0.5))
+    assert flat is not None
+    boundary = SimulatedRow(
+        "metaparameters boundary",
+        f"the best of equally good trials is at an end of {len(_RANGES)} ranges",
+        "at most",
+        round(100 * flat.chance),
     )
     fails = SimulatedRow("rcp fails", "submissions equal to the reference fail", "at most", MOST_ERRORS)
     rules = Rules(submission_runs=10)
@@ -173,7 +162,10 @@ def others(n: int) -> list[SimulatedRow]:
         if m >= LEAST_SIZES_OF_FORMS:
             turns = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n // 8))
             turn.add(trials, np.array([_covers_turn(rng, sizes, one, 3 * noise) for one in turns]))
-        runs = _steps(rng, spread, noise, (n, 30))
+        best = rng.uniform(0, 1, (n, 1, len(_RANGES)))
+        flags = [boundary_flags(_RANGES, list(_RANGES), each) for each in best]
+        boundary.add(trials, np.array([each is not None and len(each.of_best) > 0 for each in flags]))
+        runs = steps_of_trials(rng, spread, noise, (n, 30))
         points = [reference_point(8, each[:20], rules) for each in runs]
         fails.add(
             trials,
@@ -181,7 +173,7 @@ def others(n: int) -> list[SimulatedRow]:
                 [check([one], 8, each[20:], rules).passes is False for one, each in zip(points, runs, strict=True)]
             ),
         )
-    return [exponent, turn, fails]
+    return [exponent, turn, boundary, fails]
 
 
 def _covers_turn(rng: np.random.Generator, sizes: Floats, turn: float, noise: float) -> bool:
@@ -189,8 +181,3 @@ def _covers_turn(rng: np.random.Generator, sizes: Floats, turn: float, noise: fl
     rates = 1 / (1 + turn / sizes) * np.exp(rng.normal(0, noise, sizes.shape))
     form = next(each for each in learning_rate_forms(sizes, rates).forms if each.name == "saturating")
     return (form.noise_lower or 0.0) <= turn <= (math.inf if form.noise_upper is None else form.noise_upper)
-
-
-def _steps(rng: np.random.Generator, spread: str, noise: float, shape: tuple[int, ...]) -> Floats:
-    steps: Floats = FEWEST_STEPS * spread_of_trials(rng, spread, shape) * np.exp(rng.normal(0, noise, shape))
-    return steps

@@ -84,3 +84,11 @@ def stated(name: str) -> str:
         raise KeyError(name)
     worst = min if levels[0].kind == "at least" else max
     return f"{worst(each.percent for each in levels)}%"
+
+
+def measured(name: str) -> str:
+    """Return how often a statement without a level of its own held, as "78%": for the worst number of trials.
+
+    Raises KeyError if it wasn't measured.
+    """
+    return f"{math.floor(min(100 * hits / n for hits, n in measured_levels()[name].trials.values() if n))}%"

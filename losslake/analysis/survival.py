@@ -46,7 +46,7 @@ class Survival:
         return int(self.steps[places[0]]) if len(places) else None
 
 
-def survival(steps: Integers, ends: Integers) -> Survival:
+def survival(steps: Integers, ends: Integers, evidence: float | None = None) -> Survival:
     """Return Aalen-Johansen incidences of reaching and diverging; 1 - Kaplan-Meier if no trial diverges.
 
     Incidence F(s) = sum of S(s_i-) d_i / n_i, where S is the share still running. Interval: Wilson's for an effective
@@ -57,6 +57,7 @@ def survival(steps: Integers, ends: Integers) -> Survival:
     Args:
         steps: by trial, the step at which it ended.
         ends: by trial, REACHED, DIVERGED or CENSORED; at equal steps, censored trials are still at risk.
+        evidence: how many independent trials these are worth (`settings.evidence`); None: all of them.
 
     Raises ValueError for shapes that differ and for other values of ends.
     Source: Aalen & Johansen 1978; Marubini & Valsecchi 1995 (variance); Rothman 1978 (effective number of trials).
@@ -76,7 +77,8 @@ def survival(steps: Integers, ends: Integers) -> Survival:
     reached = np.clip(np.cumsum(before * n_reached / at_risk), least, most)
     variance = _variance(reached, before, at_risk, n_reached, n_ended)
     followed = n_trials - np.cumsum(n_censored) + n_censored
-    lower, upper = wilson_bounds(reached, _effective_trials(reached, variance, followed))
+    worth = 1.0 if evidence is None or not n_trials else evidence / n_trials
+    lower, upper = wilson_bounds(reached, worth * _effective_trials(reached, variance, followed))
     return Survival(
         steps=distinct,
         at_risk=at_risk,
@@ -102,10 +104,11 @@ class Proportion:
     upper: float
 
 
-def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion:
+def wilson(count: int, total: int, confidence: float = CONFIDENCE, evidence: float | None = None) -> Proportion:
     """Return the share count / total with Wilson's score interval, which is [0, 1] for a total of 0.
 
-    Raises ValueError unless 0 <= count <= total and 0 < confidence < 1. Source: Wilson 1927.
+    evidence: how many independent trials the total is worth (`settings.evidence`); None: all of them. Raises
+    ValueError unless 0 <= count <= total and 0 < confidence < 1. Source: Wilson 1927.
     """
     if not 0 <= count <= total:
         raise ValueError(f"{count} of {total} is not a proportion: give a count from 0 to the total")
@@ -114,7 +117,8 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion
     if total == 0:
         return Proportion(None, 0.0, 1.0)
     share = count / total
-    lower, upper = wilson_bounds(np.array([share]), np.array([float(total)]), confidence)
+    worth = float(total) if evidence is None else evidence
+    lower, upper = wilson_bounds(np.array([share]), np.array([worth]), confidence)
     return Proportion(share, float(lower[0]), float(upper[0]))
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.best_of_n import new_search
+from losslake.analysis.settings import are_repeated, medians_of_settings
 from losslake.analysis.step_times import seconds_per_step
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
@@ -24,8 +25,9 @@ from losslake.questions.trials.measure import Counting, Measure, MeasureName
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.settings import settings_of
 from losslake_schema.names import natural_number
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
 
 MOST_STEP_TIMES = 50
 # Seconds. Beyond them, products with steps and prices could be 0 or infinite.
@@ -34,7 +36,9 @@ _MOST_NAMED = 8
 _DEFINITION = (
     "For each batch size, the best of `budget` new trials that are drawn like the stored ones: its median, and bounds "
     "that each hold with at least 95% probability (distribution-free prediction intervals for order statistics, Hahn "
-    "and Meeker 1991). A bound is null where no stored trial gives one, or too few reached the target. Seconds are "
+    "and Meeker 1991). Where stored trials repeat settings, with other seeds or as logs of one submitter and system, "
+    "each setting counts as one trial, with the median of its trials. "
+    "A bound is null where no stored trial gives one, or too few reached the target. Seconds are "
     "{how}. Cost is {cost}. It is assumed that the metaparameters of new trials are searched as those of the stored "
     "ones were, that steps to the target don't depend on the hardware, and that evaluations take no time. n_used "
     "counts trials."
@@ -55,7 +59,7 @@ class AdviceParameters(GoalParameters):
     """On how many accelerators a trial runs; default: 1 with step times, else as the logs say."""
     budget: Annotated[Natural | None, shown(10, "trials", ge=1, le=1_000_000)] = None
     """Number of new trials at a batch size, of which the best counts; default: half of the smallest number of
-    trials at any batch size, at least 1."""
+    trials (of settings, where they repeat) at any batch size, at least 1."""
 
     def step_times(self) -> dict[float, float]:
         """Return the seconds per step by batch size; raises BadParameter."""
@@ -77,6 +81,9 @@ class AdviceRow(Row):
     workload: str
     batch_size: int
     n_trials: int
+    n_settings: Annotated[int, shown(64, "settings")]
+    """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system. Where they repeat,
+    each counts as one trial."""
     n_reached: int
     chance: Annotated[float | None, shown(0.97, "none: a probability")]
     """Probability that the best new trial reaches the target; null without any stored trial."""
@@ -129,7 +136,7 @@ class AdviceSummary(GoalSummary, Finding):
 class _Amounts:
     """By trial of a workload: steps, seconds and cost to the target; inf for never, NaN for unknown.
 
-    per_step: seconds by study, NaN without step times. extrapolated: by study.
+    per_step: seconds by study, NaN without step times. extrapolated: by study. settings: by trial.
     """
 
     search: Search
@@ -138,6 +145,18 @@ class _Amounts:
     cost: Floats
     per_step: Floats
     extrapolated: Flags
+    settings: Integers
+
+    def chosen(self, study: int) -> Integers:
+        """Return the rows of the admitted trials of a study."""
+        rows = self.search.facts.rows_of(study)
+        chosen: Integers = rows.start + np.flatnonzero(self.search.admitted[rows])
+        return chosen
+
+    def counted(self, study: int) -> int:
+        """Return how many trials of a study count, or settings, where trials repeat them."""
+        settings = self.settings[self.chosen(study)]
+        return len(np.unique(settings)) if are_repeated(settings) else len(settings)
 
 
 def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
@@ -147,9 +166,9 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
         why = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more, or price= of an accelerator hour, or both"
         raise BadParameter("step_time", why)
     searches = open_searches(view, parameters.selection())
-    counts = [count for search in searches for count in search.n_admitted.tolist() if count]
-    budget = parameters.budget or max(1, min(counts, default=2) // 2)
     each = [_amounts(view, search, goal, parameters, known) for search in searches]
+    counts = [one.counted(study) for one in each for study in range(len(one.search.facts.batch_sizes))]
+    budget = parameters.budget or max(1, min(filter(None, counts), default=2) // 2)
     rows = [row for amounts in each for row in _rows(amounts, budget)]
     return QUESTION.analysis(
         view,
@@ -157,7 +176,7 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
         {"budget": budget, "advice": list(_advice(rows))},
         definition=_DEFINITION.format(how=_how(known), cost=_cost(parameters)),
-        n_used=sum(counts),
+        n_used=sum(int(search.n_admitted.sum()) for search in searches),
         left_out=(text for amounts in each for text in _left_out(amounts)),
         warnings=(text for amounts in each for text in _warnings(amounts, budget)),
     )
@@ -197,14 +216,14 @@ def _amounts(
     view: ReleaseView, search: Search, goal: Goal, parameters: AdviceParameters, known: dict[float, float]
 ) -> _Amounts:
     steps, facts = trial_steps(search, goal), search.facts
+    settings = settings_of(view, facts).number
     hourly = np.nan if parameters.price is None else parameters.price / 3600
     if known:
         per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
         factors = per_step[facts.study_of_trial]
         seconds = np.where(np.isfinite(steps), np.where(steps == np.inf, 0.0, steps) * factors, np.inf)
-        return _Amounts(
-            search, steps, seconds, seconds * hourly * (parameters.accelerators or 1), per_step, extrapolated
-        )
+        cost = seconds * hourly * (parameters.accelerators or 1)
+        return _Amounts(search, steps, seconds, cost, per_step, extrapolated, settings)
     hits = search.first_hits(goal)
     measures: tuple[MeasureName, ...] = ("seconds", "accelerator_seconds")
     seconds, used = (
@@ -212,26 +231,27 @@ def _amounts(
         for measure in measures
     )
     unknown = np.full(len(facts.batch_sizes), np.nan)
-    return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown))
+    return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown), settings)
 
 
 def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:
-    facts, admitted = amounts.search.facts, amounts.search.admitted
+    facts = amounts.search.facts
     rows: list[dict[str, Any]] = []
     for study, size in enumerate(facts.batch_sizes):
-        study_rows = facts.rows_of(study)
-        chosen = np.flatnonzero(admitted[study_rows]) + study_rows.start
+        chosen = amounts.chosen(study)
+        settings, steps = amounts.settings[chosen], amounts.steps[chosen]
         row: dict[str, Any] = {
             "workload": str(facts.workload),
             "batch_size": size,
             "n_trials": len(chosen),
-            "n_reached": int(np.isfinite(amounts.steps[chosen]).sum()),
-            "chance": new_search(amounts.steps[chosen], budget).chance if len(chosen) else None,
+            "n_settings": len(np.unique(settings)),
+            "n_reached": int(np.isfinite(steps).sum()),
+            "chance": new_search(_alike(steps, settings), budget).chance if len(chosen) else None,
             "seconds_per_step": _plain(amounts.per_step[study]),
             "is_extrapolated": bool(amounts.extrapolated[study]),
         }
         for name in ("steps", "seconds", "cost"):
-            row |= _bounds(name, getattr(amounts, name)[chosen], budget)
+            row |= _bounds(name, getattr(amounts, name)[chosen], settings, budget)
         rows.append(row)
     times, costs = (np.array([np.inf if row[n] is None else row[n] for row in rows]) for n in ("seconds", "cost"))
     fronts = is_on_front(times, costs) if np.isfinite(costs).any() else times == times.min(initial=np.inf)
@@ -242,11 +262,16 @@ def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _bounds(name: str, values: Floats, budget: int) -> dict[str, float | None]:
+def _alike(values: Floats, settings: Integers) -> Floats:
+    """Return the values that are drawn alike: of trials, or the medians of settings where trials repeat them."""
+    return medians_of_settings(values, settings) if are_repeated(settings) else values
+
+
+def _bounds(name: str, values: Floats, settings: Integers, budget: int) -> dict[str, float | None]:
     """Return the columns of a median and its bounds. Without all amounts of trials that reached it, they are null."""
     if not len(values) or np.isnan(values).any():
         return dict.fromkeys((name, f"{name}_lower", f"{name}_upper"))
-    new = new_search(values, budget)
+    new = new_search(_alike(values, settings), budget)
     lower = None if new.lower is None else _plain(new.lower)
     return {name: _plain(new.median), f"{name}_lower": lower, f"{name}_upper": _plain(new.upper)}
 
@@ -300,13 +325,17 @@ def _warnings(amounts: _Amounts, budget: int) -> Iterator[str]:
     outside = [size for size, is_out in zip(facts.batch_sizes, amounts.extrapolated, strict=True) if is_out]
     if outside:
         yield f"{facts.workload}: step times at batch size {_listed(outside)} are extrapolated"
-    few = [
-        size
-        for size, count in zip(facts.batch_sizes, amounts.search.n_admitted.tolist(), strict=True)
-        if count < budget
-    ]
+    few = [size for study, size in enumerate(facts.batch_sizes) if amounts.counted(study) < budget]
     if few:
-        yield f"{facts.workload}: fewer than {budget} trials are stored at batch size {_listed(few)}"
+        yield f"{facts.workload}: fewer than {budget} trials or settings are stored at batch size {_listed(few)}"
+    repeated = [
+        size for study, size in enumerate(facts.batch_sizes) if are_repeated(amounts.settings[amounts.chosen(study)])
+    ]
+    if repeated:
+        yield (
+            f"{facts.workload}: trials at batch size {_listed(repeated)} repeat settings, so each setting counts as "
+            "one trial, with the median of its trials"
+        )
 
 
 def _listed(sizes: Sequence[int]) -> str:

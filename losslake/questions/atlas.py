@@ -16,7 +16,7 @@ from losslake.analysis.hyperbola import fit_hyperbola
 from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.critical_batch_size import has_unequal_trials
+from losslake.questions.critical_batch_size import has_unequal_trials, outside
 from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary
@@ -178,6 +178,9 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
     why = [*known.reasons]
     if is_unequal:
         why.append(f"no interval: numbers of trials differ over {MOST_UNEQUAL}-fold")
+    size = fit.critical_batch_size if fit is not None and known.is_identifiable else None
+    if size is not None:
+        why += outside(curve, size)
     return {
         "workload": str(facts.workload),
         **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
@@ -186,7 +189,7 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         "comparator": goal.comparator,
         "direction": view.metrics[parameters.metric].direction,
         "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
-        "critical_batch_size": fit.critical_batch_size if fit is not None and known.is_identifiable else None,
+        "critical_batch_size": size,
         "lower": None if is_unequal else known.lower,
         "upper": None if is_unequal else known.upper,
         "n_batch_sizes": curve.n_reached,

@@ -15,7 +15,7 @@ from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.contest import Contest, contest
 from losslake.questions.comparison.differences import Difference, differences, ratio_of
-from losslake.questions.comparison.measured_trials import entries, measured_trials, settings_of_trials
+from losslake.questions.comparison.measured_trials import entries, measured_trials
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
@@ -26,14 +26,14 @@ from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, open_searches
-from losslake_schema.reached import Flags, Floats
+from losslake.questions.trials.settings import Settings, settings_of
 
 MOST_COMPARED = 20
 _DEFINITION = (
     "Steps, or whatever `measure` counts, of the best of `budget` trials, drawn without replacement from those of "
     "each study: its median, and the chance that it is below the baseline's, ties counting half. The budget is the "
-    "same for all workloads of a batch size. The ratio's range holds 90% of draws of half the budget. A difference is "
-    "reported where a permutation test of the settings finds it: in at most 5% of batch sizes if the searches are "
+    "same for all workloads of a batch size. The ratio's range holds 90% of draws of half the settings. A difference "
+    "is reported where a permutation test of the settings finds it: in at most 5% of batch sizes if the searches are "
     "equal (is_clear: in at most 5% of comparisons of two workloads). Trials that differ only in seeds, or of one "
     "submitter and system, are one setting. What all trials of a search share, such as a machine or a seed of the "
     "search, is not part of this error: one search can't measure it. n_used counts medians: workloads at batch sizes."
@@ -73,8 +73,9 @@ class CompareRow(Row):
     ratio: Annotated[float | None, shown(0.8, "none: a ratio")]
     """median_amount over the baseline's, below 1 for less; null where either is null or the baseline's is 0."""
     ratio_lower: Annotated[float | None, shown(0.7, "none: a ratio")]
-    """Lower end of the ratio in 90% of draws of half the budget, 0 if the baseline seldom reaches the target; null for
-    the baseline, where it has no trials, for a budget below 2, or if only this workload seldom reaches."""
+    """Lower end of the ratio in 90% of draws of half the settings (at most half the budget), each with its trials; 0 if
+    the baseline seldom reaches the target; null for the baseline, where it has no trials, below 2 settings or a
+    budget of 2, or if only this workload seldom reaches."""
     ratio_upper: Annotated[float | None, shown(0.95, "none: a ratio")]
     """Upper end of ratio in 90% of these draws; null like the lower end, or if this workload seldom reaches."""
     difference: Annotated[str | None, shown("fewer")]
@@ -86,7 +87,7 @@ class CompareRow(Row):
     beats_baseline: Annotated[float | None, shown(0.97, "none: a probability")]
     """Chance of needing less than the baseline (best of `budget` trials, ties count half); null where difference is."""
     beats_baseline_at_half: Annotated[float | None, shown(0.91, "none: a probability")]
-    """The same chance with half the budget, an estimate of what another search would find; null below 2 trials."""
+    """The same chance in draws of half the settings, an estimate of what another search would find; null below 2."""
     neither_reaches: Annotated[float | None, shown(0.0, "none: a probability")]
     """Chance that no trial of either reaches the target; it counts for neither. Null for the baseline itself."""
     rank: Annotated[int | None, shown(1, "none: a rank")]
@@ -155,14 +156,16 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     if baseline is not None and baseline not in workloads:
         raise BadParameter("baseline", f"baseline {baseline} is not one of the workloads to compare")
     searches = open_searches(view, selection)
+    for search in searches:
+        _ = search.facts.study_ids  # whole searches are compared: raises BadParameter for a pool
     measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
     names = tuple(map(str, workloads))
-    settings = [settings_of_trials(view, search) for search in searches]
+    settings = [settings_of(view, search.facts) for search in searches]
     entered = (
         entry
-        for name, curve, (numbers, _) in zip(names, measured, settings, strict=True)
-        for entry in entries(curve, goal, name, "", numbers)
+        for name, curve, known in zip(names, measured, settings, strict=True)
+        for entry in entries(curve, goal, name, "", known.number)
     )
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
@@ -222,27 +225,28 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
                         "ratio": ratio_of(medians[index], medians[base]),
                         "rank": placed[index],
                         **(_difference_columns(against[index][column]) if index != base else {}),
-                        **_against(steps, contest.steps[base][column] if index != base else None, budget),
+                        **(_against(contest, index, base, column) if index != base else {}),
                     }
                 )
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _against(steps: Floats, baseline: Floats | None, budget: int) -> dict[str, float | None]:
-    """Return the chances against the baseline; nothing without one, as for the baseline itself."""
-    if baseline is None:
+def _against(contest: Contest, index: int, base: int, column: int) -> dict[str, float | None]:
+    """Return the chances against the baseline; nothing where that has no trials."""
+    steps, baseline = contest.steps[index][column], contest.steps[base][column]
+    if steps is None or baseline is None:
         return {}
-    whole, half = chances(steps, baseline, budget), budget // 2
+    whole, halves = chances(steps, baseline, contest.budgets[column]), contest.halves(index, base, column)
     return {
         "beats_baseline": whole.beats,
         "neither_reaches": whole.neither,
-        "beats_baseline_at_half": chances(steps, baseline, half).beats if half else None,
+        "beats_baseline_at_half": None if halves is None else chances(*halves).beats,
     }
 
 
-def _unknown_settings(searches: Sequence[Search], settings: Sequence[tuple[Any, Flags]]) -> Iterator[str]:
-    for search, (_, is_known) in zip(searches, settings, strict=True):
-        if n := int((search.admitted & ~is_known).sum()):
+def _unknown_settings(searches: Sequence[Search], settings: Sequence[Settings]) -> Iterator[str]:
+    for search, known in zip(searches, settings, strict=True):
+        if n := int((search.admitted & ~known.is_known).sum()):
             yield (
                 f"{search.facts.workload}: the metaparameters of {n} of its trials are unknown, so each is a setting "
                 "of its own: if they are one setting with different seeds, differences are claimed too often"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.critical_batch_size import (
@@ -21,6 +22,8 @@ from losslake.analysis.fit_intervals import Range
 from losslake.analysis.hyperbola import Kind
 from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
 from losslake.analysis.log_curves import scaling_shape
+from losslake.analysis.measured_levels import measured
+from losslake.analysis.settings import are_repeated, least_of_settings
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters
@@ -31,6 +34,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.scaling_curve import scaling_curve, trial_steps
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
@@ -43,7 +47,8 @@ _DEFINITION = (
     "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
     "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
     "and for the middles and both ends of their evaluation intervals (large batch sizes at the step before, small ones "
-    "at their step, and the reverse). n_used counts batch sizes that reached the target."
+    "at their step, and the reverse); it holds as often for a true B_c within the batch sizes. n_used counts batch "
+    "sizes that reached the target."
 )
 _HOW = {
     "robust": "Huber's loss; batch sizes that never reached the target count if the curve says that they should have",
@@ -99,7 +104,8 @@ class CriticalBatchSizeRow(Row):
     leave_one_out_upper: Annotated[float | None, shown(90.0, "batch_unit of the study, mostly examples")]
     """Greatest value of the fits that each leave out one batch size; null like critical_batch_size."""
     half_search_lower: Annotated[float | None, shown(75.0, "batch_unit of the study, mostly examples")]
-    """5% quantile over draws of half the trials; null like critical_batch_size, or if too few of them reach."""
+    """5% quantile over draws of half the trials, by setting where settings were repeated with other seeds; null like
+    critical_batch_size, or if too few of them reach."""
     half_search_upper: Annotated[float | None, shown(95.0, "batch_unit of the study, mostly examples")]
     """95% quantile over draws of half the trials, without replacement; null like half_search_lower."""
     knee_sharpness: Annotated[float | None, shown(1.2, "none: an exponent")]
@@ -134,7 +140,7 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         raise BadParameter("workload", f"there are {len(selection.workloads)} workloads: give up to {MOST_WORKLOADS}")
     searches = open_searches(view, selection)
     curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
-    fits = [_fit(curve, goal, parameters.fit) for curve in curves]
+    fits = [_fit(view, curve, goal, parameters.fit) for curve in curves]
     defined = [
         (mccandlish2018(fit), zhang2024(fit, parameters.overhead, parameters.optimal_batch_size)) for fit in fits
     ]
@@ -163,10 +169,9 @@ QUESTION = Question(
 )
 
 
-def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
-    fit = fit_curve(
-        curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps, _steps_of_trials(curve, goal), kind
-    )
+def _fit(view: ReleaseView, curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
+    drawn = _drawn_steps(view, curve, goal)
+    fit = fit_curve(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps, drawn, kind)
     if not has_unequal_trials(curve):
         return fit
     known = replace(fit.known, lower=None, upper=None)
@@ -178,13 +183,31 @@ def has_unequal_trials(curve: UsableCurve) -> bool:
     return bool(are_unequal(curve.steps, curve.measured.n_trials[curve.studies])[0])
 
 
-def _steps_of_trials(curve: UsableCurve, goal: Goal) -> list[Floats]:
-    """Return by usable study the steps of each admitted trial, inf for never; without steps of 0."""
+def outside(curve: UsableCurve, critical_batch_size: float) -> Iterator[str]:
+    """Yield a warning if the estimate is below or above all batch sizes that reached the target."""
+    reached = curve.batch_sizes[curve.is_reached]
+    if not reached[0] <= critical_batch_size <= reached[-1]:
+        yield (
+            "the estimate lies outside the batch sizes that reached the target: for such a critical batch size the "
+            f"interval held in {measured('critical-batch-size outside')} of simulations"
+        )
+
+
+def _drawn_steps(view: ReleaseView, curve: UsableCurve, goal: Goal) -> list[Floats]:
+    """Return by usable study what half of is drawn: the steps of each admitted trial, inf for never; without 0.
+
+    Where settings were repeated with other seeds, the fewest steps of each setting.
+    """
     search = curve.search
-    steps = trial_steps(search, goal)
-    counts = search.admitted & (steps > 0)
-    row_ranges = [search.facts.rows_of(study) for study in curve.studies.tolist()]
-    return [steps[rows][counts[rows]] for rows in row_ranges]
+    steps, settings = trial_steps(search, goal), settings_of(view, search.facts).number
+    rows_of_studies = [
+        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0))
+        for rows in map(search.facts.rows_of, curve.studies.tolist())
+    ]
+    return [
+        least_of_settings(steps[rows], settings[rows]) if are_repeated(settings[rows]) else steps[rows]
+        for rows in rows_of_studies
+    ]
 
 
 def _warnings(
@@ -197,6 +220,8 @@ def _warnings(
             f"{curve.name}: no interval and no bounds, since some batch sizes have over {MOST_UNEQUAL} times as many "
             f"trials as others: trials={least} gives them, from equally many trials each"
         )
+    if fit.fit is not None and fit.known.is_identifiable:
+        yield from (f"{curve.name}: {text}" for text in outside(curve, fit.fit.critical_batch_size))
     for number in defined:
         yield from (f"{curve.name}, {number.definition}: {text}" for text in number.warnings)
     yield from _misfits(curve, fit)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
@@ -23,11 +22,11 @@ from losslake.analysis.quality import (
     shared_budgets,
     shortfall,
 )
+from losslake.analysis.settings import medians_of_settings
 from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.comparison.measured_trials import medians_of_settings, settings_of_trials
 from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, SelectionSummary, Summary, entry
@@ -36,6 +35,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake.questions.trials.sweep import StudyEnvelopes, study_envelopes
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
@@ -141,7 +141,7 @@ class _Best:
     records: Integers
     limits: Integers
     within_training: Sequence[bool | None]
-    setting_of_trial: npt.NDArray[np.uint64]
+    settings: Integers
 
     @property
     def is_there(self) -> Flags:
@@ -198,7 +198,7 @@ def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[
     ran = [steps or last for steps, last in zip(train_steps, search.last_steps.tolist(), strict=True)]
     budgets = [*wanted, Budget("unlimited")] if wanted else shared_budgets(facts.batch_sizes, ran)
     limits = np.array([budget.steps(facts.batch_sizes) for budget in budgets])
-    entries, (setting_of_trial, _) = best_within(merged.envelopes, limits), settings_of_trials(view, search)
+    entries, settings = best_within(merged.envelopes, limits), settings_of(view, facts).number
     return [
         _Best(
             merged,
@@ -206,7 +206,7 @@ def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[
             merged.records(of_budget),
             limit,
             is_within_training(budget, facts.batch_sizes, train_steps),
-            setting_of_trial,
+            settings,
         )
         for budget, limit, of_budget in zip(budgets, limits, entries, strict=True)
     ]
@@ -217,7 +217,7 @@ def _conclusion(best: _Best) -> dict[str, Any] | None:
     search = best.merged.search
     counts = [there and within is not False for there, within in zip(best.is_there, best.within_training, strict=True)]
     losses = np.where(counts, at(search.records.value, best.records) * search.sign, np.inf)
-    compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(search, best.limits, best.setting_of_trial))
+    compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(search, best.limits, best.settings))
     if compared is None:
         return None
     return entry(
@@ -255,7 +255,7 @@ def _chance(compared: Shortfall) -> str:
     return f"{is_clear} (p = {compared.p_value:.2g}, corrected for the number of batch sizes)"
 
 
-def _setting_losses(search: Search, limits: Integers, setting_of_trial: npt.NDArray[np.uint64]) -> list[Floats]:
+def _setting_losses(search: Search, limits: Integers, settings: Integers) -> list[Floats]:
     """Return by study the median over the admitted trials of a setting of their best losses within the limits."""
     facts, records = search.facts, search.records
     of_trials = np.full(len(search.admitted), np.inf)
@@ -266,7 +266,7 @@ def _setting_losses(search: Search, limits: Integers, setting_of_trial: npt.NDAr
     admitted = [
         np.flatnonzero(search.admitted & (facts.study_of_trial == study)) for study in range(len(facts.batch_sizes))
     ]
-    return [medians_of_settings(of_trials[rows], setting_of_trial[rows]) for rows in admitted]
+    return [medians_of_settings(of_trials[rows], settings[rows]) for rows in admitted]
 
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from losslake.analysis.settings import evidence
 from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
@@ -19,6 +20,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.settings import settings_of
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, STATUSES, Status
 
@@ -27,7 +29,8 @@ _DEFINITION = (
     "`diverged`: Aalen-Johansen cumulative incidences with divergence as a competing event, which without divergence "
     "are 1 - Kaplan-Meier. Trials that ended, or left the budgets, without either are censored at their last step; a "
     "trial diverges at its last evaluation. 95% intervals by Wilson's formula for the effective number of trials "
-    "(Rothman 1978). n_used counts trials."
+    "(Rothman 1978); where settings were repeated with other seeds, they count settings, as if the trials of one were "
+    "all alike (Kish 1965). n_used counts trials."
 )
 
 
@@ -75,6 +78,7 @@ class FollowedStudy(Summary):
     workload: Annotated[str, shown(WORKLOAD)]
     batch_size: Annotated[int, shown(64)]
     n_trials: Annotated[int, shown(64)]
+    n_settings: Annotated[int, shown(64)]
     n_reached: Annotated[int, shown(23)]
     n_diverged: Annotated[int, shown(1)]
     n_censored: Annotated[int, shown(40)]
@@ -91,8 +95,9 @@ class SurvivalSummary(GoalSummary, Finding):
     """The outcomes of the trials of each study."""
 
     summaries: list[FollowedStudy]
-    """Per study: outcomes; `chance`, the share that reached, with its 95% Wilson interval; `reached` at the last step
-    seen; steps by which half reached (null if unseen); early_stopping of bad trials (null if unknown)."""
+    """Per study: outcomes; `n_settings`, seeds aside; `chance`, the share that reached, with its 95% Wilson interval,
+    which counts settings where they were repeated; `reached` at the last step seen; steps by which half reached (null
+    if unseen); early_stopping of bad trials (null if unknown)."""
 
 
 def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
@@ -102,12 +107,12 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     studies: list[dict[str, Any]] = []
     for search in searches:
         stopped_early = _stopped_early(view, search)
-        for study, (steps, ends) in enumerate(_trials(search, goal)):
-            curve = survival(steps, ends)
+        for study, (steps, ends, settings) in enumerate(_trials(view, search, goal)):
+            curve = survival(steps, ends, evidence(settings))
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
             batches.append(_rows(name, batch_size, curve))
             key = {"workload": name, "batch_size": batch_size}
-            studies.append(key | _summary(ends, curve) | {"early_stopping": stopped_early[study]})
+            studies.append(key | _summary(ends, settings, curve) | {"early_stopping": stopped_early[study]})
     return QUESTION.analysis(
         view,
         parameters,
@@ -130,19 +135,19 @@ QUESTION = Question(
 )
 
 
-def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
-    """Yield by study the last step and the outcome of each trial, without trials that were never evaluated."""
+def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """Yield by study the last step, outcome and setting of each trial, without trials that were never evaluated."""
     hits, seen, trials = search.first_hits(goal), search.observed_until, search.facts.trials
     is_hit, has_diverged = hits != NEVER, trials.status == STATUSES.index(INFEASIBLE)
     if search.limits is not None:
         # What diverged after the budgets was still running when they ended.
         has_diverged &= trials.last_step <= search.limits[search.facts.study_of_trial]
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
-    steps = np.where(is_hit, at(search.records.step, hits), seen)
+    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), settings_of(view, search.facts).number
     for study in range(len(search.facts.batch_sizes)):
         study_rows = search.facts.rows_of(study)
         counts = seen[study_rows] != NEVER
-        yield steps[study_rows][counts], ends[study_rows][counts]
+        yield steps[study_rows][counts], ends[study_rows][counts], settings[study_rows][counts]
 
 
 def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
@@ -166,11 +171,12 @@ def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
     )
 
 
-def _summary(ends: Integers, curve: Survival) -> dict[str, Any]:
+def _summary(ends: Integers, settings: Integers, curve: Survival) -> dict[str, Any]:
     n_trials, n_reached = len(ends), int((ends == REACHED).sum())
-    share = wilson(n_reached, n_trials)
+    share = wilson(n_reached, n_trials, evidence=evidence(settings))
     return {
         "n_trials": n_trials,
+        "n_settings": len(np.unique(settings)),
         "n_reached": n_reached,
         "n_diverged": int((ends == DIVERGED).sum()),
         "n_censored": int((ends == CENSORED).sum()),

@@ -17,9 +17,11 @@ from losslake.analysis.best_of_n import (
     expected_best,
     expected_best_with_replacement,
     quantiles,
+    ratio_to_best,
     smaller_search,
     trials_needed,
 )
+from losslake.analysis.settings import are_repeated, evidence, least_of_settings
 from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
 from losslake.output.plain import whole
@@ -33,6 +35,7 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search, at, open_search
 from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake_schema.names import Workload
 from losslake_schema.reached import NEVER, Floats, Integers
@@ -47,7 +50,9 @@ _DEFINITION = (
     "probability. Population `launched` counts trials that diverged, which never reach the target; `non-divergent` "
     "leaves them out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with "
     "replacement are biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than "
-    "independent ones, so all this is approximate. n_used counts the trials of the widest requested population."
+    "independent ones, so all this is approximate. Smaller searches (half_, quarter_, m_out_of_n_) draw settings, "
+    "each with all of its trials, and intervals count settings: trials that differ only in seeds, or of one submitter "
+    "and system, are one. n_used counts the trials of the widest requested population."
 )
 
 
@@ -100,6 +105,7 @@ class SearchedStudy(Summary):
     batch_size: Annotated[int, shown(64)]
     population: Annotated[str, shown("launched")]
     n_trials: Annotated[int, shown(64)]
+    n_settings: Annotated[int, shown(64)]
     n_diverged: Annotated[int, shown(1)]
     n_reached: Annotated[int, shown(23)]
     chance: Annotated[float | None, shown(0.36)]
@@ -124,10 +130,11 @@ class TuningBudgetSummary(GoalSummary, Finding):
     """The results of the searches."""
 
     searches: list[SearchedStudy]
-    """Per search: `chance`, the share that reached the target, with its 95% Wilson interval; fewest steps; 5% and 95%
-    quantiles of steps for half and a quarter of the trials, and m = N^0.7 with replacement (null if reached less
-    often); steps of the second and fifth best over the fewest; and trials needed for 95% probability, as these trials
-    estimate it: where few of them reach the target, as many new ones do so less often."""
+    """Per search: `n_settings`, seeds aside; `chance`, the share that reached the target, with its 95% Wilson interval;
+    fewest steps; 5% and 95% quantiles of steps for half and a quarter of the N settings, each with all of its trials,
+    and m = N^0.7 with replacement (null if reached less often; `…_budget` counts settings); steps of the second and
+    fifth best trial over the fewest; and trials needed for 95% probability, as these trials estimate it: where few of
+    them reach the target, as many new ones do so less often."""
 
 
 def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
@@ -213,7 +220,12 @@ def _signed(losses: Sequence[float | None], sign: float) -> list[float | None]:
 def _search(workload: str, study: Population) -> dict[str, Any]:
     """Return the entry of a search in the summary."""
     n_trials, reached = len(study.steps), study.steps[np.isfinite(study.steps)]
-    share, smaller = wilson(len(reached), n_trials), smaller_search(study.steps)
+    share = wilson(len(reached), n_trials, evidence=evidence(study.settings))
+    smaller = replace(
+        smaller_search(study.drawn),
+        runner_up_ratio=ratio_to_best(study.steps, 2),
+        fifth_ratio=ratio_to_best(study.steps, 5),
+    )
     return entry(
         SearchedStudy,
         smaller,
@@ -221,6 +233,7 @@ def _search(workload: str, study: Population) -> dict[str, Any]:
         batch_size=study.batch_size,
         population=study.name,
         n_trials=n_trials,
+        n_settings=len(np.unique(study.settings)),
         n_diverged=study.n_diverged,
         n_reached=len(reached),
         chance=share.share,
@@ -255,7 +268,7 @@ def _left_out(studies: Sequence[Population], budgets: Sequence[int]) -> Iterator
 
 
 def _warnings(studies: Sequence[Population]) -> Iterator[str]:
-    lone = [study.batch_size for study in studies if (smaller_search(study.steps).runner_up_ratio or 1) >= _LONE]
+    lone = [study.batch_size for study in studies if (ratio_to_best(study.steps, 2) or 1) >= _LONE]
     if lone:
         yield (
             f"one trial stands alone at batch size {listed(lone)}: the next best took at least {_LONE} times its steps"
@@ -266,11 +279,17 @@ def _warnings(studies: Sequence[Population]) -> Iterator[str]:
             f"half the trials would reach the target with less than {_SURE:.0%} probability at batch size "
             f"{listed(unsure)}: steps there are partly luck"
         )
+    repeated = [study.batch_size for study in studies if are_repeated(study.settings)]
+    if repeated:
+        yield (
+            f"trials at batch size {listed(repeated)} repeat settings: rows draw trials one by one, which is surer "
+            "than a search that repeats its settings as often; the ranges of searches draw settings"
+        )
 
 
 def _misses_at_half(study: Population) -> bool:
-    half = len(study.steps) // 2
-    return half < 1 or float(chance_of_reaching(study.steps, np.array([half]))[0]) < _SURE
+    half = len(study.drawn) // 2
+    return half < 1 or float(chance_of_reaching(study.drawn, np.array([half]))[0]) < _SURE
 
 
 @dataclass(frozen=True)
@@ -278,14 +297,20 @@ class Population:
     """The trials of one study that count.
 
     steps: to the target, inf for never. losses: the best of each, lower is better, inf without any. Both are inf for
-    a trial that diverged.
+    a trial that diverged. settings: of each trial.
     """
 
     name: str
     batch_size: int
     steps: Floats
     losses: Floats
+    settings: Integers
     n_diverged: int
+
+    @property
+    def drawn(self) -> Floats:
+        """The steps of what smaller searches draw: the fewest of each setting, or of each trial of a single one."""
+        return least_of_settings(self.steps, self.settings) if are_repeated(self.settings) else self.steps
 
 
 def populations(
@@ -302,12 +327,15 @@ def populations(
         name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
         for name, opened in searches.items()
     }
+    settings = settings_of(view, searches[names[0]].facts).number
     for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
         for name, (opened, counts, steps, losses, diverged) in by_name.items():
             rows = opened.facts.rows_of(study)
             counted = counts[rows]
             n_diverged = int(diverged[rows][counted].sum())
-            yield Population(name, batch_size, steps[rows][counted], losses[rows][counted], n_diverged)
+            yield Population(
+                name, batch_size, steps[rows][counted], losses[rows][counted], settings[rows][counted], n_diverged
+            )
 
 
 def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:

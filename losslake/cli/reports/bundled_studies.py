@@ -10,6 +10,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.cli.reports.markdown import holds, interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
 from losslake.questions import compare, metaparameter_optima, quality
@@ -85,6 +86,7 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
     by_workload = {question: {each.workload: each for each in cases} for question, cases in by_question.items()}
     values = {
         "release": str(view.number),
+        "level": stated("critical-batch-size interval"),
         "figures": figures,
         "n_workloads": str(len(workloads)),
         "n_trials": f"{sum(len(view.workload(workload).trials.trial_id) for workload in workloads):,}",
@@ -168,7 +170,7 @@ def _pairs(
         if pair.question == name and pair.first in known and pair.second in known
     ]
     headings = [
-        "from, to", "goal", "ratio of B_c", "90% interval",
+        "from, to", "goal", "ratio of B_c", f"{stated('reproduce ratio')} interval",
         f"ratio of steps, B ≤ {_SMALL}", f"ratio of steps, B ≥ {_LARGE}",
     ]  # fmt: skip
     ratios = [each.critical_batch_size for each in changes if each.critical_batch_size.value is not None]
@@ -257,7 +259,15 @@ def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[W
         )
     known = [row for row in exponents.values() if row["exponent"] is not None]
     roots, linear = (sum(_is_possible(row, power) for row in known) for power in (_SQUARE_ROOT, _LINEAR))
-    headings = ["workload", "exponent", "90% interval", "square root", "linear", "optima at the edge of the search"]
+    level = f"{stated('metaparameters exponent')} interval"
+    headings = [
+        "workload",
+        "exponent",
+        f"{level} interval",
+        "square root",
+        "linear",
+        "optima at the edge of the search",
+    ]
     return {
         "learning_rate_goal": str(question),
         "learning_rate_table": table(headings, cells),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from losslake.analysis.measured_levels import stated
 from losslake.cli.reports.algoperf import Standing, standings
 from losslake.cli.reports.findings_charts import MOST_PROFILES, profiles_chart, rounds_chart
 from losslake.cli.reports.markdown import NOTHING, holds, interval, number, share, table
@@ -95,6 +96,8 @@ def _regimes(cases: Sequence[Case], rounds: Iterable[Sequence[Round]]) -> Values
     knees = [p for fit in fits if (p := fit["knee_sharpness_p_value"]) is not None]
     three = sum(case.transition.has_three_regimes for case in cases)
     return {
+        "level": stated("critical-batch-size interval"),
+        "level_of_bounds": stated("regimes"),
         "regime_table": table(headings, map(_regime_cells, cases)),
         "n_three_regimes": share(three, len(cases)),
         "holds_regimes": holds(three, len(cases)),

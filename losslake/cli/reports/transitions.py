@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.cli.reports.markdown import NOTHING, interval, number, table
 from losslake.questions import critical_batch_size, regimes
 from losslake.questions.release.view import ReleaseView
@@ -84,7 +85,8 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping
 
 def transition_table(cases: Sequence[Transition]) -> str:
     """Return a Markdown table of transitions."""
-    headings = ["workload", "perfect scaling until", "useful until", "B_c", "90% interval", "rms log residual"]
+    level = stated("critical-batch-size interval")
+    headings = ["workload", "perfect scaling until", "useful until", "B_c", f"{level} interval", "rms log residual"]
     rows = (
         [
             f"{each.workload.model} {each.workload.optimizer}",
@@ -115,7 +117,7 @@ def disjoint_pairs(cases: Sequence[Transition]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Critical batch size of the second workload over that of the first, with its 90% interval; None if unknown."""
+    """Critical batch size of the second workload over that of the first, with its interval; None if unknown."""
 
     value: float | None = None
     lower: float | None = None
@@ -137,7 +139,7 @@ def ratio(first: Transition, second: Transition) -> Ratio:
     ends = (first.interval, second.interval)
     if ends[0] is None or ends[1] is None or not first.critical_batch_size or not second.critical_batch_size:
         return Ratio()
-    # Half the width of a 90% interval is the same multiple of every standard error.
+    # Half the width of an interval is the same multiple of every standard error.
     spread = math.exp(math.hypot(*(math.log(upper / lower) / 2 for lower, upper in (ends[0], ends[1]))))
     value = second.critical_batch_size / first.critical_batch_size
     return Ratio(value, value / spread, value * spread)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from losslake.analysis.measured_levels import stated
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels, summary
 from losslake.figures.frame import Frame
@@ -19,9 +20,8 @@ _TITLES = {"seconds": "Seconds to target", "cost": "Cost to target"}
 def draw(request: ChartRequest) -> ChartPanels:
     """Draw time and cost to a target by batch size, each with its interval."""
     common, series = request.series_by_workload()
-    notes = [
-        "Points: the median of the best of new trials. Bars: 90% intervals, up to the edge where nothing bounds them."
-    ]
+    bars = f"Bars: {stated('advice interval')} intervals, up to the edge where nothing bounds them."
+    notes = [f"Points: the median of the best of new trials. {bars}"]
     shown = [name for name in _TITLES if pc.count(request.rows[name]).as_py()] or ["seconds"]
     if len(shown) == 1:
         title = f"{_TITLES[shown[0]].removesuffix(' to target')} to {goal_text(request.facts)}"

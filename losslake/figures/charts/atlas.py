@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
@@ -33,7 +34,8 @@ def draw(request: ChartRequest) -> ChartPanels:
     """Draw the critical batch size of each workload at its own goal, with its interval or bounds."""
     rows = request.rows.to_pylist()
     drawn = [row for row in rows if any(row[name] is not None for name in ("critical_batch_size", "lower", "upper"))]
-    notes = ["Points: critical batch sizes at the goals of workloads. Bars: 90% intervals."]
+    level = stated("critical-batch-size interval")
+    notes = [f"Points: critical batch sizes at the goals of workloads. Bars: {level} intervals."]
     if any(row["critical_batch_size"] is None for row in drawn):
         notes.append("Triangles: bounds, where the data support no estimate.")
     if len(drawn) < len(rows):

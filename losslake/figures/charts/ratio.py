@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from losslake.analysis.measured_levels import stated
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text
@@ -206,7 +207,10 @@ def _notes(series: Sequence[Series], baseline: str, neither: str, noun: str) -> 
     fewer = f"{one} takes fewer {noun}" if one else f"fewer {noun}"
     notes = [
         f"Below 1: {fewer} than {baseline}; above 1: more.",
-        "Bars: 90% of draws of half the trials. Filled: a clear difference; open: it may be chance.",
+        (
+            f"Bars: {stated('compare half')} of draws of half the trials. Filled: a difference, each with a "
+            f"{stated('compare differs')} chance of error; open: it may be chance."
+        ),
     ]
     edges = {edge for each in series for edge in each.rows["edge"].to_pylist()}
     if "top" in edges:

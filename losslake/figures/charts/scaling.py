@@ -315,7 +315,7 @@ def _with_other_searches(request: ChartRequest) -> pa.Table:
     ranges = {}
     for workload in parameters.selection().workloads:
         for study in populations(request.view, parameters.selection(), parameters.goal, workload, (NON_DIVERGENT,)):
-            best = range_of_best(study.steps, len(study.steps) // 2)
+            best = range_of_best(study.drawn, len(study.drawn) // 2)
             if best is not None and best.upper is not None:
                 ranges[str(workload), study.batch_size] = best.lower, best.upper
     studies = zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)

@@ -64,7 +64,7 @@ class Costs(QuestionMethods):
             price: The price of an accelerator hour, in any currency; default: no costs.
             accelerators: On how many accelerators a trial runs; default: 1 with step times, else as the logs say.
             budget: Number of new trials at a batch size, of which the best counts; default: half of the smallest
-                number of trials at any batch size, at least 1.
+                number of trials (of settings, where they repeat) at any batch size, at least 1.
         """
         parameters: dict[str, Any] = {
             "workload": workload,

@@ -9,21 +9,32 @@ import numpy as np
 
 from losslake.analysis.equal_budget import median_best, shared_budget
 from losslake.analysis.permutation_test import p_values
-from losslake_schema.reached import Floats
+from losslake.analysis.settings import least_of_settings, medians_of_settings
+from losslake_schema.reached import Floats, Integers
 
 
 @dataclass(frozen=True)
 class Entry:
     """The trials of one competitor in one column: steps (or what else is counted) to the target, inf for never.
 
-    place: tells columns apart. settings: the median steps of each setting, over its trials with other seeds; None if
-    no differences are to be told.
+    place: tells columns apart. settings: a number for each trial, which those of one setting share; None if no
+    differences are to be told.
     """
 
     competitor: str
     place: tuple[str, int]
     steps: Floats
-    settings: Floats | None = None
+    settings: Integers | None = None
+
+    @property
+    def medians(self) -> Floats | None:
+        """The median steps of each setting, over its trials with other seeds."""
+        return None if self.settings is None else medians_of_settings(self.steps, self.settings)
+
+    @property
+    def fewest(self) -> Floats | None:
+        """The fewest steps of each setting."""
+        return None if self.settings is None else least_of_settings(self.steps, self.settings)
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,8 @@ class Contest:
     """Competitors, in the order given, compared in columns by ascending place.
 
     places: of the columns: what besides the batch size tells them apart, and the batch size. steps: of each competitor
-    in each column, None where it has no trials; settings: likewise. budgets: of each column, the number of trials in
-    a draw.
+    in each column, None where it has no trials; settings, fewest: likewise the median and the fewest steps of each
+    setting. budgets: of each column, the number of trials in a draw.
     medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials. left_out: words.
     """
 
@@ -40,6 +51,7 @@ class Contest:
     places: tuple[tuple[str, int], ...]
     steps: tuple[tuple[Floats | None, ...], ...]
     settings: tuple[tuple[Floats | None, ...], ...]
+    fewest: tuple[tuple[Floats | None, ...], ...]
     budgets: tuple[int, ...]
     medians: Floats
     left_out: tuple[str, ...]
@@ -48,6 +60,17 @@ class Contest:
         """Return the p-value of a difference in a column, below 0 if the first needs more steps; 1 if unknown."""
         ours, theirs = self.settings[first][column], self.settings[second][column]
         return 1.0 if ours is None or theirs is None else float(p_values(ours[None], theirs[None])[0])
+
+    def halves(self, first: int, second: int, column: int) -> tuple[Floats, Floats, int] | None:
+        """Return the fewest steps of each setting of two competitors, and how many settings half the budget is.
+
+        A setting is drawn with all of its trials. None if either has no settings, or half of the budget is none.
+        """
+        ours, theirs = self.fewest[first][column], self.fewest[second][column]
+        if ours is None or theirs is None:
+            return None
+        half = min(self.budgets[column], len(ours), len(theirs)) // 2
+        return (ours, theirs, half) if half else None
 
     def place_name(self, column: int) -> str:
         """Return the name of a column."""
@@ -90,7 +113,8 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
         competitors=competitors,
         places=tuple(kept),
         steps=steps,
-        settings=tuple(tuple(None if entry is None else entry.settings for entry in row) for row in entries_of),
+        settings=tuple(tuple(None if entry is None else entry.medians for entry in row) for row in entries_of),
+        fewest=tuple(tuple(None if entry is None else entry.fewest for entry in row) for row in entries_of),
         budgets=tuple(kept.values()),
         medians=np.array(medians, np.float64).reshape(len(competitors), len(kept)),
         left_out=tuple(left_out),

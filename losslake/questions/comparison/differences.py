@@ -55,7 +55,7 @@ class Difference:
     """The difference of a competitor to the baseline at one batch size.
 
     ratio: of the median steps; None where either is unknown or the baseline's is 0. lower, upper: of the ratio with
-    half the budget, which 90% of draws lie between; 0 and inf where they are open, None without such draws. p_value: of
+    half the settings, which 90% of draws lie between; 0 and inf if open, None without such draws. p_value: of
     the permutation test. reaches, baseline_reaches: whether any trial does.
     ended_sooner: whether one that doesn't was trained for fewer steps than the other needed.
     """
@@ -79,8 +79,8 @@ def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, ba
             yield None
             continue
         ours, theirs = contest.medians[[index, base], column].tolist()
-        half = contest.budgets[column] // 2
-        ends = ratio_range(steps, baseline, half) if half else None
+        halves = contest.halves(index, base, column)
+        ends = None if halves is None else ratio_range(*halves)
         ratio, signed_p = ratio_of(ours, theirs), contest.signed_p(index, base, column)
         sooner = any(
             ended_sooner(contest, curves[one], one, column, contest.medians[other, column]) is not None

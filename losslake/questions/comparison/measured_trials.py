@@ -6,21 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.questions.comparison.contest import Entry
-from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
-
-
-def settings_of_trials(view: ReleaseView, search: Search) -> tuple[npt.NDArray[np.uint64], Flags]:
-    """Return by trial a number that those of one setting share, seeds aside, and whether its setting is known."""
-    table = view.table("settings_of_trials", search.facts.study_ids)
-    return table["setting"].to_numpy(), table["is_known"].to_numpy()
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -73,26 +65,14 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     )
 
 
-def entries(
-    measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, setting_of_trial: npt.NDArray[np.uint64]
-) -> Iterator[Entry]:
-    """Yield the trials of a competitor by batch size. rest: what else tells columns apart."""
+def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, settings: Integers) -> Iterator[Entry]:
+    """Yield the trials of a competitor by batch size. rest: what else tells columns apart. settings: by trial."""
     search, steps = measured.measure.search, measured.amounts
     counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
     for study, batch_size in enumerate(search.facts.batch_sizes):
         rows = np.arange(len(counts))[search.facts.rows_of(study)]
         rows = rows[counts[rows]]
-        yield Entry(
-            competitor, (rest, batch_size), steps[rows], medians_of_settings(steps[rows], setting_of_trial[rows])
-        )
-
-
-def medians_of_settings(values: Floats, setting_of_trial: npt.NDArray[np.uint64]) -> Floats:
-    """Return the median of the values of each setting, the lower one of two. values, setting_of_trial: by trial."""
-    groups = np.unique(setting_of_trial, return_inverse=True)[1]
-    order = np.lexsort((values, groups))
-    ordered = np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
-    return np.array([group[(len(group) - 1) // 2] for group in ordered if len(group)], np.float64)
+        yield Entry(competitor, (rest, batch_size), steps[rows], settings[rows])
 
 
 def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:

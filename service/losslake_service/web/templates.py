@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from losslake.analysis.measured_levels import stated
 from losslake.questions.release.changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.documentation import site_documents
@@ -145,5 +146,9 @@ def _environment() -> Environment:
         "path_of": page_path,
         "in_words": changes_in_words,
     }
-    environment.globals |= {"static": STATIC_FILES.address, "documentation": site_documents.groups}
+    environment.globals |= {
+        "static": STATIC_FILES.address,
+        "documentation": site_documents.groups,
+        "stated": stated,
+    }
     return environment

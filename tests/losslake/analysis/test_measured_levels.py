@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from losslake.analysis.measured_levels import MeasuredLevel, measured_levels, missed, stated
+from losslake.analysis.measured_levels import MeasuredLevel, measured, measured_levels, missed, stated
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES
 
+ROOT = Path(__file__).parents[3]
 LEVEL = MeasuredLevel("compare", "a statement", "at least", 90, {"3": (88, 100), "20": (95, 100)}, (80.0, 99.0))
-"""Statements of levels: of intervals, bounds and errors, not of quantiles and draws."""
-CLAIM = re.compile(r"(\d+)% (?:\w+ )?(?:intervals?|chance of|of searches|profile)\b")
+CLAIM = re.compile(
+    r"(\d+)% (?:[\w-]+ ){0,2}?(?:intervals?|bounds?|probability|profile|chance of|of searches|of simulations|of draws"
+    r"|of batch sizes|of comparisons|of studies)\b"
+)
+"""Statements of levels: of intervals, bounds and errors, not of quantiles."""
+JOINED = re.compile(r"""["']\s*\n\s*f?["']""")
+"""Where a text goes on in the next line of the source."""
 SAME = {"atlas": "critical-batch-size", "target-sweep": "critical-batch-size", "tuning-budget": "survival"}
 """Questions whose intervals are those of another."""
 
@@ -55,8 +64,30 @@ def test_the_worst_of_several_levels_is_stated_and_none_that_was_not_measured() 
 
 @pytest.mark.parametrize("question", ANALYSES, ids=lambda each: each.subject)
 def test_every_level_in_the_words_of_a_question_was_measured(question: Question) -> None:
+    source = inspect.getsource(sys.modules[question.compute.__module__])
     schemas = [json.dumps(each.model_json_schema()) for each in (question.row, question.summary)]
-    claims = {int(each) for each in CLAIM.findall(" ".join(" ".join([question.doc, *schemas]).split()))}
+    texts = [question.doc, JOINED.sub("", source), *schemas]
+    claims = {int(each) for each in CLAIM.findall(" ".join(" ".join(texts).split()))}
     name = question.subject.rpartition("/")[2]
     measured = [each for each in measured_levels().values() if each.question == SAME.get(name, name)]
     assert claims <= {each.percent for each in measured if each.level is not None}
+
+
+def test_statements_without_a_level_say_how_often_they_held() -> None:
+    outside = measured_levels()["critical-batch-size outside"]
+    worst = min(100 * hits / n for hits, n in outside.trials.values())
+    assert measured("critical-batch-size outside") == f"{int(worst)}%"
+    with pytest.raises(KeyError):
+        measured("nothing")
+
+
+@pytest.mark.parametrize("folder", ["losslake/figures", "losslake/cli", "service/losslake_service/web"])
+def test_pages_charts_and_reports_take_their_levels_from_the_measured_ones(folder: str) -> None:
+    paths = [
+        path
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".html", ".js", ".md", ".toml") and "vendor" not in path.parts
+    ]
+    assert len(paths) > 20
+    texts = {path: " ".join(JOINED.sub("", path.read_text("utf-8")).split()) for path in paths}
+    assert {path: claim for path, text in texts.items() if (claim := CLAIM.findall(text))} == {}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
+from losslake.analysis.measured_levels import measured
 from losslake.questions import critical_batch_size
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.trials.selection import Goal, Selection
@@ -88,6 +89,19 @@ def test_a_bend_outside_the_batch_sizes_gives_bounds_and_says_why(
     assert all(row[f"{name}_{end}"] is None for name in RANGES for end in ("lower", "upper"))
     assert row["rms_log_residual"] is not None
     assert any(reason in text for text in facts["warnings"])
+
+
+def test_an_estimate_outside_the_batch_sizes_says_how_often_its_interval_holds() -> None:
+    def said(bend: float) -> list[str]:
+        steps = {8 * 2**power: round(10_000 * (1 + bend / (8 * 2**power))) for power in range(8)}
+        (row, _), facts = answer(rows_of(steps))
+        assert row["identifiable"]
+        assert row["critical_batch_size"] == pytest.approx(bend, rel=0.01)
+        return [text for text in facts["warnings"] if "outside the batch sizes" in text and "zhang" not in text]
+
+    assert said(200) == []
+    (text,) = said(1500)
+    assert text.endswith(f"the interval held in {measured('critical-batch-size outside')} of simulations")
 
 
 def test_three_batch_sizes_give_nothing_but_the_reason() -> None:

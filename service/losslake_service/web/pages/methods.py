@@ -10,13 +10,11 @@ from importlib import resources
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
-from losslake.analysis.equal_budget import CLEAR
-from losslake.analysis.fit_intervals import LEVEL
 from losslake.analysis.hyperbola import HUBER
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
 from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
-from losslake.analysis.permutation_test import ERROR, GROUP
+from losslake.analysis.permutation_test import GROUP
 from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
@@ -34,7 +32,6 @@ _NUMBERS = {
     "useful": USEFUL_WITHIN,
     "undertuned": UNDERTUNED_TAU,
     "huber": HUBER,
-    "level": LEVEL,
     "fewest_batch_sizes": FEWEST_BATCH_SIZES,
     "bend": LEAST_BEND,
     "slope": LEAST_SLOPE,
@@ -43,9 +40,7 @@ _NUMBERS = {
     "optimal": OPTIMAL_BATCH_SIZE,
     "targets": TargetSweepParameters.model_fields["n_targets"].default,
     "most_targets": MOST_TARGETS,
-    "error": ERROR,
     "group": GROUP,
-    "draws": 2 * CLEAR - 1,
     "largest_ratio": LARGEST_RATIO,
     "points": POINTS,
     "rows_in_a_column": ROWS_IN_A_COLUMN,

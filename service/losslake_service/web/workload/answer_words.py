@@ -5,7 +5,7 @@ The caveats of the answer: its warnings, and what it left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
@@ -144,7 +144,8 @@ def _perfect(regimes: Answer, first: int) -> str:
     if first < (since or end["batch_size"]):
         below = f"Below batch size {since or end['batch_size']:,} steps fall by far more than the batch grows"
         faster = f"{below}, so smaller ones were tuned or measured differently"
-        return f"{faster}; from there d{halves}." if since else f"{faster}; where perfect scaling ends isn't known."
+        unknown = f"{faster}; where perfect scaling ends isn't known."
+        return f"{faster}; from there d{halves}. {with_noise(end, 'ends')}" if since else unknown
     if end["censoring"] == "left":
         return (
             f"Already beyond the smallest batch size that reaches the target, {size}, doubling the batch doesn't halve "
@@ -155,7 +156,8 @@ def _perfect(regimes: Answer, first: int) -> str:
             f"It is unknown up to which batch size doubling it halves the steps: the next one above {size} "
             "wasn't trained for long enough."
         )
-    return f"D{halves}, and nothing shows that this ends there." if end["censoring"] == "right" else f"D{halves}."
+    noise = with_noise(end, "ends")
+    return f"D{halves}{', and nothing shows that this ends there' if end['censoring'] == 'right' else ''}. {noise}"
 
 
 def _useful(regimes: Answer) -> str:
@@ -167,7 +169,20 @@ def _useful(regimes: Answer) -> str:
         return f"Steps still fall at the largest batch size that reaches the target, {size}: larger ones may save more."
     if end["censoring"] == "left":
         return f"No batch size saves steps over the smallest that reaches the target, {size} (within {within})."
-    return f"Beyond batch size {size} larger ones save no more steps (within {within})."
+    return f"Beyond batch size {size} larger ones save no more steps (within {within}). {with_noise(end, 'begins')}"
+
+
+def with_noise(end: Mapping[str, Any], verb: str) -> str:
+    """Return the sentence about where the true end of a regime lies. verb: of that end."""
+    ends = [end[name] for name in ("lower_with_noise", "upper_with_noise")]
+    lower, upper = (None if each is None else f"{each:,}" for each in ends)
+    if lower and upper:
+        where = f"between {lower} and {upper}" if lower != upper else f"at {lower}"
+    elif lower or upper:
+        where = f"at {lower} or above" if lower else f"at {upper} or below"
+    else:
+        return f"With the noise of steps, it isn't known where that {verb}."
+    return f"With the noise of steps, that {verb} {where} ({stated('regimes')})."
 
 
 def _critical(target: AnswerRow) -> str:
@@ -177,5 +192,6 @@ def _critical(target: AnswerRow) -> str:
         interval = f" ({_INTERVAL} {low} to {high})" if low and high else ""
         return f"Critical batch size {value}{interval}: {_AT_B_C}."
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
-    known = f" It is {' and '.join(bounds)} ({_INTERVAL})." if bounds else ""
+    level = stated("critical-batch-size bound")
+    known = f" It is {' and '.join(bounds)} ({level} bound{'s' if len(bounds) > 1 else ''})." if bounds else ""
     return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"

@@ -97,4 +97,5 @@ def _critical(row: AnswerRow) -> tuple[str, str]:
         return value, words["interval"].format(lower=lower, upper=upper) if lower and upper else ""
     ends = {name: rough(end) for name, end in bounds.items() if end is not None}
     form = {0: "{why}", 2: words["between"]}.get(len(ends), words["at_least" if "lower" in ends else "at_most"])
-    return words["none"], form.format(why=words["refusals"][row["not_identifiable"]], **ends)
+    level = stated("critical-batch-size bound")
+    return words["none"], form.format(why=words["refusals"][row["not_identifiable"]], level=level, **ends)

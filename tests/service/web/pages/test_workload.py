@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
+from losslake_service.web.workload.answer_words import with_noise
 from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.oracle import Row
@@ -123,9 +124,11 @@ def test_regime_sentences_match_the_analysis(tidy: TestClient) -> None:
     }
     assert all(point["censoring"] is None for point in points.values())
     sentences = _sentences(_page(tidy, SGD, target=0.2))
-    perfect, useful = (f"{points[name]['batch_size']:.0f}" for name in ("perfect_scaling_end", "max_useful_batch_size"))
-    assert f"Doubling the batch halves the steps up to batch size {perfect} (within 20%)." in sentences
-    assert f"Beyond batch size {useful} larger ones save no more steps (within 10%)." in sentences
+    perfect, useful = points["perfect_scaling_end"], points["max_useful_batch_size"]
+    text = f"Doubling the batch halves the steps up to batch size {perfect['batch_size']} (within 20%)."
+    assert f"{text} {with_noise(perfect, 'ends')}" in sentences
+    text = f"Beyond batch size {useful['batch_size']} larger ones save no more steps (within 10%)."
+    assert f"{text} {with_noise(useful, 'begins')}" in sentences
 
 
 def test_critical_batch_size_and_interval_match_the_analysis(tidy: TestClient) -> None:

@@ -1,0 +1,55 @@
+"""Trials of one setting, as several with other seeds or logs of one submission: they are one piece of evidence.
+
+`settings` has a number for each trial, which trials of one setting share. Values of a search are drawn by setting,
+since trials of one are alike: as a cluster sample (Kish 1965, "Survey Sampling", 5.4).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_schema.reached import Floats
+
+Numbers = npt.NDArray[np.integer]
+
+
+def medians_of_settings(values: Floats, settings: Numbers) -> Floats:
+    """Return the median of the values of each setting, the lower one of two. values, settings: by trial."""
+    ordered = _of_settings(values, settings)
+    return np.array([group[(len(group) - 1) // 2] for group in ordered], np.float64)
+
+
+def least_of_settings(values: Floats, settings: Numbers) -> Floats:
+    """Return the least value of each setting. values, settings: by trial."""
+    return np.array([group[0] for group in _of_settings(values, settings)], np.float64)
+
+
+def are_repeated(settings: Numbers) -> bool:
+    """Return True for several settings of which any has several trials: then settings are drawn, not trials.
+
+    All trials of one setting differ in nothing that is known, so they are drawn one by one.
+    """
+    return 1 < len(np.unique(settings)) < len(settings)
+
+
+def evidence(settings: Numbers) -> float:
+    """Return the number of independent trials that give as much evidence, as if those of one setting were all alike.
+
+    n^2 / sum of n_i^2, where n_i of n trials are of setting i; n for a single setting. With more chance within settings
+    there is more evidence, so intervals for this number hold at least as often.
+    Source: Kish 1965, the design effect of clusters whose members are alike.
+    """
+    if not are_repeated(settings):
+        return float(len(settings))
+    counts = np.unique(settings, return_counts=True)[1]
+    return float(len(settings) ** 2 / (counts**2).sum())
+
+
+def _of_settings(values: Floats, settings: Numbers) -> list[Floats]:
+    """Return the values of each setting, ascending."""
+    if not len(values):
+        return []
+    groups = np.unique(settings, return_inverse=True)[1]
+    order = np.lexsort((values, groups))
+    return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)

@@ -1,0 +1,139 @@
+"""Where a search repeats settings with other seeds, answers count its settings, as brute force over them does."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from losslake.analysis.survival import wilson
+from losslake.questions import advice, compare, critical_batch_size, survival, tuning_budget
+from losslake.questions.declaration.question import Question
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.settings import settings_of
+from losslake_schema.names import Workload
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
+from tests.oracle import Row
+
+GOAL, SEEDS = Goal(0.3), 4
+SELECTION = Selection((WORKLOAD,), METRIC)
+# The steps of settings, and of their seeds beyond them; the last setting never reaches the target.
+SETTINGS, BEYOND = (100, 140, 180, 220, 260, None), (0, 5, 10, 15)
+# The median of a setting is that of its second seed.
+MEDIANS = [math.inf if each is None else each + BEYOND[1] for each in SETTINGS]
+
+
+def repeated(batch_size: int = 8, times: float = 1.0) -> list[Row]:
+    """Trials of the settings above, four seeds each, in which setting 6 is trials 21 to 24."""
+    steps = [None if each is None else int(times * (each + more)) for each in SETTINGS for more in BEYOND]
+    ends = [(900, 0.9) if step is None else (step, 0.1) for step in steps]
+    return [
+        Row(batch_size, trial_id, "COMPLETE", *each)
+        for trial_id, end in enumerate(ends, 1)
+        for each in ((end[0] - 1, 0.9), end)
+    ]
+
+
+def seeded(_: int, trial_id: int) -> dict[str, float]:
+    return {"learning_rate": 0.1 * ((trial_id - 1) // SEEDS), "init_seed": trial_id}
+
+
+def asked(question: Question, view: ReleaseView, **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    found = answer_to(question, view, SELECTION, GOAL, **options)
+    return found.table().to_pylist(), dict(found.facts)
+
+
+def test_the_share_that_reaches_has_the_interval_of_as_many_settings() -> None:
+    (study,) = asked(survival.QUESTION, view_of(repeated(), parameters=seeded))[1]["summaries"]
+    assert (study["n_trials"], study["n_settings"], study["n_reached"]) == (24, 6, 20)
+    expected = wilson(5, 6)
+    assert (study["chance_lower"], study["chance_upper"]) == pytest.approx((expected.lower, expected.upper))
+    alone = asked(survival.QUESTION, view_of(repeated()))
+    assert alone[1]["summaries"][0]["chance_lower"] == pytest.approx(wilson(20, 24).lower)
+    rows = asked(survival.QUESTION, view_of(repeated(), parameters=seeded))[0]
+    assert all(
+        row["reached_lower"] <= other["reached_lower"] and row["reached_upper"] >= other["reached_upper"]
+        for row, other in zip(rows, alone[0], strict=True)
+    )
+
+
+def test_seeds_of_a_single_setting_are_evidence_each() -> None:
+    view = view_of(repeated(), parameters=lambda _, trial_id: {"learning_rate": 0.1, "seed": trial_id})
+    (study,) = asked(survival.QUESTION, view)[1]["summaries"]
+    assert (study["n_settings"], study["chance_lower"]) == (1, pytest.approx(wilson(20, 24).lower))
+
+
+def test_smaller_searches_draw_settings_with_all_their_seeds() -> None:
+    (search, _) = asked(tuning_budget.QUESTION, view_of(repeated(), parameters=seeded))[1]["searches"]
+    fewest = [math.inf if each is None else each for each in SETTINGS]
+    best = sorted(min(drawn) for drawn in combinations(fewest, 3))
+    assert (search["n_settings"], search["half_budget"], search["quarter_budget"]) == (6, 3, 1)
+    lower, upper = (min(one for one in best if sum(each <= one for each in best) >= p * 20) for p in (0.05, 0.95))
+    assert (search["half_lower"], search["half_upper"]) == (lower, upper)
+    assert search["chance_lower"] == pytest.approx(wilson(5, 6).lower)
+    # Of trials: the second best is another seed of the best setting.
+    assert search["runner_up_ratio"] == pytest.approx(105 / 100)
+    facts = asked(tuning_budget.QUESTION, view_of(repeated(), parameters=seeded))[1]
+    assert [text for text in facts["warnings"] if "trials at batch size 8 repeat settings" in text]
+    assert not [text for text in asked(tuning_budget.QUESTION, view_of(repeated()))[1]["warnings"] if "repeat" in text]
+
+
+def test_advice_counts_each_setting_as_one_trial_with_its_median() -> None:
+    medians = [
+        Row(8, place, "COMPLETE", 900 if math.isinf(each) else int(each), 0.9 if math.isinf(each) else 0.1)
+        for place, each in enumerate(MEDIANS, 1)
+    ]
+    options = {"step_time": ["8=0.5"], "price": 2.0}
+    (row,), facts = asked(advice.QUESTION, view_of(repeated(), parameters=seeded), **options)
+    (expected,), _ = asked(advice.QUESTION, view_of(medians), **options)
+    counted = {"n_trials": 24, "n_settings": 6, "n_reached": 20}
+    assert row == expected | counted
+    assert facts["budget"] == 3
+    assert [text for text in facts["warnings"] if "trials at batch size 8 repeat settings" in text]
+
+
+def test_half_of_a_search_is_half_of_its_settings_in_the_range_of_a_ratio() -> None:
+    view = view_of(repeated(times=2.0), of_other=repeated(), parameters=seeded)
+    rows = answer_to(compare.QUESTION, view, Selection((OTHER, WORKLOAD), METRIC), GOAL).table().to_pylist()
+    fewest = [math.inf if each is None else each for each in SETTINGS]
+    best = [min(drawn) for drawn in combinations(fewest, 3)]
+    ratios = sorted(2 * ours / theirs for ours in best for theirs in best)
+    (row,) = (row for row in rows if row["workload"] == str(WORKLOAD))
+    assert (row["n_settings"], row["budget"]) == (6, 24)
+    assert row["ratio_lower"] == pytest.approx(max(r for r in ratios if sum(o >= r for o in ratios) >= 0.95 * 400))
+    assert row["ratio_upper"] == pytest.approx(min(r for r in ratios if sum(o <= r for o in ratios) >= 0.95 * 400))
+    worse = sum(2 * ours > theirs for ours in best for theirs in best)
+    ties = sum(2 * ours == theirs for ours in best for theirs in best)
+    assert row["beats_baseline_at_half"] == pytest.approx(1 - (worse + ties / 2) / 400)
+
+
+def test_a_half_search_of_the_critical_batch_size_draws_settings() -> None:
+    sizes = [8 * 2**power for power in range(8)]
+    rows = [row for size in sizes for row in repeated(size, times=20 * (1 + 64 / size))]
+    fewest = [row for row in rows if row.trial_id % SEEDS == 1]
+    (repeat, _), _ = asked(critical_batch_size.QUESTION, view_of(rows, parameters=seeded))
+    (single, _), _ = asked(critical_batch_size.QUESTION, view_of(fewest))
+    ends = ("half_search_lower", "half_search_upper")
+    assert [repeat[end] for end in ends] == [single[end] for end in ends]
+    assert None not in [repeat[end] for end in ends]
+
+
+def test_a_pool_keeps_the_settings_of_its_workloads_apart() -> None:
+    view = view_of(repeated(), of_other=repeated(16), parameters=seeded)
+    pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
+    settings = settings_of(view, pool)
+    assert len(np.unique(settings.number)) == 12
+    assert settings.is_known.all()
+    assert (np.bincount(np.unique(settings.number, return_inverse=True)[1]) == SEEDS).all()
+
+
+def test_trials_of_unknown_metaparameters_are_settings_of_their_own_in_a_pool_too() -> None:
+    view = view_of(repeated(), of_other=repeated(), parameters=lambda *_: {})
+    pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
+    settings = settings_of(view, pool)
+    assert len(np.unique(settings.number)) == 48
+    assert not settings.is_known.any()
