@@ -40,10 +40,8 @@ def evidence(settings: Numbers) -> float:
     there is more evidence, so intervals for this number hold at least as often.
     Source: Kish 1965, the design effect of clusters whose members are alike.
     """
-    if not are_repeated(settings):
-        return float(len(settings))
     counts = np.unique(settings, return_counts=True)[1]
-    return float(len(settings) ** 2 / (counts**2).sum())
+    return float(len(settings) if len(counts) < 2 else len(settings) ** 2 / (counts**2).sum())
 
 
 def _of_settings(values: Floats, settings: Numbers) -> list[Floats]:

@@ -108,11 +108,13 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     for search in searches:
         stopped_early = _stopped_early(view, search)
         for study, (steps, ends, settings) in enumerate(_trials(view, search, goal)):
-            curve = survival(steps, ends, evidence(settings))
+            worth = evidence(settings)
+            curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
             batches.append(_rows(name, batch_size, curve))
             key = {"workload": name, "batch_size": batch_size}
-            studies.append(key | _summary(ends, settings, curve) | {"early_stopping": stopped_early[study]})
+            found = _summary(ends, curve, worth) | {"n_settings": len(np.unique(settings))}
+            studies.append(key | found | {"early_stopping": stopped_early[study]})
     return QUESTION.analysis(
         view,
         parameters,
@@ -171,12 +173,11 @@ def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
     )
 
 
-def _summary(ends: Integers, settings: Integers, curve: Survival) -> dict[str, Any]:
+def _summary(ends: Integers, curve: Survival, worth: float) -> dict[str, Any]:
     n_trials, n_reached = len(ends), int((ends == REACHED).sum())
-    share = wilson(n_reached, n_trials, evidence=evidence(settings))
+    share = wilson(n_reached, n_trials, evidence=worth)
     return {
         "n_trials": n_trials,
-        "n_settings": len(np.unique(settings)),
         "n_reached": n_reached,
         "n_diverged": int((ends == DIVERGED).sum()),
         "n_censored": int((ends == CENSORED).sum()),
