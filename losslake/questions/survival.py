@@ -113,7 +113,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
             batches.append(_rows(name, batch_size, curve))
             key = {"workload": name, "batch_size": batch_size}
-            found = _summary(ends, curve, worth) | {"n_settings": len(np.unique(settings))}
+            found = _summary(ends, len(np.unique(settings)), worth, curve)
             studies.append(key | found | {"early_stopping": stopped_early[study]})
     return QUESTION.analysis(
         view,
@@ -173,11 +173,12 @@ def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
     )
 
 
-def _summary(ends: Integers, curve: Survival, worth: float) -> dict[str, Any]:
+def _summary(ends: Integers, n_settings: int, worth: float, curve: Survival) -> dict[str, Any]:
     n_trials, n_reached = len(ends), int((ends == REACHED).sum())
     share = wilson(n_reached, n_trials, evidence=worth)
     return {
         "n_trials": n_trials,
+        "n_settings": n_settings,
         "n_reached": n_reached,
         "n_diverged": int((ends == DIVERGED).sum()),
         "n_censored": int((ends == CENSORED).sum()),

@@ -260,14 +260,7 @@ def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[W
     known = [row for row in exponents.values() if row["exponent"] is not None]
     roots, linear = (sum(_is_possible(row, power) for row in known) for power in (_SQUARE_ROOT, _LINEAR))
     level = f"{stated('metaparameters exponent')} interval"
-    headings = [
-        "workload",
-        "exponent",
-        f"{level} interval",
-        "square root",
-        "linear",
-        "optima at the edge of the search",
-    ]
+    headings = ["workload", "exponent", level, "square root", "linear", "optima at the edge of the search"]
     return {
         "learning_rate_goal": str(question),
         "learning_rate_table": table(headings, cells),

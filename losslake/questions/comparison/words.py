@@ -93,7 +93,7 @@ def _differences(compared: Compared) -> Iterator[str]:
     if too_few:
         there = f"at {at_sizes(too_few, compared.sizes)}"
         whose = "" if clauses else f" of {compared.name} and {compared.baseline}"
-        clauses.append(f"{there} there are too few trials{whose} to tell")
+        clauses.append(f"{there} there are too few trials{whose} with different settings to tell")
     if clauses:
         text = "; ".join(clauses)
         yield f"{text[0].upper()}{text[1:]}." if text.startswith("at ") else f"{text}."

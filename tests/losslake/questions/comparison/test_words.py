@@ -134,10 +134,10 @@ def test_no_common_batch_size_is_reported() -> None:
 
 def test_too_few_trials_are_reported() -> None:
     assert said("??") == (
-        "At batch sizes 1 and 2 there are too few trials of momentum and sgd to tell. Both reach the target at every "
-        "batch size compared."
+        "At batch sizes 1 and 2 there are too few trials of momentum and sgd with different settings to tell. Both "
+        "reach the target at every batch size compared."
     )
-    assert "; at batch size 1 there are too few trials to tell. " in said("?<")
+    assert "; at batch size 1 there are too few trials with different settings to tell. " in said("?<")
 
 
 def test_the_largest_difference_is_that_farthest_from_1_on_either_side() -> None:
