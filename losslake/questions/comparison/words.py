@@ -138,9 +138,9 @@ def _reach(compared: Compared) -> Iterator[str]:
 
 
 def _boundaries(compared: Compared) -> Iterator[str]:
-    """Yield where the saving of either begins and ends, and where the order turns."""
+    """Yield where the saving of either begins and ends, and where the order turns; nothing where it may be chance."""
     fewer, more = compared.at("fewer"), compared.at("more")
-    if len(compared.sizes) > 1 and (fewer or more):
+    if len(compared.sizes) > 1 and compared.is_clear("fewer", "more"):
         yield _boundary(compared, *((compared.name, fewer) if fewer else (compared.baseline, more)))
     turns = bool(fewer and more) and (max(fewer) < min(more) or max(more) < min(fewer))
     if turns and compared.is_clear("fewer") and compared.is_clear("more"):

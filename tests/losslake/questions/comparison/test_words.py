@@ -161,9 +161,10 @@ def test_ratios_are_those_of_batch_sizes_that_have_one() -> None:
 
 def test_possible_chance_among_many_batch_sizes_is_reported() -> None:
     doubtful = Difference(1, "fewer", 0.8, 0.7, 0.9, 0.04, reaches=True, baseline_reaches=True, ended_sooner=False)
-    assert of(doubtful, difference(2, "not told")).endswith(
-        "With 2 batch sizes, this may be chance: each has a 5% chance of error."
-    )
+    text = of(doubtful, difference(2, "not told"))
+    assert text.endswith("With 2 batch sizes, this may be chance: each has a 5% chance of error.")
+    assert "saves" not in text
+    assert "saves" in of(difference(1, "fewer"), difference(2, "not told"))
     assert "chance" not in of(doubtful)
 
 
