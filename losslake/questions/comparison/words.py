@@ -168,6 +168,8 @@ def _boundary(compared: Compared, name: str, ahead: Sequence[int]) -> str:
         )
     sides = (("smaller", smaller), ("larger", larger))
     without = joined([f"{word} ones ({size_ranges(sizes, compared.sizes)})" for word, sizes in sides if sizes])
+    if not without and len(judged) == 1:
+        return f"So {name} saves {compared.noun} at batch size {judged[0]}, the only one that can be judged."
     if not without:
         every = "every batch size compared" if judged == compared.sizes else "every batch size that can be judged"
         return f"So {name} saves {compared.noun} at {every}: where that begins or ends lies outside them."

@@ -63,6 +63,7 @@ def test_a_saving_from_a_batch_size_on() -> None:
         ("=<<=<=", "from 2 to 16 it is detected, but not at 8."),
         ("<><", "the saving of momentum begins or ends: from 1 to 4 it is detected, but not at 2."),
         ("<<<", "So momentum saves steps at every batch size compared: where that begins or ends lies outside them."),
+        ("?<?o", "So momentum saves steps at batch size 2, the only one that can be judged."),
         ("?<<o", "at every batch size that can be judged: where that begins or ends lies outside them."),
         ("=>>", "So sgd saves steps from batch size 2 on; no saving can be detected at smaller ones (1)."),
     ],
