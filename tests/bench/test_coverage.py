@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from bench import simulated_curves, simulated_searches, simulated_settings
 from bench.coverage import DOCUMENT, SIMULATIONS, simulated, with_table
-from bench.simulated import TRIALS
-from losslake.analysis.measured_levels import MeasuredLevel, binomial_error, measured_levels
+from bench.simulated import TRIALS, SimulatedRow
+from losslake.analysis.measured_levels import TOLERATED, MeasuredLevel, measured_levels, missed
 
 
 def test_table_in_docs_is_that_of_the_data() -> None:
@@ -19,17 +22,32 @@ def test_every_level_holds_for_each_number_of_trials() -> None:
     assert all(set(each.trials) <= set(map(str, TRIALS)) for each in measured_levels().values())
 
 
+@pytest.mark.parametrize("simulate", SIMULATIONS, ids=lambda each: each.__name__)
+def test_levels_hold_in_a_small_simulation(
+    simulate: Callable[[int], list[SimulatedRow]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (simulated_curves, simulated_searches, simulated_settings):
+        monkeypatch.setattr(module, "TRIALS", (3, 20))
+    monkeypatch.setattr(simulated_curves, "SIZES", (5, 8))
+    # An interval that ignores the spacing of evaluations holds in three quarters of studies, which few don't show.
+    rows = simulate(64 if simulate is simulated_curves.critical_batch_sizes else 16)
+    assert all(sum(n for _, n in row.measured.trials.values()) for row in rows)
+    for row in rows:
+        for hits, n in row.measured.trials.values():
+            assert not n or missed(row.kind, row.level, hits, n, 3.0) <= TOLERATED, row.statement
+
+
 @pytest.mark.slow
 def test_simulating_again_finds_the_measured_levels() -> None:
-    again = simulated(20)
+    again = simulated(200)
     assert again.keys() == measured_levels().keys()
     assert len(SIMULATIONS) < len(again)
     for name, stored in measured_levels().items():
         assert again[name].statement == stored.statement
-        (share, error), (before, error_before) = _share(again[name]), _share(stored)
-        assert abs(share - before) <= 4 * (error**2 + error_before**2) ** 0.5 + 5, name
+        # Rounding of another machine's arithmetic may change the outcome of few simulations.
+        assert _share(again[name]) == pytest.approx(_share(stored), abs=0.2), name
 
 
-def _share(level: MeasuredLevel) -> tuple[float, float]:
+def _share(level: MeasuredLevel) -> float:
     hits, n = map(sum, zip(*level.trials.values(), strict=True))
-    return 100 * hits / n, binomial_error(hits, n)
+    return float(100 * hits / n)
