@@ -28,7 +28,7 @@ PAGES = (
     Shown(
         "compare",
         "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",
-        "momentum saves steps only at batch size 128",
+        "this may be chance: each has a 5% chance of error",
         ready=".live canvas",
     ),
     Shown("atlas", "/critical-batch-sizes", "11 of 11 workloads", ready=".live canvas"),
