@@ -21,7 +21,7 @@ from bench.simulated_curves import (
     regimes,
 )
 from bench.simulated_searches import comparisons, others, qualities, survivals, tuning_budgets
-from bench.simulated_settings import advices, repeated_settings, repeated_survivals
+from bench.simulated_settings import advices, advices_of_few_that_reach, repeated_settings, repeated_survivals
 from losslake.analysis.measured_levels import FILE, MeasuredLevel, binomial_error, measured_levels
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +40,7 @@ SIMULATIONS: tuple[Callable[[int], list[SimulatedRow]], ...] = (
     repeated_survivals,
     tuning_budgets,
     advices,
+    advices_of_few_that_reach,
     others,
 )
 

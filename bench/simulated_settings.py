@@ -27,7 +27,7 @@ from losslake.analysis.settings import evidence, medians_of_settings
 from losslake.analysis.survival import CONFIDENCE, REACHED, survival, wilson
 from losslake_schema.reached import Floats, Integers
 
-SEEDS, SHARED = 4, 0.05
+SEEDS, SHARED, REACH = 4, 0.05, 0.6
 _MANY = 25_000
 
 
@@ -99,6 +99,24 @@ def advices(n: int) -> list[SimulatedRow]:
                 both.add(trials, (is_above & is_below)[has_lower | has_upper])
         rows += [bound, both]
     return rows
+
+
+def advices_of_few_that_reach(n: int) -> list[SimulatedRow]:
+    """Return rows of the upper bound of the best of half as many new trials, where many never reach the target."""
+    wrong = SimulatedRow(
+        "advice wrong", f"an upper bound is stated and wrong, {REACH:.0%} of trials reach", "at most", 100 - BOUND
+    )
+    stated = SimulatedRow("advice few", f"a stated upper bound holds, {REACH:.0%} of trials reach")
+    for trials, spread, noise in product(TRIALS, SPREADS, NOISES):
+        rng = generator(trials, spread, noise, 5)
+        n_new = max(1, trials // 2)
+        drawn = steps_of_trials(rng, spread, noise, (n, trials + n_new))
+        steps = np.where(rng.random(drawn.shape) < REACH, drawn, np.inf)
+        upper = np.array([new_search(each[:trials], n_new).upper for each in steps])
+        holds, is_stated = steps[:, trials:].min(-1) <= upper, np.isfinite(upper)
+        wrong.add(trials, is_stated & ~holds)
+        stated.add(trials, holds[is_stated])
+    return [wrong, stated]
 
 
 def _settings(trials: int, seeds: int = SEEDS) -> Integers:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from losslake.analysis.measured_levels import measured
 from losslake.questions import advice
 from losslake.questions.release.errors import BadParameter
 from losslake_schema.errors import LossLakeError
@@ -67,6 +68,15 @@ def test_default_budget_is_half_of_the_fewest_trials_and_bounds_the_best() -> No
     assert small["cost"] is None
     assert small["is_on_front"] is False
     assert rows[1]["is_on_front"] is True
+
+
+def test_an_upper_bound_from_few_trials_that_do_not_all_reach_says_how_often_such_bounds_hold() -> None:
+    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1", "16=1"])
+    (text,) = [each for each in facts["warnings"] if "not all of the few trials reach" in each]
+    assert "at batch size 16: " in text
+    assert f"(in {measured('advice few')} of simulations with 5 trials" in text
+    many = {8: [*range(100, 130), None]}
+    assert not [each for each in advice_of(view_of(rows_of(many)), step_time=["8=1"])[1]["warnings"] if "few" in each]
 
 
 def test_times_of_the_logs_are_taken_where_only_a_price_is_given() -> None:
