@@ -41,6 +41,18 @@ from losslake.cli.reports.transitions import Transition, ratio
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
+# The names of ranges in a fit, and in answers.
+_RANGES = {
+    "delta_method": "delta_method",
+    "bootstrap": "bootstrap",
+    "left_out": "leave_one_out",
+    "subsampled": "half_search",
+}
+_TESTS = {
+    "knee": "a hyperbola's knee is called sharper or blunter",
+    "runs": "residuals of a hyperbola keep their sign",
+}
+
 
 def critical_batch_sizes(n: int) -> list[SimulatedRow]:
     """Return rows of the profile interval. n: simulations in a cell."""
@@ -121,37 +133,39 @@ def critical_batch_sizes_outside(n: int) -> list[SimulatedRow]:
 def other_ranges(n: int) -> list[SimulatedRow]:
     """Return rows of what stands beside the interval: other ranges, and the tests of the curve."""
     ranges = {
-        "delta_method": SimulatedRow(
-            "critical-batch-size delta-method", "`delta_method` interval", "at least", INTERVAL
-        ),
-        "bootstrap": SimulatedRow("critical-batch-size bootstrap", "`bootstrap` range"),
-        "left_out": SimulatedRow("critical-batch-size leave-one-out", "`leave_one_out` range"),
-        "subsampled": SimulatedRow("critical-batch-size half-search", "`half_search` range"),
+        (name, spacing): SimulatedRow(
+            f"critical-batch-size {field}-{spacing:g}", f"`{field}` range, evaluations every {spacing:.0f} steps"
+        )
+        for (name, field), spacing in product(_RANGES.items(), SPACINGS)
     }
-    knee = SimulatedRow(
-        "critical-batch-size knee", "a hyperbola's knee is called sharper or blunter", "at most", MOST_ERRORS
-    )
-    runs = SimulatedRow("critical-batch-size runs", "residuals of a hyperbola keep their sign", "at most", MOST_ERRORS)
-    for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (6, 11)):
-        rng = generator(trials, spread, noise, m)
+    tests = {
+        (name, spacing): SimulatedRow(
+            f"critical-batch-size {name}-{spacing:g}",
+            f"{words}, evaluations every {spacing:.0f} steps",
+            "at most",
+            MOST_ERRORS,
+        )
+        for (name, words), spacing in product(_TESTS.items(), SPACINGS)
+    }
+    for trials, spread, noise, m, spacing in product(TRIALS, SPREADS, NOISES, (6, 11), SPACINGS):
+        rng = generator(trials, spread, noise, m, spacing)
         sizes = 8 * 2.0 ** np.arange(m)
         critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
         exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
         noises = np.exp(rng.normal(0, noise, exact.shape))
         steps = (exact * noises)[..., None] * spread_of_trials(rng, spread, (*exact.shape, trials))
-        fits = [fit_curve(sizes, trial_steps.min(-1), trial_steps=list(trial_steps)) for trial_steps in steps]
-        for name, row in ranges.items():
+        fits = [
+            fit_curve(sizes, each.min(-1), None, each.min(-1) - spacing, list(each))
+            for each in evaluated(steps, spacing)
+        ]
+        for name in _RANGES:
             known = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
-            row.add(
-                trials,
-                np.array(
-                    [interval.lower <= true <= interval.upper for interval, true in known if interval is not None], bool
-                ),
-            )
-        forms = [fit.other_forms for fit in fits if fit.other_forms is not None]
-        knee.add(trials, np.array([each.p_value < ERROR for each in forms], bool))
-        runs.add(trials, np.array([(fit.runs_p_value or 1.0) < ERROR for fit in fits if fit.other_forms], bool))
-    return [*ranges.values(), knee, runs]
+            holds = [found.lower <= true <= found.upper for found, true in known if found is not None]
+            ranges[name, spacing].add(trials, np.array(holds, bool))
+        p_values = [(each.p_value, fit.runs_p_value or 1.0) for fit in fits if (each := fit.other_forms) is not None]
+        for name, p_of_test in zip(_TESTS, np.array(p_values).reshape(-1, len(_TESTS)).T, strict=True):
+            tests[name, spacing].add(trials, p_of_test < ERROR)
+    return [*ranges.values(), *tests.values()]
 
 
 def ratios(n: int) -> list[SimulatedRow]:
@@ -193,10 +207,15 @@ def regimes(n: int) -> list[SimulatedRow]:
             "at least",
             INTERVAL,
         )
-    for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (5, 8, 11)):
+    late = SimulatedRow("regimes late", "perfect scaling ends within its bounds with noise, late", "at least", INTERVAL)
+    for trials, spread, noise, spacing, m, is_late in product(
+        TRIALS, SPREADS, NOISES, SPACINGS, (5, 8, 11), (False, True)
+    ):
         rng = generator(trials, spread, noise, m, spacing)
         sizes = 8 * 2.0 ** np.arange(m)
         critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
+        if is_late:
+            critical = np.full(n // 4, sizes[-2])
         exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
         steps = evaluated(_best(rng, exact, noise, spread, trials), spacing)
         for name, end, tau in (
@@ -205,7 +224,9 @@ def regimes(n: int) -> list[SimulatedRow]:
         ):
             truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
             bounds = [widened(sizes, each, partial(end, sizes, each), tau, each - spacing) for each in steps]
-            rows[name, noise].add(
+            if is_late and name == "useful":
+                continue
+            (late if is_late else rows[name, noise]).add(
                 trials,
                 np.array(
                     [
@@ -214,7 +235,7 @@ def regimes(n: int) -> list[SimulatedRow]:
                     ]
                 ),
             )
-    return list(rows.values())
+    return [*rows.values(), late]
 
 
 def _best(rng: np.random.Generator, exact: Floats, noise: float, spread: str, trials: int) -> Floats:

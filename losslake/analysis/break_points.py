@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -110,8 +111,7 @@ def max_useful_batch_size(
     return BreakPoint(float(sizes[index]), before, upper, ends.censoring(0))
 
 
-# Of the difference of two noisy logarithms of steps.
-_NOISES = 1.28 * math.sqrt(2)
+_ONE_SIDED = 0.1
 _FEWEST_FOR_NOISE = 5
 
 
@@ -124,8 +124,9 @@ def widened(
 ) -> tuple[float | None, float | None]:
     """Return the lower and upper bound of a break point, widened by the noise of steps and by their evaluations.
 
-    The hull of the bounds for tolerances tau whose logarithm is less and more by 1.8 measured noises plus the widest
-    log distance of an evaluation from the one before; None for no bound, as without a measure of the noise.
+    The hull of the bounds for tolerances tau whose logarithm is less by 1.8 measured noises, and more by as many as the
+    least of the other batch sizes may be low by chance (Bonferroni: 2.9 of six, 3.3 of eleven), plus the widest log
+    distance of an evaluation from the one before; None for no bound, as without a measure of the noise.
     batch_sizes, steps, previous_steps: (m,). end: gives the break point for a tolerance.
     Source: LossLake's definition; how often it holds is in docs/analysis.md.
     """
@@ -134,21 +135,27 @@ def widened(
     noise = measured_noise(np.asarray(batch_sizes, np.float64)[reached], counts[reached])
     if noise is None:
         return None, None
-    reach = _NOISES * noise
+    least, most = (_noises(others) * noise for others in (1, len(counts[reached]) - 1))
     if previous_steps is not None:
         before = np.asarray(previous_steps, np.float64)[reached]
         with np.errstate(divide="ignore"):
-            reach += float(np.log(counts[reached] / np.nan_to_num(np.minimum(before, counts[reached]))).max())
+            spacing = float(np.log(counts[reached] / np.nan_to_num(np.minimum(before, counts[reached]))).max())
+        least, most = least + spacing, most + spacing
     log_tau = math.log1p(tau)
-    if not math.isfinite(reach):
+    if not math.isfinite(most):
         return None, None
-    points = [end(math.expm1(log_tau + reach))] + ([end(math.expm1(log_tau - reach))] if reach <= log_tau else [])
+    points = [end(math.expm1(log_tau + most))] + ([end(math.expm1(log_tau - least))] if least <= log_tau else [])
     lowers, uppers = [point.lower for point in points], [point.upper for point in points]
     if len(points) < 2:
         # A tolerance below 0 ends perfect scaling at once, and never finds a batch size large enough.
         is_perfect = points[0].lower == points[0].batch_size
         return (None, uppers[0]) if is_perfect else (lowers[0], None)
     return _extreme(min, lowers), _extreme(max, uppers)
+
+
+def _noises(others: int) -> float:
+    """Return how many noises the difference from the least of several noisy logarithms of steps may be."""
+    return math.sqrt(2) * NormalDist().inv_cdf(1 - _ONE_SIDED / others)
 
 
 def measured_noise(batch_sizes: Floats, steps: Floats) -> float | None:

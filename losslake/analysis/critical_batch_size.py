@@ -41,7 +41,7 @@ class CurveFit:
     """The estimate of B_c = E_min/S_min from one curve.
 
     fit: None if fewer than 3 batch sizes reached the target. known: the 90% interval, or bounds and the reasons for
-    giving only these. delta_method, bootstrap, left_out, subsampled: other 90% ranges of B_c (left_out: minimum and
+    giving only these. delta_method, bootstrap, left_out, subsampled: other ranges of B_c (left_out: minimum and
     maximum); None unless `known` is identifiable; subsampled is also None without trials. other_forms: the model-form
     error; None likewise. runs_p_value: of the runs test of the residuals.
     """

@@ -90,7 +90,8 @@ class AdviceRow(Row):
     each counts as one trial."""
     n_reached: int
     chance: Annotated[float | None, shown(0.97, "none: a probability")]
-    """Probability that the best new trial reaches the target; null without any stored trial."""
+    """Probability, at least, that the best new trial reaches the target: that it is no later than the last stored
+    trial that does. Null without any stored trial."""
     seconds_per_step: Annotated[float | None, shown(0.11, "seconds")]
     """Seconds per step here, by the given step times; null without any."""
     is_extrapolated: Annotated[bool, shown(False)]

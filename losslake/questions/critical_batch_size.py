@@ -92,9 +92,9 @@ class CriticalBatchSizeRow(Row):
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
     """Batch sizes that reached the target, to which the curve was fitted."""
     delta_method_lower: Annotated[float | None, shown(69.1, "batch_unit of the study, mostly examples")]
-    """Lower end of the 90% interval by the delta method; null like critical_batch_size."""
+    """Lower end of the delta method's range, as if steps were exact; null like critical_batch_size."""
     delta_method_upper: Annotated[float | None, shown(101.4, "batch_unit of the study, mostly examples")]
-    """Upper end of the 90% interval by the delta method; null like critical_batch_size."""
+    """Upper end of the delta method's range, as if steps were exact; null like critical_batch_size."""
     bootstrap_lower: Annotated[float | None, shown(72.0, "batch_unit of the study, mostly examples")]
     """5% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
     bootstrap_upper: Annotated[float | None, shown(98.0, "batch_unit of the study, mostly examples")]
@@ -217,8 +217,9 @@ def _warnings(
     if has_unequal_trials(curve):
         least = curve.measured.n_trials[curve.studies][curve.is_reached].min()
         yield (
-            f"{curve.name}: no interval and no bounds, since some batch sizes have over {MOST_UNEQUAL} times as many "
-            f"trials as others: trials={least} gives them, from equally many trials each"
+            f"{curve.name}: no interval and no bounds, and a number that is off, since some batch sizes have over "
+            f"{MOST_UNEQUAL} times as many trials as others, and the best of more is better by chance: trials={least} "
+            "gives all, from equally many trials each"
         )
     if fit.fit is not None and fit.known.is_identifiable:
         yield from (f"{curve.name}: {text}" for text in outside(curve, fit.fit.critical_batch_size))

@@ -228,21 +228,29 @@ def _conclusion(best: _Best) -> dict[str, Any] | None:
         budget=best.budget.amount,
         best_value=compared.best_loss * search.sign,
         largest_value=compared.largest_loss * search.sign,
-        in_words=_in_words(f"{search.facts.workload}, {best.budget.in_words}", compared, search.sign),
+        in_words=_in_words(
+            f"{search.facts.workload}, {best.budget.in_words}",
+            compared,
+            search.sign,
+            compared.largest_batch_size == search.facts.batch_sizes[-1],
+        ),
     )
 
 
-def _in_words(what: str, compared: Shortfall, sign: float) -> str:
-    """Return a conclusion as a sentence with its numbers. sign: 1 to minimize, -1 to maximize."""
-    largest = f"{compared.largest_batch_size:,}"
+def _in_words(what: str, compared: Shortfall, sign: float, is_last: bool) -> str:
+    """Return a conclusion as a sentence with its numbers. sign: 1 to minimize, -1 to maximize.
+
+    is_last: whether the largest batch size with a value is the largest of all.
+    """
+    largest, noun = f"{compared.largest_batch_size:,}", "the largest" if is_last else "the largest with a value then"
     start = f"{what}: the best value {compared.best_loss * sign:.5g} is at batch size {compared.best_batch_size:,}"
     if compared.best_batch_size == compared.largest_batch_size:
-        return f"{start}, the largest: nothing is lost"
+        return f"{start}, {noun}: nothing is lost"
     if not compared.shortfall:
-        return f"{start}, and the largest, {largest}, has the same"
+        return f"{start}, and {noun}, {largest}, has the same"
     share = "" if compared.relative is None else f" ({compared.relative:.1%})"
     return (
-        f"{start}; the largest, {largest}, has {compared.largest_loss * sign:.5g} and falls "
+        f"{start}; {noun}, {largest}, has {compared.largest_loss * sign:.5g} and falls "
         f"{compared.shortfall:.2g}{share} short, {_chance(compared)}"
     )
 

@@ -231,10 +231,10 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         point = variants[AS_DEFINED]
         if with_noise != (point.lower, point.upper):
             words = ["no bound" if end is None else f"{end:.0f}" for end in with_noise]
-            yield (
-                f"{curve.name}: one more trial may move {name}: with noise and the spacing of evaluations it "
-                f"lies from {words[0]} to {words[1]} ({stated('regimes')})"
-            )
+            where = f"it lies from {words[0]} to {words[1]} ({stated('regimes')})"
+            if with_noise == (None, None):
+                where = "the data set no bound"
+            yield f"{curve.name}: one more trial may move {name}: with noise and the spacing of evaluations {where}"
         others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
             yield f"{curve.name}: {name} is uncertain: {', '.join(others)}"

@@ -39,6 +39,7 @@ _DEFINITION = (
     "changes."
 )
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
+_OVERLAP = "estimates of the critical batch size move with the target, but no more than their intervals allow"
 _NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
 
 
@@ -233,7 +234,11 @@ def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
     texts = []
     if len(known) > 1 and known.max() > 1.5 * known.min():
         moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
-        texts.append(f"{name}: the critical batch size depends on the target: {moved}")
+        is_sure = fits.is_identifiable & ~one.is_unequal
+        # An empty maximum is below, and an empty minimum above, any other.
+        differs = fits.lower[is_sure].max(initial=-np.inf) > fits.upper[is_sure].min(initial=np.inf)
+        found = "the critical batch size depends on the target" if differs else _OVERLAP
+        texts.append(f"{name}: {found}: {moved}")
     if one.is_unequal.any():
         at_targets = f"at {int(one.is_unequal.sum())} of {len(one.targets)} targets"
         texts.append(

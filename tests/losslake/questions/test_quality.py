@@ -142,6 +142,21 @@ def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() ->
     )
 
 
+def test_the_largest_batch_size_with_a_value_within_a_budget_is_not_called_the_largest() -> None:
+    rows = [
+        *(
+            Row(size, 1, "COMPLETE", step, value)
+            for size in (8, 16)
+            for step, value in ((10, 0.2 + size / 80), (40, 0.1))
+        ),
+        Row(64, 1, "COMPLETE", 40, 0.1),
+    ]
+    facts = answer_to(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), example_budget=[400]).facts
+    conclusion = of(facts["conclusions"], budget_kind="examples")
+    assert conclusion["largest_batch_size"] == 16
+    assert "; the largest with a value then, 16, has" in conclusion["in_words"]
+
+
 def test_largest_batch_size_equal_to_the_best_has_no_shortfall() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.2), Row(64, 1, "COMPLETE", 10, 0.2)]
     facts = answer_to(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC)).facts

@@ -65,6 +65,12 @@ def test_each_batch_size_is_in_one_of_three_regimes() -> None:
     ]
 
 
+def test_ends_without_any_bound_are_said_to_have_none() -> None:
+    first = [row for row in rows_of(THREE_REGIMES) if row.batch_size < 64 or row.step == 158]
+    texts = [text for text in answer(first)[1]["warnings"] if "one more trial may move" in text]
+    assert [text.rpartition("evaluations ")[2] for text in texts] == ["the data set no bound"] * 2
+
+
 def test_steps_that_fall_by_more_than_the_batch_grows_have_no_regime() -> None:
     rows, facts = answer(rows_of({300: 1100, 510: 100, 800: 90, 1600: 46}))
     assert [row["regime"] for row in rows] == [None, None, regimes.DIMINISHING, regimes.DIMINISHING]

@@ -97,6 +97,28 @@ def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
         assert row["critical_batch_size_lower"] < 32 < row["critical_batch_size_upper"]
 
 
+@pytest.mark.parametrize(("factor", "words"), [(4.0, "depends on the target"), (1.7, "than their intervals allow")])
+def test_a_critical_batch_size_depends_on_the_target_only_where_intervals_are_disjoint(
+    factor: float, words: str
+) -> None:
+    """Two bends; with noise of a factor of 1.2 the interval of either holds 1.7 times the other."""
+    noise = {2: 1.2, 8: 1 / 1.2, 32: 1.2, 128: 1 / 1.2, 512: 1.2} if factor < 2 else {}
+    rows = [
+        Row(size, 1, "COMPLETE", round(at * 1000 * noise.get(size, 1.0) * (1 + bend / size)), value)
+        for size in (2, 8, 32, 128, 512)
+        for at, bend, value in (
+            (0, 32, 0.9),
+            (0.99, 32, 0.9),
+            (1, 32, 0.4),
+            (2.99, 32 * factor, 0.4),
+            (3, 32 * factor, 0.2),
+        )
+    ]
+    found = answer_to(target_sweep.QUESTION, view_of(rows), SELECTED)
+    (text,) = [each for each in found.facts["warnings"] if "-fold" in each]
+    assert words in text
+
+
 def test_targets_reached_by_very_unequal_searches_have_no_interval_but_a_warning() -> None:
     """At the smallest batch size two trials more, which reach the targets later."""
     more = [Row(2, trial, "COMPLETE", step, value) for trial in (8, 9) for step, value in ((0, 0.9), (10**6, 0.2))]

@@ -122,6 +122,26 @@ def test_a_half_search_of_the_critical_batch_size_draws_settings() -> None:
     assert None not in [repeat[end] for end in ends]
 
 
+@pytest.mark.parametrize(
+    ("attributes", "parameters", "n_settings", "is_known"),
+    [
+        ({"org": "one", "system": "large"}, {"learning_rate": 0.1}, 1, True),
+        ({"org": "one"}, {}, 1, True),
+        ({"org": "one"}, {"learning_rate": 0.1, "seed": 1.0}, 2, True),
+        ({"system": "large"}, {}, 24, False),
+    ],
+)
+def test_logs_of_a_submitter_that_state_nothing_else_are_one_setting(
+    attributes: dict[str, str], parameters: dict[str, float], n_settings: int, is_known: bool
+) -> None:
+    def stated(_: int, trial_id: int) -> dict[str, float]:
+        return {name: value * (trial_id if name == "seed" else 1 + trial_id % 2) for name, value in parameters.items()}
+
+    view = view_of(repeated(), attributes=attributes, parameters=stated)
+    settings = settings_of(view, view.workloads[WORKLOAD])
+    assert (len(np.unique(settings.number)), bool(settings.is_known.all())) == (n_settings, is_known)
+
+
 def test_a_pool_keeps_the_settings_of_its_workloads_apart() -> None:
     view = view_of(repeated(), of_other=repeated(16), parameters=seeded)
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
