@@ -222,10 +222,10 @@ def regimes(n: int) -> list[SimulatedRow]:
             ("perfect", perfect_scaling_end, PERFECT_WITHIN),
             ("useful", max_useful_batch_size, USEFUL_WITHIN),
         ):
-            truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
-            bounds = [widened(sizes, each, partial(end, sizes, each), tau, each - spacing) for each in steps]
             if is_late and name == "useful":
                 continue
+            truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
+            bounds = [widened(sizes, each, partial(end, sizes, each), tau, each - spacing) for each in steps]
             (late if is_late else rows[name, noise]).add(
                 trials,
                 np.array(

@@ -6,6 +6,8 @@ since trials of one are alike: as a cluster sample (Kish 1965, "Survey Sampling"
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,6 +33,14 @@ def are_repeated(settings: Numbers) -> bool:
     All trials of one setting differ in nothing that is known, so they are drawn one by one.
     """
     return 1 < len(np.unique(settings)) < len(settings)
+
+
+def drawn_alike(values: Floats, settings: Numbers, of_settings: Callable[[Floats, Numbers], Floats]) -> Floats:
+    """Return the values that are drawn alike: of each setting where any is repeated, else of each trial.
+
+    values, settings: by trial. of_settings: gives the value of each setting, as medians_of_settings does.
+    """
+    return of_settings(values, settings) if are_repeated(settings) else values
 
 
 def evidence(settings: Numbers) -> float:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from losslake.analysis.best_of_n import new_search
 from losslake.analysis.measured_levels import measured
-from losslake.analysis.settings import are_repeated, medians_of_settings
+from losslake.analysis.settings import are_repeated, drawn_alike, medians_of_settings
 from losslake.analysis.step_times import seconds_per_step
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
@@ -159,14 +159,9 @@ class _Amounts:
         return chosen
 
     def alike(self, study: int) -> Floats:
-        """Return the steps of a study that are drawn alike, as `_alike` does."""
+        """Return the steps of a study that are drawn alike: of its trials, or of settings that they repeat."""
         chosen = self.chosen(study)
-        return _alike(self.steps[chosen], self.settings[chosen])
-
-    def counted(self, study: int) -> int:
-        """Return how many trials of a study count, or settings, where trials repeat them."""
-        settings = self.settings[self.chosen(study)]
-        return len(np.unique(settings)) if are_repeated(settings) else len(settings)
+        return drawn_alike(self.steps[chosen], self.settings[chosen], medians_of_settings)
 
 
 def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
@@ -177,7 +172,7 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
         raise BadParameter("step_time", why)
     searches = open_searches(view, parameters.selection())
     each = [_amounts(view, search, goal, parameters, known) for search in searches]
-    counts = [one.counted(study) for one in each for study in range(len(one.search.facts.batch_sizes))]
+    counts = [len(one.alike(study)) for one in each for study in range(len(one.search.facts.batch_sizes))]
     budget = parameters.budget or max(1, min(filter(None, counts), default=2) // 2)
     rows = [row for amounts in each for row in _rows(amounts, budget)]
     return QUESTION.analysis(
@@ -272,16 +267,11 @@ def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _alike(values: Floats, settings: Integers) -> Floats:
-    """Return the values that are drawn alike: of trials, or the medians of settings where trials repeat them."""
-    return medians_of_settings(values, settings) if are_repeated(settings) else values
-
-
 def _bounds(name: str, values: Floats, settings: Integers, budget: int) -> dict[str, float | None]:
     """Return the columns of a median and its bounds. Without all amounts of trials that reached it, they are null."""
     if not len(values) or np.isnan(values).any():
         return dict.fromkeys((name, f"{name}_lower", f"{name}_upper"))
-    new = new_search(_alike(values, settings), budget)
+    new = new_search(drawn_alike(values, settings, medians_of_settings), budget)
     lower = None if new.lower is None else _plain(new.lower)
     return {name: _plain(new.median), f"{name}_lower": lower, f"{name}_upper": _plain(new.upper)}
 
@@ -335,7 +325,7 @@ def _warnings(amounts: _Amounts, budget: int) -> Iterator[str]:
     outside = [size for size, is_out in zip(facts.batch_sizes, amounts.extrapolated, strict=True) if is_out]
     if outside:
         yield f"{facts.workload}: step times at batch size {_listed(outside)} are extrapolated"
-    few = [size for study, size in enumerate(facts.batch_sizes) if amounts.counted(study) < budget]
+    few = [size for study, size in enumerate(facts.batch_sizes) if len(amounts.alike(study)) < budget]
     if few:
         yield f"{facts.workload}: fewer than {budget} trials or settings are stored at batch size {_listed(few)}"
     doubtful = [size for study, size in enumerate(facts.batch_sizes) if _is_doubtful(amounts.alike(study), budget)]
