@@ -25,7 +25,7 @@ def _compiled(expression: str) -> str:
 def _checked(expression: str) -> str:
     """Return the expression. Raises ValueError if RE2 can't compile it, or it has no named group."""
     try:
-        groups = extract(pa.array([b""], pa.binary()), expression).type
+        groups = find_groups(pa.array([b""], pa.binary()), expression).type
     except pa.ArrowInvalid as error:
         why = str(error).replace("(?m)", "").replace("unnamed groups", "an unnamed group: write (?:…) or (?P<name>…)")
         raise ValueError(f"[text] {expression!r}: {why}") from None
@@ -42,12 +42,12 @@ _Line = Annotated[str, Field(strict=True, max_length=LONGEST_EXPRESSION), AfterV
 _Expressions = Annotated[list[_Expression], Field(max_length=MOST_EXPRESSIONS)]
 
 
-def extract(lines: pa.Array, expression: str) -> pa.StructArray:
-    """Match each line (bytes); return the texts of the named groups, null where it doesn't match.
+def find_groups(lines: pa.Array, expression: str) -> pa.StructArray:
+    """Match each line (bytes); return where each named group is, as offset and length, null where it doesn't match.
 
     Raises pa.ArrowInvalid for a wrong expression.
     """
-    return pc.extract_regex(lines, f"(?m){expression}")
+    return pc.extract_regex_span(lines, f"(?m){expression}")
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,18 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         collection=collection_facts(mapping, study, fields),
         goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
         directions=frozenset({*trial.directions, *((name, BEST) for name in margins)}),
-        left_out=trial.left_out,
+        left_out=[column for column in trial.left_out if column not in _used_fields(mapping)],
         remarks={**log.remarks, **remarks},
     )
+
+
+def _used_fields(mapping: LogMapping) -> set[str]:
+    """Return the names of fields that the mapping uses, so that columns with these names aren't ignored."""
+    templates = [*vars(mapping.run).values(), *mapping.parameters.values()]
+    named = {name for template in templates if isinstance(template, Template) for name in template.names}
+    keys = {key for lookup in mapping.lookup for key in lookup.keys}
+    conditions = {name for when in mapping.when for name in when.condition}
+    return named | keys | conditions | {"dataset", "model", "optimizer", "batch_size"}
 
 
 def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionMetadata:
@@ -245,9 +254,8 @@ def _missing_field(name: str, unknown: UnknownField | None) -> MissingField:
         what = f"{name} needs {{{unknown}}}, which is unknown{spaces}"
         return MissingField(what, f'{toml_key(field)} = "…"   # under [fields]')
     section, key = ("collection", "name") if name == "collection" else ("fields", name)
-    example = "64" if name == "batch_size" else '"…"'
     # [fields] leaves runs alone that know it. [run] would overrule them.
-    return MissingField(f"{name} is unknown", f"{key} = {example}   # under [{section}]; by [[when]] where runs differ")
+    return MissingField(f"{name} is unknown", f'{key} = "…"   # under [{section}]; by [[when]] where runs differ')
 
 
 def _whole(fields: Fields, name: str, template: Template | None) -> int | None:

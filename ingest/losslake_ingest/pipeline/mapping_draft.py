@@ -19,7 +19,7 @@ from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
 from losslake_ingest.readers.side_files import SideFiles
-from losslake_ingest.readers.text_logs.proposal import AXES, proposed_mapping
+from losslake_ingest.readers.text_logs.proposal import AXES, advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source
 
@@ -53,7 +53,7 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
         text, mapping = proposed_mapping(source)
         samples = _samples(source, formats, mapping)
     if not samples:
-        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'")
+        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'{advice(source)}")
     try:
         target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
     except OSError as error:
@@ -146,7 +146,7 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample]) -> Iterator[s
         elif all(given):
             yield f"# {fact} comes from the format: {given[0].text}"
         else:
-            yield f"# {fact} = " + ("64" if fact == "batch_size" else '"…"') + "   # needed"
+            yield f'# {fact} = "…"   # needed' + (", a number" if fact == "batch_size" else "")
     yield '# batch_unit = "examples"     # or tokens, sequences …'
     yield '# trial_id = "{seed}"         # without it, trials are numbered in order of their paths'
     if fields:
@@ -176,6 +176,10 @@ def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
         guess = guess_metric(column)
         if guess:
             yield f"# {toml_key(column)} = {toml_string(guess)}   # a guess by its name"
+        elif guess := guess_metric(column.removesuffix("_percent")):
+            yield f"# {toml_key(column)} = {{ metric = {toml_string(guess)}, scale = 0.01 }}   # a guess by its name"
+        elif guess := guess_metric(f"train_{column}"):
+            yield f'# {toml_key(column)} = ""   # or {toml_string(guess)}, or of val or test'
         elif axis is None or column != axis[0]:
             yield f'# {toml_key(column)} = ""'
     yield ""
@@ -187,7 +191,7 @@ def _axis(sample: _Sample) -> Iterator[str]:
         yield f"# The step of {sample.format} is its column {axis.column}, which counts {axis.counts}."
         if axis.counts == "epochs" and axis.epoch_size is not None:
             for name in axis.epoch_size.names[:1]:
-                yield f"# [fields]\n# {name} = 50000   # examples per epoch"
+                yield f'# [fields]\n# {name} = "…"   # needed: the number of examples in an epoch'
         return
     guess = _guessed_axis(sample.columns)
     column, counts = guess or ("step", "steps")

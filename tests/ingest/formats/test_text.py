@@ -11,14 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import BadMapping
+from losslake_ingest.contracts.rules import BadMapping, Refusal
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.text import FORMAT
+from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_mapping, parse_mapping
 from losslake_ingest.pipeline.reading import with_defaults
 from losslake_ingest.readers.text_logs import lines
 from losslake_ingest.readers.text_logs.lines import constant, read_text
-from losslake_ingest.readers.text_logs.proposal import proposed, toml_expressions
+from losslake_ingest.readers.text_logs.proposal import proposed, proposed_line, toml_expressions
 from tests.ingest.formats.reading import cells, read, runs
 
 STEPS = r"""lines = ['step:(?P<step>\d+)/\d+ val_loss:(?P<val_loss>\S+)']"""
@@ -141,6 +142,90 @@ constants = ['lr=(?P<lr>[\d.]+)']"""
 
 
 @pytest.mark.parametrize(
+    ("expression", "line", "said"),
+    [
+        (
+            r"step (?P<step>\d+).*loss (?P<loss>\S+)",
+            "step 1,000 loss 2",
+            "step is '1', and the number goes on with ',000'",
+        ),
+        (
+            r"step (?P<step>\d+) loss (?P<loss>[\d.]+).*acc",
+            "step 1 loss 1.5e-4 acc 1",
+            "loss is '1.5', and the number goes on",
+        ),
+        (
+            r"step (?P<step>\d+).* (?P<loss>\d+).*acc",
+            "step 1 loss 0.5 acc 1",
+            "loss is '0', and the number goes on with '.5'",
+        ),
+        (r"step (?P<step>\d+).*(?P<loss>\d\.\d+)", "step 1 loss 12.5", "loss is '2.5', and the number begins with '1'"),
+        (r"step (?P<step>\d+).*(?P<loss>\d+)", "step 1 loss 12.5", "loss is '5', and the number begins with '12.'"),
+        (
+            r"step (?P<step>\d+).*?loss.*?(?P<loss>[\d.]+)",
+            "step 1 loss -2.5",
+            "loss is '2.5', and the number begins with '-'",
+        ),
+        (r"(?P<loss>[\d.]+) at step (?P<step>\d+)", "-2.5 at step 1", "loss is '2.5', and the number begins with '-'"),
+    ],
+)
+def test_a_group_that_is_a_part_of_a_number_is_refused(tmp_path: Path, expression: str, line: str, said: str) -> None:
+    (item,) = read(FORMAT, tmp_path, {"a.log": f"x\n{line}\n".encode()}, mapping(f"lines = ['{expression}']"))
+    assert isinstance(item, Quarantined)
+    assert (item.rule, item.line, said in item.message) == ("not_a_number", 2, True)
+
+
+@pytest.mark.parametrize(
+    ("expression", "line", "columns"),
+    [
+        (r"(?P<epoch>\d+)\.(?P<batch>\d+): (?P<loss>\S+)", "3.25: 0.5", {"epoch": [3], "batch": [25], "loss": [0.5]}),
+        (r"^(?P<step>\d+),(?P<n>\d+),(?P<loss>.*)", "5,250,-0.5", {"step": [5], "n": [250], "loss": [-0.5]}),
+        (r"step-(?P<step>\d+) v(?P<v>\d+)e loss (?P<loss>\S+)", "step-5 v2e loss 1", {"step": [5], "v": [2]}),
+        (r"step (?P<step>\d+)(?: acc (?P<acc>\d+))? loss (?P<loss>\S+)", "step 7 loss 1e-3", {"loss": [0.001]}),
+        (r"step (?P<step>[\d,]+), loss (?P<loss>\S+)", "step 1,234,567, loss 2", {"step": [1_234_567], "loss": [2]}),
+    ],
+)
+def test_groups_that_hold_whole_numbers_or_share_one_are_read(
+    tmp_path: Path, expression: str, line: str, columns: dict[str, list[float]]
+) -> None:
+    (run,) = runs(FORMAT, tmp_path, {"a.log": f"{line}\n".encode()}, mapping(f"lines = ['{expression}']"))
+    (rows,) = run.rows
+    assert {name: cells(rows, name) for name in columns} == columns
+
+
+def test_commas_in_a_number_are_read_in_steps_only(tmp_path: Path) -> None:
+    expression = r"(?P<step>\S+) (?P<loss>\S+)"
+    log = b"999 0.5\n1,000 2,345\n1,00 0.2\n"
+    (run,) = runs(FORMAT, tmp_path, {"a.log": log}, mapping(f"lines = ['{expression}']"))
+    (rows,) = run.rows
+    assert (cells(rows, "step"), cells(rows, "loss")) == ([999, 1000, None], [0.5, None, 0.2])
+    assert {name: cell.text for name, cell in rows.texts.items()} == {"step": "1,00", "loss": "2,345"}
+
+
+PRINTED_NUMBER = st.one_of(
+    st.tuples(st.sampled_from(["{}", "{:.3f}", "{:.2e}", "{:g}", "{:+.1f}"]), st.floats(-1e9, 1e9)).map(
+        lambda each: each[0].format(each[1])
+    ),
+    st.integers(-(10**9), 10**9).map("{:,}".format),
+)
+NARROW = [r"\d+", r"[\d.]+", r"-?[\d.]+", r"\d+\.\d+", r"[-+\d.]+", r"[\d.e]+", r"[\d,]+", r"[-+.\w]+?"]
+AROUND = [r"loss {} acc", r"loss {}", r"loss {}.*acc", r"loss.*?{}.*acc (?P<acc>\S+)", r".*{} acc", r".*{}.* acc"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(PRINTED_NUMBER, st.sampled_from(NARROW), st.sampled_from(AROUND))
+def test_a_number_is_read_whole_or_not_at_all(number: str, narrow: str, around: str) -> None:
+    text = TextLines([r"^step (?P<step>\d+) " + around.format(f"(?P<loss>{narrow})")])
+    log = f"step 1 loss {number} acc 0.5\n".encode()
+    try:
+        found = read_text(log, text, frozenset({"step"})).runs
+    except Refusal:
+        return
+    for (rows,) in found:
+        assert cells(rows, "loss") in ([None], [float(number.replace(",", ""))])
+
+
+@pytest.mark.parametrize(
     "data",
     [
         LOG.replace("\n", "\r\n").encode(),
@@ -174,7 +259,7 @@ def test_a_log_without_a_match_is_quarantined_with_a_proposal(tmp_path: Path) ->
     (item,) = read(FORMAT, tmp_path, {"a.log": b"iter 5: loss 2.5\n" * 3}, mapping(STEPS))
     assert isinstance(item, Quarantined)
     assert item.rule == "no_measurements"
-    assert "add to losslake.toml, under [text]: lines = ['iter *(?P<iter>" in item.message
+    assert "add to losslake.toml, under [text]: lines = ['\\biter *(?P<iter>" in item.message
 
 
 @pytest.mark.parametrize(
@@ -373,6 +458,11 @@ PRINTED: dict[str, tuple[str, dict[str, list[float]], dict[str, object]]] = {
         {"updates_per_epoch": 1251},
     ),
 }
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_lines_of_a_program_are_recognized(name: str) -> None:
+    assert proposed_line(PRINTED[name][0].encode()).startswith(f"its lines are those of {name}:")
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -69,7 +69,7 @@ def test_all_missing_fields_are_named_at_once_with_the_lines_to_add() -> None:
         'dataset = "…"',
         'net = "…"',
         'optimizer = "…"',
-        "batch_size = 64",
+        'batch_size = "…"',
     ]
     assert "\n" not in refusal.message
 

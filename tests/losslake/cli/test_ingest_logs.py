@@ -49,6 +49,14 @@ def test_ingest_prints_format_mapping_and_ignored_columns(losslake: Run, tmp_pat
     assert json.loads(steps.stdout)["rows"][0]["steps"] == 10
 
 
+def test_columns_that_the_mapping_uses_are_not_called_ignored(losslake: Run, tmp_path: Path) -> None:
+    mapping = MAPPING.replace(b"[path]", b'[parameters]\nrate = "{eta}"\n[path]')
+    table = b"step,val_wer,batch_size,eta,noise\n0,0.75,8,0.5,0.1\n10,0.25,8,0.5,0.2\n"
+    logs = unpacked(tmp_path / "logs", {"losslake.toml": mapping, "one.csv": table})
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert "ignored      noise (1 run): no line under [metrics] in the mapping names it" in done.stdout
+
+
 def test_a_dry_run_prints_studies_first_rows_and_goals_and_creates_no_lake(
     losslake: Run, tmp_path: Path, logs: Path
 ) -> None:
@@ -80,7 +88,7 @@ def test_ingest_prints_which_trials_move_when_the_mapping_is_corrected(
 def test_a_dry_run_prints_every_missing_line_of_the_mapping(losslake: Run, tmp_path: Path, logs: Path) -> None:
     (logs / "losslake.toml").write_text("[run]\nmodel = '{arch}'\n")
     done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
-    for line in ('name = "…"', 'dataset = "…"', 'arch = "…"', 'optimizer = "…"', "batch_size = 64"):
+    for line in ('name = "…"', 'dataset = "…"', 'arch = "…"', 'optimizer = "…"', 'batch_size = "…"'):
         assert f"\n      {line}" in done.stdout
     assert "2 runs: " in done.stdout
     (logs / "losslake.toml").write_bytes(MAPPING.replace(b"val_wer", b"other"))

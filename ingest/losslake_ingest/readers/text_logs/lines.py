@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, LoggedRows, Scalar, TextCell, check_size, is_utf8
-from losslake_ingest.mapping.expressions import TextLines, extract
+from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.readers.tables.table import EMPTY_WORDS, NUMBER, is_number
+from losslake_ingest.readers.text_logs.matches import AT, END, Matches
 from losslake_schema.reached import Flags, Floats, Integers
 
 LONGEST_LINE = 1 << 16
@@ -30,15 +31,13 @@ SLOWEST = 4_000_000  # bytes a second and expression, after the first seconds
 FIRST_SECONDS = 2.0
 UNMATCHED = "line that no expression matches: skipped"
 TOO_LONG = f"line of more than {LONGEST_LINE:,} bytes: skipped"
-AT, END = "at", "end"
-_REST = "losslake_rest"
 _FIRST_BLOCK = 1 << 16
 _QUICK = 0.05
 _COLOURS = re.compile(rb"\x1b\[[0-9;]{0,20}m")
 _PRODUCT = re.compile(r"[0-9][0-9_,]{0,17}(?: *\* *[0-9][0-9_,]{0,17}){0,9}")
+_GROUPED = "^[1-9][0-9]{0,2}(?:,[0-9]{3})+$"
 _SEPARATORS = str.maketrans("", "", "_,")
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_BLANKS = " \t\n"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def _without_colours(data: bytes) -> Iterator[bytes]:
 def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
     """Read the lines of a log. axes: the names of columns with positions. Raises Refusal."""
     data = lines_of(data)
-    lines, constants = [_Matches() for _ in text.lines], [_Matches() for _ in text.constants]
+    lines, constants = [Matches() for _ in text.lines], [Matches() for _ in text.constants]
     starts: list[Integers] = []
     remarks: Counter[str] = Counter()
     clock = _Clock(len(lines) + len(constants) + 1)
@@ -86,7 +85,7 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
         unmatched = np.asarray(pc.greater(pc.binary_length(block), 1))
         for expressions, groups in ((text.lines, lines), (text.constants, constants)):
             for expression, matches in zip(expressions, groups, strict=True):
-                unmatched[matches.add(first, extract(block, expression + _rest(expression)))] = False
+                unmatched[matches.add(first, block, expression)] = False
         if n_unmatched := int(unmatched.sum()):
             remarks[UNMATCHED] += n_unmatched
         if text.starts is not None:
@@ -103,14 +102,11 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
         )
         raise Refusal(Rule.FILE_TOO_LARGE, message)
     runs = [
-        _rows(tables, text.carried, axes) for first, stop in pairwise(bounds) if (tables := _tables(lines, first, stop))
+        _rows(tables, text.carried, axes)
+        for first, stop in pairwise(bounds)
+        if (tables := _tables(lines, axes, first, stop))
     ]
     return TextLog(runs, _fields(constants), dict(remarks))
-
-
-def _rest(expression: str) -> str:
-    """Return a group for what continues a number that the last group of the expression ends in."""
-    return f"(?P<{_REST}>(?:[0-9]|[eE][+-]?[0-9]|[.][0-9])?)" if expression.endswith(")") else ""
 
 
 @dataclass
@@ -162,64 +158,6 @@ def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int]]:
 
 
 @dataclass
-class _Matches:
-    """The matches of one expression: lines, from 1, and the texts of its groups, block by block."""
-
-    lines: list[Integers] = field(default_factory=list)
-    texts: list[pa.StructArray] = field(default_factory=list)
-    n_rows: int = 0
-
-    def add(self, first: int, groups: pa.StructArray) -> Integers:
-        """Add the matches in a block of lines; return their places in it. Raises Refusal if there are too many."""
-        matched = groups.is_valid()
-        places = np.flatnonzero(matched.to_numpy(zero_copy_only=False))
-        if not len(places):
-            return places
-        groups, all_places = groups.filter(matched), places
-        names = [group.name for group in groups.type]
-        if {AT, END} <= set(names):
-            ended = pc.equal(groups.field(names.index(AT)), groups.field(names.index(END)))
-            groups, places = groups.filter(ended), places[ended.to_numpy(zero_copy_only=False)]
-        self.n_rows += len(places)
-        check_size(self.n_rows, len(names))
-        if names[-1] == _REST:
-            groups = _whole(groups, places + first)
-        self.lines.append(places + first)
-        self.texts.append(groups)
-        return all_places
-
-    def between(self, first: int, stop: int) -> _Matches:
-        """Return the matches in some of the lines, as one block."""
-        if len(self.lines) > 1:
-            self.lines = [np.concatenate(self.lines)]
-            self.texts = [pa.concat_arrays(self.texts)]
-        if not self.n_rows:
-            return self
-        start, end = np.searchsorted(self.lines[0], (first, stop)).tolist()
-        return _Matches([self.lines[0][start:end]], [self.texts[0][start:end]], end - start)
-
-    def columns(self) -> Iterator[tuple[str, pa.Array]]:
-        """Yield the name and the stripped texts of each group."""
-        for at, group in enumerate(self.texts[0].type):
-            texts = pa.concat_arrays([part.field(at) for part in self.texts]).cast(pa.large_binary())
-            yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
-
-
-def _whole(groups: pa.StructArray, lines: Integers) -> pa.StructArray:
-    """Return the groups without the rest. Raises Refusal if the last one ends in a number, as `[0-9.]+` in 1.5e-4."""
-    *_, name, _ = [group.name for group in groups.type]
-    texts, rests = groups.field(name), groups.field(_REST)
-    is_cut = pc.and_(pc.match_substring_regex(texts, "[0-9]$"), pc.not_equal(rests, b""))
-    cut = np.flatnonzero(is_cut.to_numpy(zero_copy_only=False))
-    if len(cut):
-        text, rest = (part[int(cut[0])].as_py().decode("utf-8", "replace") for part in (texts, rests))
-        message = f"{name} is {shown(text)}, and the number goes on with {shown(rest)}: extend its expression in [text]"
-        raise Refusal(Rule.NOT_A_NUMBER, message, int(lines[cut[0]]))
-    kinds = [group for group in groups.type if group.name != _REST]
-    return pa.StructArray.from_arrays([groups.field(kind.name) for kind in kinds], fields=kinds)
-
-
-@dataclass
 class _Table:
     """The values of one expression, by line. texts: the first text that is no number in a column."""
 
@@ -240,8 +178,8 @@ class _Table:
             self.columns[name] = values[at], missing[at] | (at < 0)
 
 
-def _table(matches: _Matches) -> _Table:
-    """Return the numbers of the columns."""
+def _table(matches: Matches, axes: frozenset[str]) -> _Table:
+    """Return the numbers of the columns. In an axis other than epochs, `1,000` is a number."""
     table = _Table(np.concatenate(matches.lines), {}, {})
     for name, texts in matches.columns():
         if name in (AT, END):
@@ -250,6 +188,9 @@ def _table(matches: _Matches) -> _Table:
         try:
             numbers = pc.if_else(empty, None, texts).cast(pa.float64())
         except pa.ArrowInvalid:
+            if name in axes and "epoch" not in name:
+                grouped = pc.match_substring_regex(texts, _GROUPED)
+                texts = pc.if_else(grouped, pc.replace_substring(texts, ",", ""), texts)
             numeric = pc.match_substring_regex(texts, f"^(?:{NUMBER.pattern})$", ignore_case=True)
             wrong = np.flatnonzero(~(pc.or_(empty, numeric).to_numpy(zero_copy_only=False)))
             if len(wrong):
@@ -265,9 +206,9 @@ def _table(matches: _Matches) -> _Table:
     return table
 
 
-def _tables(lines: Sequence[_Matches], first: int, stop: int) -> list[_Table]:
+def _tables(lines: Sequence[Matches], axes: frozenset[str], first: int, stop: int) -> list[_Table]:
     """Return the tables of the expressions that match between two lines."""
-    return [_table(matches) for each in lines if (matches := each.between(first, stop)).n_rows]
+    return [_table(matches, axes) for each in lines if (matches := each.between(first, stop)).n_rows]
 
 
 def _rows(tables: Sequence[_Table], carried: Sequence[str], axes: frozenset[str]) -> list[LoggedRows]:
@@ -299,7 +240,7 @@ def _merged(tables: Sequence[_Table]) -> LoggedRows:
     return LoggedRows(rows.columns, rows.missing, texts)
 
 
-def _fields(constants: Sequence[_Matches]) -> dict[str, Scalar]:
+def _fields(constants: Sequence[Matches]) -> dict[str, Scalar]:
     """Return the constants by name; of several expressions, the first one that matches. Raises Refusal."""
     fields: dict[str, Scalar] = {}
     for name, texts in (group for matches in constants if matches.n_rows for group in matches.columns()):

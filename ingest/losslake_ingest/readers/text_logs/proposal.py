@@ -5,13 +5,17 @@ They say which numbers a line has, never what the run is.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from losslake_ingest.contracts.rules import Refusal
-from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION, TextLines
+from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION, TextLines, find_groups
 from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_mapping
 from losslake_ingest.mapping.metrics import guess_metric
 from losslake_ingest.readers.text_logs.lines import lines_of, read_text
@@ -24,18 +28,26 @@ AXES = {
 }
 _STEP_NAMES = frozenset(name for names in AXES.values() for name in names)
 _SPLITS = frozenset(("train", "training", "val", "valid", "validation", "eval", "test"))
+_LOGS = (".log", ".out", ".err", ".txt")
 _SAMPLE = 1 << 20
 _MOST_LINES = 20_000
 _LONGEST_LINE = 400
-_MOST_PROPOSED = 3
+_MOST_PROPOSED = 4
 _MOST_FILES = 20
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|(?:nan|inf)(?![a-z]{3}))(?![0-9.])", re.IGNORECASE
+    r"(?<![\w.@])[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9.,])|[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
+    r"|(?:nan|inf)(?!o|[a-z]{3}))(?![0-9.])",
+    re.IGNORECASE,
 )
+_GROUPED = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![\w.,])")
+_PREFIX = re.compile(r"(?:\b(?:DEBUG|INFO|WARNING|WARN|ERROR)\b|\b[IWE][0-9]{4}\b|[\w/-]+\.py:[0-9]+|[^A-Za-z])*")
+"""What loggers print before a message: times, levels and places in the code."""
 _WORD = re.compile(r"[A-Za-z_][\w@/.-]*", re.ASCII)
+_NAME = re.compile(r"[a-z_]\w*", re.ASCII)
+_SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
 _ADJACENT = re.compile(r"[\s:=(\[|,#\"']*")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
-_FIGURE = r"[-+.\w]+?"
+_BAR = re.compile(r"\|[^|\w]*\|")
 
 
 def is_text(start: bytes) -> bool:
@@ -44,11 +56,13 @@ def is_text(start: bytes) -> bool:
 
 
 def advice(source: Source) -> str:
-    """Return the end of a sentence that proposes an expression for the first text log of a source; else nothing."""
+    """Return the end of a sentence that says how the first text log of a source can be read; nothing without one."""
+    log = None
     for path, data in _texts(source):
-        if proposed(data).lines:
+        if _bundled(data) is not None or proposed(data).lines:
             return f"; {path} is text: {proposed_line(data)}, or let 'losslake map --init' write it"
-    return ""
+        log = log or (path if path.endswith(_LOGS) else None)
+    return f"; {log} is text: write expressions for its lines under [text] in losslake.toml" if log else ""
 
 
 def proposed_line(data: bytes) -> str:
@@ -94,54 +108,107 @@ def _texts(source: Source) -> Iterator[tuple[str, bytes]]:
 
 
 def _bundled(data: bytes) -> str | None:
-    """Return the bundled mapping of a program, without facts of its runs, whose expressions match lines of a log."""
+    """Return the bundled mapping of a program, without facts of its runs, that reads a log.
+
+    Its expressions match lines of each kind that names a metric with its split.
+    """
+    text = lines_of(data[:_SAMPLE])
+    lines = pa.array(text.split(b"\n")[:_MOST_LINES], pa.binary())
+    kinds = [kind for kind in proposed(data).lines if _names_metric(find_groups(lines, kind))]
     for name, path in bundled_mappings().items():
         mapping = load_mapping(path)
         if not mapping.text.lines or mapping.collection.name is not None:
             continue
         try:
-            if read_text(data[:_SAMPLE], replace(mapping.text, constants=[]), frozenset()).runs:
-                return name
+            if not read_text(text, replace(mapping.text, constants=[]), frozenset()).runs:
+                continue
         except Refusal:
             continue
+        matched = [find_groups(lines, line).is_valid() for line in mapping.text.lines]
+        read = functools.reduce(pc.or_, matched)
+        if all(pc.any(pc.and_(read, find_groups(lines, kind).is_valid())).as_py() for kind in kinds):
+            return name
     return None
 
 
-def proposed(data: bytes) -> TextLines:
-    """Return expressions for the most frequent kinds of lines with a step, first those with a known metric.
+def _names_metric(groups: pa.StructArray) -> bool:
+    return any(guess_metric(group.name) for group in groups.type)
 
-    If a step stands on lines of its own only, the other lines take it from there.
+
+def proposed(data: bytes) -> TextLines:
+    """Return expressions for the most frequent kinds of lines with a step and a number that may be a metric.
+
+    Lines of metrics without a step take it from the line above, and so do all where no line has both. A log without
+    any may be a table, the names of which are in its header.
     """
+    lines = lines_of(data[:_SAMPLE]).decode("utf-8", "replace").split("\n", _MOST_LINES)[:_MOST_LINES]
+    lines = [line for line in lines if len(line) <= _LONGEST_LINE]
+    is_grouped = any(_GROUPED.search(line, _message(line)) for line in lines)
     counts: Counter[str] = Counter()
     names: dict[str, frozenset[str]] = {}
-    for line in lines_of(data[:_SAMPLE]).decode("utf-8", "replace").split("\n", _MOST_LINES)[:_MOST_LINES]:
-        expression, groups = _expression(line) if len(line) <= _LONGEST_LINE else ("", [])
+    for line in lines:
+        expression, groups = _expression(line, is_grouped)
         if expression and len(expression) <= LONGEST_EXPRESSION:
             counts[expression] += 1
             names[expression] = frozenset(groups)
-    metrics = {one for one in counts if any(guess_metric(name) for name in names[one])}
-    stepped = [one for one, _ in counts.most_common() if not names[one].isdisjoint(_STEP_NAMES)]
-    known = [one for one in stepped if one in metrics]
-    chosen = known or [one for one in stepped if len(names[one]) > 1]
-    carried: list[str] = []
-    if not known and stepped and metrics:
-        carried = sorted(names[stepped[0]] & _STEP_NAMES)
-        chosen = [stepped[0], *(one for one, _ in counts.most_common() if one in metrics)]
+    common = [one for one, _ in counts.most_common()]
+    stepped = [one for one in common if names[one] & _STEP_NAMES]
+    metrics = [one for one in common if any(map(_may_be_metric, names[one]))]
+    with_both = [one for one in stepped if one in metrics]
+    without_step = [one for one in metrics if one not in stepped and (counts[one] > 1 or not with_both)]
+    if with_both:
+        taken = frozenset[str]().union(*(names[one] for one in with_both))
+        without_step = [one for one in without_step if not names[one] & taken]
+        chosen = [*with_both, *without_step]
+    elif stepped and metrics:
+        chosen = [stepped[0], *without_step]
+    else:
+        chosen = [one for one in stepped if len(names[one]) > 1] or _of_table(lines)
     covered: list[frozenset[str]] = []
-    lines = []
+    kept = []
     for one in chosen:
-        if not any(names[one] <= other for other in covered):
-            covered.append(names[one])
-            lines.append(one)
-    return TextLines(lines[:_MOST_PROPOSED], carried=carried)
+        groups_of = names.get(one, frozenset())
+        if not groups_of or not any(groups_of <= other for other in covered):
+            covered.append(groups_of)
+            kept.append(one)
+    kept = kept[:_MOST_PROPOSED]
+    carrying = [one for one in kept if one in without_step]
+    steps = frozenset[str]().union(*(names.get(one, frozenset()) for one in kept)) & _STEP_NAMES
+    return TextLines(kept, carried=sorted(steps) if carrying else [])
 
 
-def _expression(line: str) -> tuple[str, list[str]]:
-    """Return an expression for the named numbers of a line, and their names; none if it has none."""
+def _may_be_metric(name: str) -> bool:
+    """Return True for the name of a metric, or that of a quantity without its split: `val_loss`, `loss`."""
+    return guess_metric(name) is not None or guess_metric(f"train_{name}") is not None
+
+
+def _of_table(lines: Sequence[str]) -> list[str]:
+    """Return an expression for the rows of a table whose header names a step first: `epoch | loss | accuracy`."""
+    for at, line in enumerate(lines):
+        for separator in _SEPARATORS:
+            cells = [re.sub(r"\W+", "_", cell.lower()).strip("_") for cell in separator.split(line.strip(" \t|"))]
+            if len(set(cells)) < max(2, len(cells)) or cells[0] not in _STEP_NAMES or not all(map(_NAME.match, cells)):
+                continue
+            rows = [separator.split(row.strip(" \t|")) for row in lines[at + 1 : at + 4]]
+            if any(len(row) == len(cells) and row[0].strip().isdigit() for row in rows):
+                between = r"\s*\|\s*" if "|" in line else r"\s+"
+                groups = [rf"(?P<{cells[0]}>\d+)", *(rf"(?P<{cell}>[^|\s]+)" for cell in cells[1:])]
+                return [rf"^[\s|]*{between.join(groups)}[\s|]*$"]
+    return []
+
+
+def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
+    """Return an expression for the named numbers of a line, and their names; none if it has none.
+
+    is_grouped: the log has numbers such as 1,000.
+    """
+    comma = "," if is_grouped else ""
+    step = r"\d+(?:,\d{3})*" if is_grouped else r"\d+"
     parts: list[str] = []
     names: list[str] = []
-    split, end = "", 0
-    for number in _NUMBER.finditer(line):
+    end = _message(line)
+    split, fraction = "", ""
+    for number in _NUMBER.finditer(line, end):
         between = line[end : number.start()]
         words = list(_WORD.finditer(between))
         split = next((w[0].lower() for w in reversed(words) if w[0].lower() in _SPLITS), split)
@@ -150,20 +217,36 @@ def _expression(line: str) -> tuple[str, list[str]]:
             group = re.sub(r"\W+", "_", words[-1][0].lower()).strip("_")
             if split and not _SPLITS & set(group.split("_")) and guess_metric(f"{split}_{group}"):
                 group = f"{split}_{group}"
+        elif fraction and line.startswith("%", number.end()):
+            group = fraction
+        # The fraction of an epoch is no name for its step; 91/100 (91%) is named at its percentage.
+        is_fraction = group not in _STEP_NAMES and line.startswith("/", number.end())
+        fraction = group or "" if is_fraction else fraction if between == "/" or not words else ""
+        group = None if is_fraction else group
+        if group:
             group += "_percent" if line.startswith("%", number.end()) else ""
-            group = group if group and group not in names else None
+            group = group if group not in names else None
         if names or group:
             if not names:
-                between = between[words[-1 if group in _STEP_NAMES else 0].start() :]
-            figure = r"\d+" if number[0].isdigit() and group in _STEP_NAMES else _FIGURE
+                between = between[words[-1 if group in _STEP_NAMES or not words else 0].start() if words else 0 :]
+            figure = step if number[0].replace(",", "").isdigit() and group in _STEP_NAMES else rf"[-+.{comma}\w]+?"
             parts.append(_literal(between) + (f"(?P<{group}>{figure})" if group else figure))
         names += [group] if group else []
         end = number.end()
     tail = re.match(r"[A-Za-z%]*", line[end:])
     closed = _literal(tail[0]) if tail and tail[0] else ""
-    return "".join(parts) + (closed or r"(?:[^-+.\w]|$)") if names else "", names
+    closed = closed or (r"(?:,?[^-+.,\w]|,?$)" if is_grouped else r"(?:[^-+.\w]|$)")
+    begin = r"\b" if parts and re.match(r"\w", parts[0]) else ""
+    return begin + "".join(parts) + closed if names else "", names
+
+
+def _message(line: str) -> int:
+    """Return where a line begins after what loggers print before it."""
+    prefix = _PREFIX.match(line)
+    return prefix.end() if prefix else 0
 
 
 def _literal(text: str) -> str:
-    """Return an expression for a text between numbers; any blanks, as numbers are padded."""
-    return re.sub(r"\s+", " *", _SPECIAL.sub(r"\\\g<0>", text)).replace("'", ".")
+    """Return an expression for a text between numbers; any blanks, as numbers are padded, and any bar of progress."""
+    escaped = r"\|[^|]*\|".join(_SPECIAL.sub(r"\\\g<0>", part) for part in _BAR.split(text))
+    return re.sub(r"\s+", lambda blanks: r"\s*" if "\t" in blanks[0] else " *", escaped).replace("'", ".")

@@ -1,0 +1,167 @@
+"""What the groups of an expression match in the lines of a log. A group that is a part of a number is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import check_size
+from losslake_ingest.mapping.expressions import find_groups
+from losslake_schema.reached import Flags, Integers
+
+AT, END = "at", "end"
+_BLANKS = " \t\n"
+_LONGEST_REST = 8  # bytes of a number, before and after a group, that a message shows
+_MINUS = np.isin(np.arange(256), list(b"\0 \t\n=:([{,\"'"))  # what stands before the sign of a number
+
+_BESIDE = np.isin(np.arange(256), list(b"0123456789.,-eE"))  # what may belong to a number that a text is a part of
+
+Places = tuple[Integers, Integers]
+"""Where a group begins and ends in the bytes of a block, line by line; -1 for both where it isn't in the match."""
+
+
+@dataclass
+class Matches:
+    """The matches of one expression: lines, from 1, and the texts of its groups, block by block."""
+
+    lines: list[Integers] = field(default_factory=list)
+    texts: list[pa.StructArray] = field(default_factory=list)
+    n_rows: int = 0
+
+    def add(self, first: int, block: pa.Array, expression: str) -> Integers:
+        """Add the matches in a block of lines; return their places in it.
+
+        first: the number of its first line. Raises Refusal if there are too many, or a group is a part of a number.
+        """
+        found = find_groups(block, expression)
+        all_rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        if not len(all_rows):
+            return all_rows
+        groups, rows, bytes_of = _places(found, block, all_rows), all_rows, _bytes(block)
+        names = list(groups)
+        if {AT, END} <= set(names):
+            at, end = (_texts(bytes_of, groups[name]) for name in (AT, END))
+            ended = pc.fill_null(pc.equal(at, end), False).to_numpy(zero_copy_only=False)
+            rows = rows[ended]
+            groups = {name: (starts[ended], stops[ended]) for name, (starts, stops) in groups.items()}
+        self.n_rows += len(rows)
+        check_size(self.n_rows, len(names))
+        _check_whole(bytes_of, groups, rows + first)
+        self.lines.append(rows + first)
+        self.texts.append(pa.StructArray.from_arrays([_texts(bytes_of, groups[name]) for name in names], names))
+        return all_rows
+
+    def between(self, first: int, stop: int) -> Matches:
+        """Return the matches in some of the lines, as one block."""
+        if len(self.lines) > 1:
+            self.lines = [np.concatenate(self.lines)]
+            self.texts = [pa.concat_arrays(self.texts)]
+        if not self.n_rows:
+            return self
+        start, end = np.searchsorted(self.lines[0], (first, stop)).tolist()
+        return Matches([self.lines[0][start:end]], [self.texts[0][start:end]], end - start)
+
+    def columns(self) -> Iterator[tuple[str, pa.Array]]:
+        """Yield the name and the stripped texts of each group."""
+        for at, group in enumerate(self.texts[0].type):
+            texts = pa.concat_arrays([part.field(at) for part in self.texts]).cast(pa.large_binary())
+            yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
+
+
+def _bytes(block: pa.Array) -> Integers:
+    """Return the bytes of a block of lines, with a margin: those before a text and after it can always be looked at."""
+    _, offsets, data = block.buffers()
+    starts = np.frombuffer(offsets, np.int32)[block.offset : block.offset + len(block) + 1]
+    used = np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
+    return np.pad(used, _LONGEST_REST)
+
+
+def _places(found: pa.StructArray, block: pa.Array, rows: Integers) -> dict[str, Places]:
+    """Return where each group is, in the bytes of the block with their margin."""
+    ends = np.frombuffer(block.buffers()[1], np.int32)[block.offset : block.offset + len(block) + 1]
+    lines = ends[rows].astype(np.int64) - ends[0] + _LONGEST_REST
+    matched = found.take(pa.array(rows))
+    places = {}
+    for group, spans in zip(matched.type, matched.flatten(), strict=True):
+        pairs = spans.values.to_numpy(zero_copy_only=False).reshape(-1, 2)
+        is_there = spans.is_valid().to_numpy(zero_copy_only=False)
+        begins = np.where(is_there, lines + np.where(is_there, pairs[:, 0], 0), -1).astype(np.int64)
+        places[group.name] = (
+            begins,
+            np.where(is_there, begins + np.where(is_there, pairs[:, 1], 0), -1).astype(np.int64),
+        )
+    return places
+
+
+def _texts(data: Integers, places: Places) -> pa.Array:
+    """Return the texts at some places; an empty one where there is none."""
+    starts, stops = places
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    at = np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+    offsets = np.concatenate(([0], ends)).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data[at])])
+
+
+def _check_whole(data: Integers, groups: dict[str, Places], lines: Integers) -> None:
+    """Raise Refusal if a group begins or ends within a number, such as `[0-9.]+` in 1.5e-4.
+
+    It may if another group has the rest, as in `(?P<epoch>[0-9]+)[.](?P<batch>[0-9]+)`.
+    """
+    for name, (starts, stops) in groups.items():
+        others = [places for other, places in groups.items() if other != name]
+        for is_start, beside in ((True, data[starts - 1]), (False, data[stops])):
+            cut = np.flatnonzero(_BESIDE[beside] & (stops > starts))
+            digits = _digit_before(data, starts[cut]) if is_start else _digit_after(data, stops[cut])
+            cut, digits = cut[digits >= 0], digits[digits >= 0]
+            for first, last in others:
+                is_shared = (digits >= first[cut]) & (digits < last[cut])
+                cut, digits = cut[~is_shared], digits[~is_shared]
+            if len(cut):
+                raise _cut(data, name, (int(starts[cut[0]]), int(stops[cut[0]])), int(lines[cut[0]]), is_start)
+
+
+def _digit_before(data: Integers, starts: Integers) -> Integers:
+    """Return where the number begins to the left of the texts, -1 where it doesn't: a digit, `1.` or the sign."""
+    one, two = data[starts - 1], data[starts - 2]
+    digit, point = _is_digit(one), (one == ord(".")) & _is_digit(two)
+    minus = (one == ord("-")) & _MINUS[two]
+    found = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
+    return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), found, -1)
+
+
+def _digit_after(data: Integers, stops: Integers) -> Integers:
+    """Return where the number goes on after the texts, -1 where it doesn't: a digit, `.5`, `e-4` or `,000`."""
+    near = [data[stops + at] for at in range(5)]
+    digit = [_is_digit(each) for each in near]
+    point = (near[0] == ord(".")) & digit[1]
+    grouped = (near[0] == ord(",")) & digit[1] & digit[2] & digit[3] & ~digit[4]
+    exponent = (near[0] | 32) == ord("e")
+    signed = exponent & ((near[1] == ord("-")) | (near[1] == ord("+"))) & digit[2]
+    next_one = point | grouped | (exponent & digit[1])
+    found = np.where(digit[0], stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
+    return np.where(_is_digit(data[stops - 1]), found, -1)
+
+
+def _is_digit(data: Integers) -> Flags:
+    return (data >= ord("0")) & (data <= ord("9"))
+
+
+def _cut(data: Integers, name: str, place: tuple[int, int], line: int, is_start: bool) -> Refusal:
+    start, stop = place
+    text = bytes(data[start:stop]).decode("utf-8", "replace")
+    if is_start:
+        rest = bytes(data[start - _LONGEST_REST : start]).decode("utf-8", "replace")
+        rest = rest[len(rest.rstrip("0123456789.,-")) :] or rest
+        what = f"and the number begins with {shown(rest)}"
+    else:
+        rest = bytes(data[stop : stop + _LONGEST_REST]).decode("utf-8", "replace")
+        rest = rest[: len(rest) - len(rest.lstrip("0123456789.,eE+-"))].rstrip(".,eE+-")
+        what = f"and the number goes on with {shown(rest)}"
+    advice = "extend its expression in [text], or put a named group around the rest"
+    return Refusal(Rule.NOT_A_NUMBER, f"{name} is {shown(text)}, {what}: {advice}", line)
