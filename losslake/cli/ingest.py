@@ -337,9 +337,8 @@ def print_ignored_columns(sources: Sequence[SourceReport]) -> None:
     if counts:
         names = [f"{name} ({plural(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
         more = f" and {len(counts) - MOST_REMARKS:,} more" if len(counts) > MOST_REMARKS else ""
-        echo(
-            f"ignored      {', '.join(names)}{more}: no line under [metrics] in the mapping names {'it' if len(counts) == 1 else 'them'}"
-        )
+        them = "it" if len(counts) == 1 else "them"
+        echo(f"ignored      {', '.join(names)}{more}: no line under [metrics] in the mapping names {them}")
 
 
 MOST_STUDIES = 50
