@@ -33,6 +33,7 @@ _FIELDS = {
 }
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
 _SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
+_FIELD = re.compile(r"\{(\w+)")
 _WORDS = "|".join(sorted(_FIELDS["batch_size"], key=len, reverse=True))
 _BATCH_SIZE = re.compile(rf"(?i)^(|.*[^a-z])((?:{_WORDS})[_=-]?)[0-9]+((?:[^0-9.].*)?)$")
 
@@ -53,7 +54,9 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
         text, mapping = proposed_mapping(source)
         samples = _samples(source, formats, mapping)
     if not samples:
-        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'{advice(source)}")
+        unread = SourceReading(source, Request(formats=formats), Stored(None, []), mapping).detected.unread
+        why = unread or f"see 'losslake formats'{advice(source)}"
+        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: {why}")
     try:
         target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
     except OSError as error:
@@ -114,15 +117,16 @@ def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
     for key in ("title", "licence", "citation", "source_url"):
         yield f'# {key} = "…"'
     yield ""
-    yield from _path([run for sample in samples for run in sample.runs])
-    yield from _run({name: value for sample in samples for name, value in sample.fields.items()}, samples)
+    patterns = guess_patterns([run for sample in samples for run in sample.runs])
+    yield from _path([run for sample in samples for run in sample.runs], patterns)
+    in_paths = {name for pattern in patterns for name in _FIELD.findall(pattern)}
+    yield from _run({name: value for sample in samples for name, value in sample.fields.items()}, samples, in_paths)
     yield from _metrics(samples)
     for sample in samples:
         yield from _axis(sample)
 
 
-def _path(paths: Sequence[str]) -> Iterator[str]:
-    patterns = guess_patterns(paths)
+def _path(paths: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
     yield "[path]"
     yield '# Fields in the paths, e.g. patterns = ["{optimizer}/b{batch_size:int}/seed{seed:int}/*"]. These logs:'
     for path in paths[:3]:
@@ -132,7 +136,7 @@ def _path(paths: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample]) -> Iterator[str]:
+def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> Iterator[str]:
     yield "[run]"
     yield '# Each is a constant, or "{field}" for a value from the log, a file beside it, or the path.'
     named = [field for field in reversed(list(fields)) if not _SPECIAL.search(field)]
@@ -143,6 +147,8 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample]) -> Iterator[s
         if guess is not None:
             template = toml_string(f"{{{guess}}}")
             yield f"# {fact} = {template}   # a guess by its name, for example {_shown(fields[guess])}"
+        elif fact in in_paths:
+            yield f"# {fact} comes from the path, once the # before patterns is removed"
         elif all(given):
             yield f"# {fact} comes from the format: {given[0].text}"
         else:

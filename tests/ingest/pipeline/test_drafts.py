@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from losslake_ingest.contracts.rules import UnknownFormat
 from losslake_ingest.mapping.mapping import load_mapping, parse_mapping
 from losslake_ingest.pipeline.mapping_draft import draft_mapping
 from tests.ingest.made_up.documents import SACRED, TRACKIO
@@ -38,3 +39,16 @@ def test_guesses_by_odd_names_are_valid_once_the_comment_is_removed(tmp_path: Pa
     mapping = parse_mapping(f"[path]\n{places['patterns']}\n[run]\n{places['model']}\n".encode(), "m")
     assert mapping.path.patterns[0].match("runs/{a}/b8/m.csv") == {"batch_size": 8}
     assert not any("{a|b." in line or "{{o}" in line for line in lines if "guess" in line)
+
+
+def test_a_draft_says_that_the_batch_size_is_in_the_paths(tmp_path: Path) -> None:
+    files = {f"bs{size}_seed0.csv": b"step,val/loss\n1,2\n2,1\n" for size in (8, 16)}
+    text = draft_mapping(unpacked(tmp_path, files)).read_text()
+    assert '# patterns = ["bs{batch_size:int}_seed0.csv"]\n' in text
+    assert "# batch_size comes from the path" in text
+    assert "# batch_size = " not in text
+
+
+def test_without_a_draft_a_pickle_is_told_how_to_convert_it(tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat, match=r"history\.pkl is a pickle .*CSV"):
+        draft_mapping(unpacked(tmp_path, {"history.pkl": b"\x80\x04N."}))

@@ -22,7 +22,7 @@ from losslake_ingest.readers.text_logs.lines import lines_of, read_text
 from losslake_ingest.sources.member import Member, Source
 
 AXES = {
-    "steps": ("step", "_step", "global_step", "iteration", "iter", "update", "num_updates"),
+    "steps": ("step", "_step", "global_step", "iteration", "iter", "it", "itr", "update", "num_updates", "steps"),
     "examples": ("samples", "samples_count", "examples", "tokens", "num_tokens", "samples_seen", "tokens_seen"),
     "epochs": ("epoch", "epochs", "epoch_num"),
 }
@@ -139,7 +139,7 @@ def proposed(data: bytes) -> TextLines:
     """Return expressions for the most frequent kinds of lines with a step and a number that may be a metric.
 
     Lines of metrics without a step take it from the line above, and so do all where no line has both. A log without
-    any may be a table, the names of which are in its header.
+    any may be a table, the names of which are in its header; otherwise the lines of metrics are proposed as they are.
     """
     lines = lines_of(data[:_SAMPLE]).decode("utf-8", "replace").split("\n", _MOST_LINES)[:_MOST_LINES]
     lines = [line for line in lines if len(line) <= _LONGEST_LINE]
@@ -163,7 +163,8 @@ def proposed(data: bytes) -> TextLines:
     elif stepped and metrics:
         chosen = [stepped[0], *without_step]
     else:
-        chosen = [one for one in stepped if len(names[one]) > 1] or _of_table(lines)
+        repeated = [one for one in metrics if counts[one] > 1]  # the author has to say where the step is
+        chosen = [one for one in stepped if len(names[one]) > 1] or _of_table(lines) or repeated
     covered: list[frozenset[str]] = []
     kept = []
     for one in chosen:

@@ -82,6 +82,17 @@ LOGS: dict[str, tuple[str, dict[str, list[float]]]] = {
         "epoch train_loss accuracy time    \n0     2.5        0.5      00:13     \n1     1.5        0.75     00:13\n",
         {"epoch": [0, 1], "train_loss": [2.5, 1.5], "accuracy": [0.5, 0.75]},
     ),
+    "a short word for steps": (
+        (
+            "[10:00:00] it   999 | valid loss 2.5e+00 | valid acc 95.00% | lr 0.1\n"
+            "[10:00:01] it 1,000 | valid loss 1.5e+00 | valid acc 96.00% | lr 0.1\n"
+        ),
+        {"valid_loss": [2.5, 1.5], "valid_acc_percent": [95, 96]},
+    ),
+    "a step without a name": (
+        "[rank0]: [0/1000] loss: 2.5 | ppl 9.5\n[rank0]: [100/1000] loss: 1.5 | ppl 8.5\n",
+        {"loss": [2.5, 1.5], "ppl": [9.5, 8.5]},
+    ),
     # Like nanoGPT's, but with a metric that its mapping doesn't read.
     "lines like those of a known program": (
         "iter 50: loss 2.5, time 9.1ms\nstep 50: val acc 0.25\n",
