@@ -3,9 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.run_log import Damage
+from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.formats.dvclive import FORMAT
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.pipeline.reading import Request
@@ -100,3 +102,39 @@ def test_a_table_that_isnt_named_as_its_column_is_that_of_training(tmp_path: Pat
     folder = unpacked(tmp_path, {"losslake.toml": MAPPING.encode(), "run1.tsv": b"step\tloss\n0\t0.5\n"})
     (study,) = plan_ingest(None, [folder], Request()).studies.values()
     assert study.metrics == {"train/loss"}
+
+
+cell = st.floats().map(repr) | st.integers().map(str) | st.sampled_from(["", "step", "loss", "nan", '"', "\r", "é"])
+tables = st.lists(st.lists(cell, max_size=4).map("\t".join), max_size=6).map("\n".join)
+metric_files = st.builds(
+    lambda header, rows: (header + rows).encode(),
+    st.sampled_from(["", "step\tloss\n", "timestamp\tstep\tloss\n", "step\tphase\tloss\n", "loss\tstep\n"]),
+    tables,
+)
+offered = metric_files | st.binary(max_size=60)
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(QUICK, max_examples=30_000)
+
+
+def check(folder: Path, train: bytes, val: bytes, params: bytes) -> None:
+    metrics = "live/plots/metrics"
+    files = {f"{metrics}/loss.tsv": train, f"{metrics}/val/loss.tsv": val, "live/params.yaml": params}
+    for item in read(FORMAT, folder / "dvclive", files):
+        assert isinstance(item, (RunLog, Quarantined))
+
+
+@QUICK
+@given(offered, offered, st.binary(max_size=30))
+def test_any_bytes_are_runs_or_quarantined(
+    tmp_path_factory: pytest.TempPathFactory, train: bytes, val: bytes, params: bytes
+) -> None:
+    check(tmp_path_factory.getbasetemp(), train, val, params)
+
+
+@pytest.mark.fuzz
+@LONG
+@given(offered, offered, st.binary(max_size=30))
+def test_many_bytes_are_runs_or_quarantined(
+    tmp_path_factory: pytest.TempPathFactory, train: bytes, val: bytes, params: bytes
+) -> None:
+    check(tmp_path_factory.getbasetemp(), train, val, params)

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.formats.csv_and_jsonl import CSV, JSON_LINES
 from losslake_ingest.formats.format import Format
@@ -12,7 +15,7 @@ from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.pipeline.reading import Request, with_defaults
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.readers.tables.long_table import NO_METRIC
-from tests.ingest.formats.reading import cells, runs
+from tests.ingest.formats.reading import cells, read, runs
 
 ROWS = [
     ("a", 1, "loss", 2.5),
@@ -35,8 +38,9 @@ def csv_of(*names: str) -> bytes:
 def metrics(run: RunLog) -> dict[str, tuple[list[float | None], list[float | None]]]:
     found = {}
     for rows in run.rows:
-        (name,) = rows.columns.keys() - {"step"}
-        found[name] = cells(rows, "step"), cells(rows, name)
+        for name in rows.columns.keys() - {"step"}:
+            assert name not in found
+            found[name] = cells(rows, "step"), cells(rows, name)
     return found
 
 
@@ -90,3 +94,47 @@ def test_a_row_without_a_metric_is_left_out_as_damage(tmp_path: Path, name: str)
     (run,) = runs(CSV, tmp_path, {"x.csv": text.encode()}, mapping(CSV))
     assert (metrics(run), run.remarks) == ({"loss": ([1, 3], [2.5, 0.5])}, {NO_METRIC: 1})
     assert isinstance(next(iter(run.remarks)), Damage)
+
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+long_rows = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.integers(0, 3),
+        st.sampled_from(["loss", "acc", "val/loss"]),
+        st.none() | st.floats(allow_nan=False),
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@QUICK
+@given(long_rows)
+def test_any_long_table_equals_its_rows_grouped_in_plain_python(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, int, str, float | None]]
+) -> None:
+    lines = ["run,step,metric,value", *(f"{r},{s},{n},{'' if v is None else v!r}" for r, s, n, v in rows), ""]
+    folder = tmp_path_factory.getbasetemp() / "long"
+    found = read(CSV, folder, {"x.csv": "\n".join(lines).encode()}, mapping(CSV, 'run.column = "run"'))
+    expected: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for run, step, name, value in rows:
+        if value is not None:
+            expected.setdefault((run, name), []).append((step, value))
+    curves: dict[tuple[str, str], list[tuple[float | None, float]]] = {}
+    for item in found:
+        if isinstance(item, RunLog):
+            for name, columns in metrics(item).items():
+                points = [(step, value) for step, value in zip(*columns, strict=True) if value is not None]
+                curves |= {(str(item.fields["run"]), name): points} if points else {}
+    assert curves == expected
+
+
+@QUICK
+@given(st.lists(st.text('a1.,"\n;\t-né', max_size=12), max_size=6))
+def test_any_text_below_a_header_of_a_long_table_is_runs_or_quarantined(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str]
+) -> None:
+    table = "\n".join(["step,metric,value", *rows]).encode()
+    for item in read(CSV, tmp_path_factory.getbasetemp() / "any", {"x.csv": table}, mapping(CSV)):
+        assert isinstance(item, (RunLog, Quarantined))
