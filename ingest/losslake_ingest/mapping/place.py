@@ -24,6 +24,7 @@ from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
 
+_IDENTITY = ("dataset", "model", "optimizer", "batch_size")  # a column or field of this name needs no line
 STATUS_ASSUMED = "run whose log doesn't say how it ended: stored as COMPLETE"
 Fields = Mapping[str, Scalar]
 
@@ -124,7 +125,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         collection=collection_facts(mapping, study, fields),
         goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
         directions=frozenset({*trial.directions, *((name, BEST) for name in margins)}),
-        left_out=[column for column in trial.left_out if column not in _used_fields(mapping)],
+        left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
     )
 
@@ -135,7 +136,7 @@ def _used_fields(mapping: LogMapping) -> set[str]:
     named = {name for template in templates if isinstance(template, Template) for name in template.names}
     keys = {key for lookup in mapping.lookup for key in lookup.keys}
     conditions = {name for when in mapping.when for name in when.condition}
-    return named | keys | conditions | {"dataset", "model", "optimizer", "batch_size"}
+    return named | keys | conditions | {*_IDENTITY}
 
 
 def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionMetadata:
@@ -214,7 +215,7 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
     templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
     missing: list[tuple[str, UnknownField | None]] = []
-    for name in ("collection", "dataset", "model", "optimizer", "batch_size"):
+    for name in ("collection", *_IDENTITY):
         template = templates[name] or (Template(f"{{{name}}}") if name in fields else None)
         try:
             if template is None:

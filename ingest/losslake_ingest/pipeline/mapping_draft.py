@@ -14,7 +14,7 @@ from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
 from losslake_ingest.mapping.metrics import guess_metric, metric_of
-from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.mapping.template import PathPattern, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
@@ -33,7 +33,6 @@ _FIELDS = {
 }
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
 _SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
-_FIELD = re.compile(r"\{(\w+)")
 _WORDS = "|".join(sorted(_FIELDS["batch_size"], key=len, reverse=True))
 _BATCH_SIZE = re.compile(rf"(?i)^(|.*[^a-z])((?:{_WORDS})[_=-]?)[0-9]+((?:[^0-9.].*)?)$")
 
@@ -48,14 +47,15 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
     target = output or folder / MAPPING_NAME
     if target.exists():
         raise BadMapping(f"{target} already exists: edit it, or name another file with --output")
-    text, mapping = "", LogMapping()
-    samples = _samples(source, formats, mapping)
+    text = ""
+    reading = SourceReading(source, Request(formats=formats), Stored(None, []), LogMapping())
+    samples = _samples(reading)
     if not samples:
         text, mapping = proposed_mapping(source)
-        samples = _samples(source, formats, mapping)
+        reading = SourceReading(source, Request(formats=formats), Stored(None, []), mapping)
+        samples = _samples(reading)
     if not samples:
-        unread = SourceReading(source, Request(formats=formats), Stored(None, []), mapping).detected.unread
-        why = unread or f"see 'losslake formats'{advice(source)}"
+        why = reading.detected.unread or f"see 'losslake formats'{advice(source)}"
         raise UnknownFormat(f"{source.path} holds no run that needs a mapping: {why}")
     try:
         target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
@@ -75,9 +75,8 @@ class _Sample:
     columns: Sequence[str]
 
 
-def _samples(source: Source, formats: tuple[str, ...], mapping: LogMapping) -> list[_Sample]:
-    reading = SourceReading(source, Request(formats=formats), Stored(None, []), mapping)
-    samples = [_sample(reading.part(name), reading.formats[name], mapping) for name in reading.detected.files]
+def _samples(reading: SourceReading) -> list[_Sample]:
+    samples = [_sample(reading.part(name), reading.formats[name], reading.mapping) for name in reading.detected.files]
     return [sample for sample in samples if sample.runs]
 
 
@@ -117,9 +116,10 @@ def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
     for key in ("title", "licence", "citation", "source_url"):
         yield f'# {key} = "…"'
     yield ""
-    patterns = guess_patterns([run for sample in samples for run in sample.runs])
-    yield from _path([run for sample in samples for run in sample.runs], patterns)
-    in_paths = {name for pattern in patterns for name in _FIELD.findall(pattern)}
+    paths = [run for sample in samples for run in sample.runs]
+    patterns = guess_patterns(paths)
+    yield from _path(paths, patterns)
+    in_paths = {name for pattern in patterns for name in PathPattern.parse(pattern).kinds}
     yield from _run({name: value for sample in samples for name, value in sample.fields.items()}, samples, in_paths)
     yield from _metrics(samples)
     for sample in samples:

@@ -21,7 +21,7 @@ from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, LoggedRows, Scalar, TextCell, check_size, is_utf8
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.readers.tables.table import EMPTY_WORDS, NUMBER, is_number
-from losslake_ingest.readers.text_logs.matches import AT, END, Matches
+from losslake_ingest.readers.text_logs.matches import AT, END, Block, Matches
 from losslake_schema.reached import Flags, Floats, Integers
 
 LONGEST_LINE = 1 << 16
@@ -78,18 +78,19 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
     starts: list[Integers] = []
     remarks: Counter[str] = Counter()
     clock = _Clock(len(lines) + len(constants) + 1)
-    for first, block in _blocks(data, clock):
-        if isinstance(block, int):
-            remarks[TOO_LONG] += block
+    for first, some in _blocks(data, clock):
+        if isinstance(some, int):
+            remarks[TOO_LONG] += some
             continue
-        unmatched = np.asarray(pc.greater(pc.binary_length(block), 1))
+        block = Block.of(some)
+        unmatched = np.asarray(pc.greater(pc.binary_length(some), 1))
         for expressions, groups in ((text.lines, lines), (text.constants, constants)):
             for expression, matches in zip(expressions, groups, strict=True):
                 unmatched[matches.add(first, block, expression)] = False
         if n_unmatched := int(unmatched.sum()):
             remarks[UNMATCHED] += n_unmatched
         if text.starts is not None:
-            begins = pc.match_substring_regex(block, f"(?m){text.starts}")
+            begins = pc.match_substring_regex(some, f"(?m){text.starts}")
             starts.append(np.flatnonzero(begins.to_numpy(zero_copy_only=False)) + first)
     if data and not data.endswith(b"\n"):
         remarks[NOT_ENDED] = 1

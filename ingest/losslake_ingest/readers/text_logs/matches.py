@@ -1,4 +1,4 @@
-"""What the groups of an expression match in the lines of a log. A group that is a part of a number is refused."""
+"""Match the lines of a log with an expression, and take the texts of its groups. Refuse a group that cuts a number."""
 
 from __future__ import annotations
 
@@ -18,11 +18,30 @@ AT, END = "at", "end"
 _BLANKS = " \t\n"
 _LONGEST_REST = 8  # bytes of a number, before and after a group, that a message shows
 _MINUS = np.isin(np.arange(256), list(b"\0 \t\n=:([{,\"'"))  # what stands before the sign of a number
-
 _BESIDE = np.isin(np.arange(256), list(b"0123456789.,-eE"))  # what may belong to a number that a text is a part of
 
 Places = tuple[Integers, Integers]
 """Where a group begins and ends in the bytes of a block, line by line; -1 for both where it isn't in the match."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of a log. data: their bytes between two margins, so that bytes beside a text can be looked at.
+
+    starts: where each line begins in data.
+    """
+
+    lines: pa.Array
+    data: Integers
+    starts: Integers
+
+    @staticmethod
+    def of(lines: pa.Array) -> Block:
+        """Take binary lines that follow each other in their buffer."""
+        _, offsets, data = lines.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
+        used = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
+        return Block(lines, np.pad(used, _LONGEST_REST), bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST)
 
 
 @dataclass
@@ -33,27 +52,27 @@ class Matches:
     texts: list[pa.StructArray] = field(default_factory=list)
     n_rows: int = 0
 
-    def add(self, first: int, block: pa.Array, expression: str) -> Integers:
-        """Add the matches in a block of lines; return their places in it.
+    def add(self, first: int, block: Block, expression: str) -> Integers:
+        """Add the matches in a block; return the places of their lines in it.
 
         first: the number of its first line. Raises Refusal if there are too many, or a group is a part of a number.
         """
-        found = find_groups(block, expression)
+        found = find_groups(block.lines, expression)
         all_rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
         if not len(all_rows):
             return all_rows
-        groups, rows, bytes_of = _places(found, block, all_rows), all_rows, _bytes(block)
-        names = list(groups)
-        if {AT, END} <= set(names):
-            at, end = (_texts(bytes_of, groups[name]) for name in (AT, END))
-            ended = pc.fill_null(pc.equal(at, end), False).to_numpy(zero_copy_only=False)
+        groups, rows = _places(found, block, all_rows), all_rows
+        if {AT, END} <= groups.keys():
+            at, end = (_texts(block.data, groups[name]) for name in (AT, END))
+            ended = pc.equal(at, end).to_numpy(zero_copy_only=False)
             rows = rows[ended]
             groups = {name: (starts[ended], stops[ended]) for name, (starts, stops) in groups.items()}
         self.n_rows += len(rows)
-        check_size(self.n_rows, len(names))
-        _check_whole(bytes_of, groups, rows + first)
+        check_size(self.n_rows, len(groups))
+        _check_whole(block.data, groups, rows + first)
         self.lines.append(rows + first)
-        self.texts.append(pa.StructArray.from_arrays([_texts(bytes_of, groups[name]) for name in names], names))
+        texts = [_texts(block.data, places) for places in groups.values()]
+        self.texts.append(pa.StructArray.from_arrays(texts, list(groups)))
         return all_rows
 
     def between(self, first: int, stop: int) -> Matches:
@@ -73,28 +92,16 @@ class Matches:
             yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
 
 
-def _bytes(block: pa.Array) -> Integers:
-    """Return the bytes of a block of lines, with a margin: those before a text and after it can always be looked at."""
-    _, offsets, data = block.buffers()
-    starts = np.frombuffer(offsets, np.int32)[block.offset : block.offset + len(block) + 1]
-    used = np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
-    return np.pad(used, _LONGEST_REST)
-
-
-def _places(found: pa.StructArray, block: pa.Array, rows: Integers) -> dict[str, Places]:
-    """Return where each group is, in the bytes of the block with their margin."""
-    ends = np.frombuffer(block.buffers()[1], np.int32)[block.offset : block.offset + len(block) + 1]
-    lines = ends[rows].astype(np.int64) - ends[0] + _LONGEST_REST
+def _places(found: pa.StructArray, block: Block, rows: Integers) -> dict[str, Places]:
+    """Return where each group is in the bytes of a block."""
     matched = found.take(pa.array(rows))
     places = {}
     for group, spans in zip(matched.type, matched.flatten(), strict=True):
-        pairs = spans.values.to_numpy(zero_copy_only=False).reshape(-1, 2)
         is_there = spans.is_valid().to_numpy(zero_copy_only=False)
-        begins = np.where(is_there, lines + np.where(is_there, pairs[:, 0], 0), -1).astype(np.int64)
-        places[group.name] = (
-            begins,
-            np.where(is_there, begins + np.where(is_there, pairs[:, 1], 0), -1).astype(np.int64),
-        )
+        pairs = spans.values.to_numpy(zero_copy_only=False).reshape(-1, 2)
+        offsets, lengths = (np.where(is_there, pairs[:, at], 0).astype(np.int64) for at in (0, 1))
+        starts = np.where(is_there, block.starts[rows] + offsets, -1)
+        places[group.name] = starts, starts + lengths
     return places
 
 

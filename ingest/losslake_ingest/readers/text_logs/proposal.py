@@ -41,7 +41,7 @@ _NUMBER = re.compile(
 )
 _GROUPED = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![\w.,])")
 _PREFIX = re.compile(r"(?:\b(?:DEBUG|INFO|WARNING|WARN|ERROR)\b|\b[IWE][0-9]{4}\b|[\w/-]+\.py:[0-9]+|[^A-Za-z])*")
-"""What loggers print before a message: times, levels and places in the code."""
+"""The prefix of a message: timestamp, log level, source file and line."""
 _WORD = re.compile(r"[A-Za-z_][\w@/.-]*", re.ASCII)
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
@@ -59,30 +59,33 @@ def advice(source: Source) -> str:
     """Return the end of a sentence that says how the first text log of a source can be read; nothing without one."""
     log = None
     for path, data in _texts(source):
-        if _bundled(data) is not None or proposed(data).lines:
-            return f"; {path} is text: {proposed_line(data)}, or let 'losslake map --init' write it"
+        line = _line_to_add(data)
+        if line is not None:
+            return f"; {path} is text: {line}, or let 'losslake map --init' write it"
         log = log or (path if path.endswith(_LOGS) else None)
     return f"; {log} is text: write expressions for its lines under [text] in losslake.toml" if log else ""
 
 
 def proposed_line(data: bytes) -> str:
     """Return what to do about a text log that no expression fits."""
-    name = _bundled(data)
+    return _line_to_add(data) or "add expressions with named groups, or exclude the file by [files] exclude"
+
+
+def _line_to_add(data: bytes) -> str | None:
+    text = proposed(data)
+    name = _bundled(data, text)
     if name is not None:
         return f'its lines are those of {name}: put extends = "{name}" first in losslake.toml'
-    lines = proposed(data).lines
-    if not lines:
-        return "add expressions with named groups, or exclude the file by [files] exclude"
-    return f"add to losslake.toml, under [text]: {toml_expressions('lines', lines)}"
+    return f"add to losslake.toml, under [text]: {toml_expressions('lines', text.lines)}" if text.lines else None
 
 
 def proposed_mapping(source: Source) -> tuple[str, LogMapping]:
     """Return lines of a mapping for the text logs of a source, and the mapping that they make, if any."""
     for _, data in _texts(source):
-        name = _bundled(data)
+        text = proposed(data)
+        name = _bundled(data, text)
         if name is not None:
             return f'extends = "{name}"\n', replace(load_mapping(bundled_mappings()[name]), extends=name)
-        text = proposed(data)
         if text.lines:
             carried = f"carried = {text.carried}\n".replace("'", '"') if text.carried else ""
             return f"[text]\n{toml_expressions('lines', text.lines, True)}\n{carried}", LogMapping(text=text)
@@ -107,32 +110,29 @@ def _texts(source: Source) -> Iterator[tuple[str, bytes]]:
             return
 
 
-def _bundled(data: bytes) -> str | None:
+def _bundled(data: bytes, text: TextLines) -> str | None:
     """Return the bundled mapping of a program, without facts of its runs, that reads a log.
 
-    Its expressions match lines of each kind that names a metric with its split.
+    text: the expressions proposed for the log. Those of the mapping match lines of each kind that names a metric with
+    its split.
     """
-    text = lines_of(data[:_SAMPLE])
-    lines = pa.array(text.split(b"\n")[:_MOST_LINES], pa.binary())
-    kinds = [kind for kind in proposed(data).lines if _names_metric(find_groups(lines, kind))]
+    sample = lines_of(data[:_SAMPLE])
+    lines = pa.array(sample.split(b"\n")[:_MOST_LINES], pa.binary())
+    found = [find_groups(lines, line) for line in text.lines]
+    kinds = [groups.is_valid() for groups in found if any(guess_metric(group.name) for group in groups.type)]
     for name, path in bundled_mappings().items():
         mapping = load_mapping(path)
         if not mapping.text.lines or mapping.collection.name is not None:
             continue
         try:
-            if not read_text(text, replace(mapping.text, constants=[]), frozenset()).runs:
+            if not read_text(sample, replace(mapping.text, constants=[]), frozenset()).runs:
                 continue
         except Refusal:
             continue
-        matched = [find_groups(lines, line).is_valid() for line in mapping.text.lines]
-        read = functools.reduce(pc.or_, matched)
-        if all(pc.any(pc.and_(read, find_groups(lines, kind).is_valid())).as_py() for kind in kinds):
+        read = functools.reduce(pc.or_, [find_groups(lines, line).is_valid() for line in mapping.text.lines])
+        if all(pc.any(pc.and_(read, kind)).as_py() for kind in kinds):
             return name
     return None
-
-
-def _names_metric(groups: pa.StructArray) -> bool:
-    return any(guess_metric(group.name) for group in groups.type)
 
 
 def proposed(data: bytes) -> TextLines:
@@ -143,14 +143,7 @@ def proposed(data: bytes) -> TextLines:
     """
     lines = lines_of(data[:_SAMPLE]).decode("utf-8", "replace").split("\n", _MOST_LINES)[:_MOST_LINES]
     lines = [line for line in lines if len(line) <= _LONGEST_LINE]
-    is_grouped = any(_GROUPED.search(line, _message(line)) for line in lines)
-    counts: Counter[str] = Counter()
-    names: dict[str, frozenset[str]] = {}
-    for line in lines:
-        expression, groups = _expression(line, is_grouped)
-        if expression and len(expression) <= LONGEST_EXPRESSION:
-            counts[expression] += 1
-            names[expression] = frozenset(groups)
+    counts, names = _kinds(lines)
     common = [one for one, _ in counts.most_common()]
     stepped = [one for one in common if names[one] & _STEP_NAMES]
     metrics = [one for one in common if any(map(_may_be_metric, names[one]))]
@@ -163,19 +156,31 @@ def proposed(data: bytes) -> TextLines:
     elif stepped and metrics:
         chosen = [stepped[0], *without_step]
     else:
+        chosen = [one for one in stepped if len(names[one]) > 1]
+    if not chosen:
+        names |= (table := _of_table(lines))
         repeated = [one for one in metrics if counts[one] > 1]  # the author has to say where the step is
-        chosen = [one for one in stepped if len(names[one]) > 1] or _of_table(lines) or repeated
-    covered: list[frozenset[str]] = []
-    kept = []
+        chosen = [*table] or repeated
+    kept: list[str] = []
     for one in chosen:
-        groups_of = names.get(one, frozenset())
-        if not groups_of or not any(groups_of <= other for other in covered):
-            covered.append(groups_of)
+        if not any(names[one] <= names[other] for other in kept):
             kept.append(one)
     kept = kept[:_MOST_PROPOSED]
-    carrying = [one for one in kept if one in without_step]
-    steps = frozenset[str]().union(*(names.get(one, frozenset()) for one in kept)) & _STEP_NAMES
-    return TextLines(kept, carried=sorted(steps) if carrying else [])
+    steps = {name for one in kept for name in names[one]} & _STEP_NAMES
+    return TextLines(kept, carried=[] if set(kept).isdisjoint(without_step) else sorted(steps))
+
+
+def _kinds(lines: Sequence[str]) -> tuple[Counter[str], dict[str, frozenset[str]]]:
+    """Return how often each expression was made of a line, and the names of its groups."""
+    is_grouped = any(_GROUPED.search(line, _message(line)) for line in lines)
+    counts: Counter[str] = Counter()
+    names: dict[str, frozenset[str]] = {}
+    for line in lines:
+        expression, groups = _expression(line, is_grouped)
+        if expression and len(expression) <= LONGEST_EXPRESSION:
+            counts[expression] += 1
+            names[expression] = frozenset(groups)
+    return counts, names
 
 
 def _may_be_metric(name: str) -> bool:
@@ -183,19 +188,27 @@ def _may_be_metric(name: str) -> bool:
     return guess_metric(name) is not None or guess_metric(f"train_{name}") is not None
 
 
-def _of_table(lines: Sequence[str]) -> list[str]:
-    """Return an expression for the rows of a table whose header names a step first: `epoch | loss | accuracy`."""
+def _of_table(lines: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Return an expression for the rows of a table whose header names a step first (`epoch | loss`), with its names."""
     for at, line in enumerate(lines):
         for separator in _SEPARATORS:
-            cells = [re.sub(r"\W+", "_", cell.lower()).strip("_") for cell in separator.split(line.strip(" \t|"))]
-            if len(set(cells)) < max(2, len(cells)) or cells[0] not in _STEP_NAMES or not all(map(_NAME.match, cells)):
+            texts = separator.split(line.strip(" \t|"))
+            if _column(texts[0]) not in _STEP_NAMES:
+                continue
+            cells = [*map(_column, texts)]
+            if len(set(cells)) < max(2, len(cells)) or not all(map(_NAME.match, cells)):
                 continue
             rows = [separator.split(row.strip(" \t|")) for row in lines[at + 1 : at + 4]]
             if any(len(row) == len(cells) and row[0].strip().isdigit() for row in rows):
                 between = r"\s*\|\s*" if "|" in line else r"\s+"
                 groups = [rf"(?P<{cells[0]}>\d+)", *(rf"(?P<{cell}>[^|\s]+)" for cell in cells[1:])]
-                return [rf"^[\s|]*{between.join(groups)}[\s|]*$"]
-    return []
+                return {rf"^[\s|]*{between.join(groups)}[\s|]*$": frozenset(cells)}
+    return {}
+
+
+def _column(text: str) -> str:
+    """Return the name of a column for a word or a header."""
+    return re.sub(r"\W+", "_", text.lower()).strip("_")
 
 
 def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
@@ -215,7 +228,7 @@ def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
         split = next((w[0].lower() for w in reversed(words) if w[0].lower() in _SPLITS), split)
         group = None
         if words and _ADJACENT.fullmatch(between, words[-1].end()):
-            group = re.sub(r"\W+", "_", words[-1][0].lower()).strip("_")
+            group = _column(words[-1][0])
             if split and not _SPLITS & set(group.split("_")) and guess_metric(f"{split}_{group}"):
                 group = f"{split}_{group}"
         elif fraction and line.startswith("%", number.end()):
@@ -229,7 +242,7 @@ def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
             group = group if group not in names else None
         if names or group:
             if not names:
-                between = between[words[-1 if group in _STEP_NAMES or not words else 0].start() if words else 0 :]
+                between = between[words[-1 if group in _STEP_NAMES else 0].start() if words else 0 :]
             figure = step if number[0].replace(",", "").isdigit() and group in _STEP_NAMES else rf"[-+.{comma}\w]+?"
             parts.append(_literal(between) + (f"(?P<{group}>{figure})" if group else figure))
         names += [group] if group else []
