@@ -1,6 +1,6 @@
 """A reading of the logs of MLPerf Training without LossLake: steps to each target, as a table in tests/data.
 
-    python -m tests.conformance.mlperf_reading LOGS    # with the folders training_results_v0.6, training_results_v0.7 …
+    python -m tests.conformance.mlperf_reading LOGS    # with the folders training_results_v0.5, training_results_v0.6 …
 
 The rules of positions and targets are those of published/mlperf-training/README.md, written down once more.
 """
@@ -14,7 +14,7 @@ import math
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -47,6 +47,46 @@ TARGETS: dict[str, list[tuple[str, float]]] = {
 JOINED = {"maskrcnn": "val/box_and_mask_margin", "stable_diffusion": "val/clip_and_fid_margin"}
 MINIMIZED = ("val/word_error_rate", "val/cross_entropy_error", "val/flow_loss", "val/fid")
 SINGLE_EVALUATIONS = (("gpu-v100-8-TF2.0", "bert"), ("tpu-v3-32-TF2.0", "bert"))
+# Systems of which some logs of BERT were evaluated a step later than others.
+UNEVEN = (
+    ("0.7", "dgx2h_ngc20.06_pytorch"),
+    ("0.7", "dgxa100_n2_ngc20.06_pytorch"),
+    ("0.7", "dgxa100_n32_ngc20.06_pytorch"),
+)
+# v0.5: the logged metric, its target, and the examples in an epoch (gnmt: as logged).
+FIRST_TARGETS: dict[str, tuple[str, float, int | None]] = {
+    "resnet": ("val/accuracy", 0.749, 1_281_167),
+    "gnmt": ("val/bleu", 21.8, None),
+    "ssd": ("val/mean_average_precision", 0.212, None),
+    "ncf": ("val/hit_rate", 0.635, 5 * 19_861_770),
+}
+# The global batch size, the number of the first epoch, and how the code of the submission rounds the steps of an epoch.
+FIRST_SUBMISSIONS: dict[str, tuple[int, int, Callable[[Fraction], Fraction | int]]] = {
+    "cloud_v2.8/resnet-tpuv2-8": (1024, 0, math.floor),
+    "cloud_v2.512/resnet-tpuv2-512": (16384, 0, math.floor),
+    "cloud_v3.8/resnet-tpuv3-8": (1024, 0, math.floor),
+    "research_v3.32/resnet-tpuv3-32": (4096, 0, math.floor),
+    "research_v3.512/resnet-tpuv3-512": (16384, 0, math.floor),
+    "cloud_v100x8": (2048, 1, Fraction),
+    "dgx1_ngc18.11_mxnet/resnet": (8 * 208, 0, math.ceil),
+    "dgx1_multi_ngc18.11_mxnet/resnet": (80 * 8 * 26, 0, math.ceil),
+    "dgx2_ngc18.11_mxnet/resnet": (16 * 256, 0, math.ceil),
+    "dgx2h_ngc18.11_mxnet/resnet": (16 * 256, 0, math.ceil),
+    "dgx2h_multi_ngc18.11_mxnet/resnet": (32 * 16 * 32, 0, math.ceil),
+    "skx_8180_2s_1x/resnet": (128, -1, math.floor),
+    "skx_8180_2s_8x/resnet": (1024, -1, math.floor),
+    "skx_8180_4s_4x/resnet": (1024, -1, math.floor),
+    "cloud_v2.8/gnmt-tpuv2-8": (2048, 0, math.floor),
+    "cloud_v3.8/gnmt-tpuv3-8": (2048, 0, math.floor),
+    "research_v3.32/gnmt-tpuv3-32": (4096, 0, math.floor),
+    "_pytorch/gnmt": (1024, 0, math.floor),
+    "google/cloud_v2.8/ssd-": (1024, 0, Fraction),
+    "google/cloud_v3.8/ssd-": (1024, 0, Fraction),
+    "google/research_v3.32/ssd-": (1024, 0, Fraction),
+    "_pytorch/ncf": (1_048_576, 0, math.ceil),
+    "skx8180/ncf": (98_304, 0, math.ceil),
+}
+_FIRST_LINE = re.compile(r":::MLPv0\.5\.0 \w+ [\d.]+ (?:\([^)]*\) )?(\w+) ?: *(.*)")
 _LINE = re.compile(r":::MLL(?:OG (\{.*\})| [\d.]+ (\w+): (\{.*\}))")
 
 
@@ -112,7 +152,7 @@ def steps_to_targets(path: Path, logs: Path) -> tuple[tuple[str, str, int], dict
         else:
             facts.setdefault(key, value)
     if benchmark == "bert" and all(metadata.get("epoch_num") == 1 for _, metadata in evaluations):
-        return None  # it isn't the position
+        return _by_the_end(parts, facts, [value for value, _ in evaluations])
     is_open = facts.get("submission_division") == "open" or "modelarts_512_tensorflow_open" in parts
     if is_open or "global_batch_size" not in facts or not evaluations:
         return None
@@ -139,6 +179,48 @@ def steps_to_targets(path: Path, logs: Path) -> tuple[tuple[str, str, int], dict
     return (number, benchmark, facts["global_batch_size"]), steps
 
 
+def _by_the_end(
+    parts: tuple[str, ...], facts: dict[str, Any], values: list[float]
+) -> tuple[tuple[str, str, int], dict[tuple[str, float], int | None]] | None:
+    """Return the same of a log that states only at its end how many samples were seen: `train_samples`."""
+    number, batch_size = parts[0].removeprefix("training_results_v"), facts["global_batch_size"]
+    is_uneven = (number, parts[3]) in UNEVEN or parts[3] == "tpu-v4-2048-JAX"
+    if facts.get("submission_division") == "open" or is_uneven:
+        return None
+    ((metric, target),) = targets(number, "bert")
+    hits = [place for place, value in enumerate(values) if value >= target]
+    if hits and hits != [len(values) - 1]:
+        raise ValueError(f"{parts} goes on after the target")
+    steps = Fraction(facts["train_samples"], batch_size)
+    if steps.denominator != 1:
+        raise ValueError(f"{parts} has seen {facts['train_samples']} samples")
+    return (number, "bert", batch_size), {(metric, target): int(steps) if hits else None}
+
+
+def steps_of_the_first_round(path: Path) -> tuple[tuple[str, str, int], dict[tuple[str, float], int | None]] | None:
+    """Return the same of a log of v0.5."""
+    benchmark = path.parts[-2]
+    known = [read for part, read in FIRST_SUBMISSIONS.items() if part in path.as_posix()]
+    if benchmark not in FIRST_TARGETS or not known:
+        return None
+    ((batch_size, first, rounded),) = known
+    metric, target, epoch = FIRST_TARGETS[benchmark]
+    lines = _FIRST_LINE.findall(path.read_text("utf-8", "replace"))
+    if benchmark == "gnmt":
+        epoch = next(int(text) for key, text in lines if key == "input_size")
+    reached = []
+    for entry in (
+        json.loads(text)
+        for key, text in lines
+        if key == ("eval_accuracy", "eval_iteration_accuracy")[benchmark == "ssd"]
+    ):
+        if entry["value"] >= target:
+            in_epoch = rounded(Fraction(epoch or 0, batch_size))
+            step = entry["iteration"] if epoch is None else (entry["epoch"] - first + 1) * in_epoch
+            reached.append(math.floor(step + Fraction(1, 2)))
+    return ("0.5", benchmark, batch_size), {(metric, target): min(reached, default=None)}
+
+
 def _value(value: Any, metadata: dict[str, Any], metric: str, number: str, system: str) -> float | None:
     """Return the value of a metric in an entry; None if it has another."""
     if isinstance(value, dict):
@@ -159,13 +241,13 @@ def main() -> None:
     logs = Path(sys.argv[1])
     known: set[tuple[bytes, int]] = set()
     found: dict[tuple[Any, ...], list[int | None]] = defaultdict(list)
-    for number in ROUNDS:
+    for number in ("0.5", *ROUNDS):
         for path in sorted((logs / f"training_results_v{number}").rglob("result_*.txt")):
             if "minigo" in path.parts or path.parts[-3:-1] in SINGLE_EVALUATIONS:
                 continue
             if number == "3.1" and "stable_diffusion" in path.parts and {"Dell", "NVIDIA"} & set(path.parts):
                 continue
-            read = steps_to_targets(path, logs)
+            read = steps_of_the_first_round(path) if number == "0.5" else steps_to_targets(path, logs)
             digest = hashlib.sha256(path.read_bytes()).digest()
             if read is None or not read[1] or (digest, read[0][2]) in known:
                 continue

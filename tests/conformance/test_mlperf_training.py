@@ -36,7 +36,7 @@ def in_lake(lake: Lake) -> Counts:
         SELECT trim(t.attributes['round'], '"'), trim(t.attributes['benchmark'], '"'), t.batch_size, s.metric, s.target,
             count(*), count(s.steps), min(s.steps), coalesce(sum(s.steps), 0)
         FROM trials t JOIN steps_to_target s USING (collection, dataset, model, optimizer, batch_size, trial_id)
-        WHERE t.collection IN ('mlperf-training', 'mlperf-training/v0.7') GROUP BY ALL
+        WHERE t.collection IN ('mlperf-training', 'mlperf-training/v0.5', 'mlperf-training/v0.7') GROUP BY ALL
     """).fetchall()
     connection.close()
     return {(*row[:5],): row[5:] for row in rows}

@@ -32,9 +32,10 @@ _MARKED_LINE = re.compile(rb":::(MLPv0\.5\.0|MLLOG|MLL)\b([^\r\n]*)")
 # The end of an entry as mlperf_logging writes it, by which an entry is recognized whose marker is damaged.
 _ENTRY = re.compile(rb'"metadata": ?\{[^\r\n{}]*"lineno"[^\r\n{}]*\}\}')
 # `:::MLL <seconds> <key>: {json}`, and `:::MLPv0.5.0 <benchmark> <seconds> (<file>:<line>) <key>[: <json>]`
-_OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(?::\s*(.*))?$", re.DOTALL)
+_OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(?:\s*:\s*(.*))?$", re.DOTALL)
 AXES = ("epoch_num", "samples_count", "step", "step_num")
 TIME = "time"
+NTH = "nth"
 _PLACES = (TIME, *AXES)
 _WIDTH = 2 + len(_PLACES)
 MOST_EPOCHS = 10_000  # some submitters log samples or steps as epoch_num
@@ -209,12 +210,14 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
 
 
 def _rows(key: str, table: Floats, fields: Mapping[str, Scalar]) -> LoggedRows:
-    """Return values of a key that have these labels, with their positions on the axes logged with them."""
+    """Return values of a key that have these labels, with their numbers from 1 and their positions on the axes."""
     values, _, *axes = table
     absent = {axis: np.isnan(places) for axis, places in zip(_PLACES, axes, strict=True)}
     columns = {axis: places for axis, places in zip(_PLACES, axes, strict=True) if not absent[axis].all()}
     return LoggedRows(
-        {key: values, **columns}, {axis: absent[axis] for axis in columns if absent[axis].any()}, fields=fields
+        {key: values, NTH: np.arange(1.0, len(values) + 1), **columns},
+        {axis: absent[axis] for axis in columns if absent[axis].any()},
+        fields=fields,
     )
 
 
@@ -241,8 +244,8 @@ def _stop_word(line: LogLine) -> str:
     status = line.metadata.get("status")
     if status is None and isinstance(line.value, dict):
         status = line.value.get("status", line.value.get("success"))
-    if isinstance(status, bool):
-        return "success" if status else "aborted"
+    if status in (True, False, "true", "false"):
+        return "success" if status in (True, "true") else "aborted"
     return str(status)[:100] if status is not None else "run_stop without status"
 
 
@@ -318,9 +321,10 @@ def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
 
 
 def _first_dialect_line(key: str, document: Any, text: bytes | None, time: float) -> LogLine:
-    """Parse a line of v0.5: the value stands alone, or as `{"epoch": …, "value": …}`."""
+    """Parse a line of v0.5: the value stands alone, or with its `epoch` or `iteration`: `{"epoch": …, "value": …}`."""
     if isinstance(document, dict) and "value" in document:
-        metadata = {"epoch_num": document["epoch"]} if "epoch" in document else {}
+        places = {"epoch_num": document.get("epoch"), "step_num": document.get("iteration")}
+        metadata = {axis: place for axis, place in places.items() if place is not None}
         return LogLine(key, document["value"], metadata, time)
     if document is None and text:
         document = text.decode("utf-8", "replace").strip().strip('"')

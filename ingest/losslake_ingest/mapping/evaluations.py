@@ -17,10 +17,10 @@ import numpy as np
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.contracts.study import Curves
-from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
+from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
 from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
-from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.mapping.witnesses import check_restarts, check_steps
 from losslake_schema.reached import Flags, Floats, Integers
@@ -32,6 +32,7 @@ Measured = tuple[Integers, Floats, Floats]
 Array = TypeVar("Array", Integers, Floats)
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
 NO_STEP = "measurement without a step left out"
+_LEFT_OUT = MetricLine(Template(""))
 _FLAG_WORDS = ("true", "false", "yes", "no")
 
 
@@ -359,11 +360,13 @@ class _CurveReader:
 
     def _no_curve(self) -> Refusal:
         """Return the reason why there is no curve: no metric, no axis for it, or no value."""
-        candidates = sorted({column for rows in self._log.rows for column in rows.columns if column not in self._axes})
+        logged_columns = {column for rows in self._log.rows for column in rows.columns} - self._axes
+        left_out = {column for column in logged_columns if self._mapping.metrics.get(column) == _LEFT_OUT}
+        candidates = sorted(logged_columns - left_out or logged_columns)
         if self._unplaced:
             what = f"no axis of the mapping is among the columns of {_join_names(list(self._unplaced))}"
-            logged = {column for column, _ in self._metrics}
-            axis = next((column for column in candidates if column not in logged), "NAME")
+            measured = {column for column, _ in self._metrics}
+            axis = next((column for column in candidates if column not in measured), "NAME")
             return _unknown_axis(what, axis, "steps", 'or "examples" or "epochs"')
         if self._series or not candidates:
             return Refusal(Rule.NO_MEASUREMENTS, "the log contains no measurements")

@@ -132,7 +132,8 @@ class Axis:
     counts: steps (parameter updates), examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
     metrics: patterns of the logged columns that it applies to; none means all. scale, offset: the position is scale x
     column + offset. last_batch: what becomes of an epoch's incomplete last batch. All have to be templates that are
-    numbers or one field; one with an unknown field is unstated. assumed: refuse a run whose log says otherwise.
+    numbers or one field; one with an unknown field is unstated. rounding: of examples that aren't whole batches.
+    assumed: refuse a run whose log says otherwise.
     """
 
     column: _Text
@@ -142,10 +143,13 @@ class Axis:
     scale: _ValueTemplate | None = None
     offset: _ValueTemplate | None = None
     last_batch: _TextTemplate | None = None
+    rounding: Literal["nearest", "up"] = "nearest"
     assumed: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the axis counts epochs and has no epoch_size, or for an unknown last_batch."""
+        """Raise ValueError for epochs without epoch_size, an unknown last_batch, or rounding of other than examples."""
+        if self.rounding != "nearest" and self.counts != "examples":
+            raise ValueError(f'[[axis]]: rounding is of counts = "examples", and {self.column!r} counts {self.counts}')
         if self.counts == "epochs" and self.epoch_size is None:
             message = f"the axis {self.column!r} counts epochs: add epoch_size = NUMBER, the examples per epoch"
             raise ValueError(f"[[axis]]: {message}")

@@ -25,6 +25,8 @@ from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
 
 _IDENTITY = ("dataset", "model", "optimizer", "batch_size")  # a column or field of this name needs no line
+# Digits behind a leading 0, as in 007, are a name.
+_SPELLED = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,2})?")
 STATUS_ASSUMED = "run whose log doesn't say how it ended: stored as COMPLETE"
 Fields = Mapping[str, Scalar]
 
@@ -92,7 +94,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     attributes = {name: json.dumps(value) for name, value in path_fields.items()}
     if trial.computed_steps:
         attributes["step"] = json.dumps("; ".join(trial.computed_steps))
-        axes = sorted({re.split(" [x/] ", formula)[0] for formula in trial.computed_steps})
+        axes = sorted({_axis_of(formula) for formula in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
     curve, margins = add_margins(trial.curve, mapping.joined, dict(trial.directions))
     joined = [
@@ -102,7 +104,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     ]
     computed_values = {**trial.computed_values, **margins}
     attributes |= {name: json.dumps(formula) for name, formula in computed_values.items()}
-    parameters = {**log.parameters, **_fill_known(fields, mapping.parameters)}
+    stated = {name: _spelled(value) for name, value in _fill_known(fields, mapping.parameters).items()}
+    parameters = {**log.parameters, **stated}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
@@ -276,6 +279,17 @@ def _natural(value: Scalar) -> int | None:
     if isinstance(value, float):
         return int(value) if value.is_integer() and 0 <= value < LARGEST_EXACT_INTEGER else None
     return natural_number(str(value))
+
+
+def _axis_of(formula: str) -> str:
+    """Return the axis in a formula of steps: (epoch_num + 1) with its offset, nth of ceil((nth x 500 + 100) / 8)."""
+    axis = re.split(" [x/] ", formula.removeprefix("ceil("))[0]
+    return axis if axis.count("(") == axis.count(")") else axis.lstrip("(")
+
+
+def _spelled(value: Scalar) -> Scalar:
+    """Return the number that a text spells, as a cell of a lookup table or a part of a path does; else the value."""
+    return float(value) if isinstance(value, str) and _SPELLED.fullmatch(value) else value
 
 
 def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict[str, int]]:

@@ -1,6 +1,6 @@
 """Conversion of logged positions (steps, examples, epochs) to training steps, in exact arithmetic.
 
-A position is scale x column + offset. steps = examples / batch_size, rounded to the nearest integer; an epoch is
+A position is scale x column + offset. steps = examples / batch_size, rounded to the nearest integer or up; an epoch is
 epoch_size / batch_size steps, of which the last batch is kept, dropped, or shared with the next epoch (fractional).
 """
 
@@ -30,7 +30,7 @@ _SAFE = 2**60  # below it, twice a product is an int64
 class StepRule:
     """The conversion of positions on an axis to steps: rate x (scale x column + offset).
 
-    is_rounded: steps are the nearest integers; else all must be integers. formula: None if logged steps are used
+    is_rounded: steps are rounded as the axis says; else all must be integers. formula: None if logged steps are used
     unchanged. warning: what the mapping should state, if anything. is_unstated: epochs, whose offset nothing states.
     """
 
@@ -67,7 +67,10 @@ class StepRule:
             logged = np.array([number.numerator for number in decimals], np.object_)
             parts = np.array([number.denominator for number in decimals], np.object_)
         total, unit = factor * logged + term * parts, below * parts
-        whole = (2 * total + unit) // (2 * unit) if self.is_rounded else total // unit
+        if self.axis.rounding == "up":
+            whole = -(-total // unit)
+        else:
+            whole = (2 * total + unit) // (2 * unit) if self.is_rounded else total // unit
         good = (total >= 0) & (whole < LARGEST_EXACT_INTEGER) & (self.is_rounded | (whole * unit == total))
         steps[finite] = np.where(good, whole, np.nan).astype(np.float64)
         return steps
@@ -86,7 +89,9 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
         formula = None if scale == 1 and not offset else name
         return StepRule(axis, scale, offset, Fraction(1), False, formula)
     if axis.counts == "examples":
-        return StepRule(axis, scale, offset, Fraction(1, batch_size), True, f"{name} / {batch_size}")
+        ratio = f"{name} / {batch_size}"
+        formula = f"ceil({ratio})" if axis.rounding == "up" else ratio
+        return StepRule(axis, scale, offset, Fraction(1, batch_size), True, formula)
     size = _epoch_size(axis, fields)
     stated = _last_batch(axis, fields)
     ratio = f"{shown_number(size)} / {batch_size}"

@@ -86,6 +86,27 @@ def test_the_dialect_of_v0_5_never_takes_the_batch_of_one_worker_for_the_batch(t
     assert [(goal.column, goal.target) for goal in run.goals] == [("eval_accuracy", 0.749)]
 
 
+def test_the_dialect_of_v0_5_states_the_iteration_or_the_epoch_of_an_evaluation(tmp_path: Path) -> None:
+    text = [
+        ":::MLPv0.5.0 ssd 1541635001.0 (/root/main.py:11) run_start",
+        ':::MLPv0.5.0 ssd 1541635002.0 (/root/main.py:12) eval_accuracy: {"epoch": 32, "value": 0.15}',
+        ':::MLPv0.5.0 ssd 1541635002.0 (/root/main.py:12) eval_iteration_accuracy : {"iteration": 3750, "value": 0.15}',
+        ':::MLPv0.5.0 ssd 1541635003.0 (/root/main.py:13) run_stop: {"success": "true"}',
+    ]
+    run = one(tmp_path, *text)
+    by_epoch, by_step = run.rows
+    assert (cells(by_epoch, "eval_accuracy"), cells(by_epoch, "epoch_num")) == ([0.15], [32.0])
+    assert (cells(by_step, "eval_iteration_accuracy"), cells(by_step, "step_num")) == ([0.15], [3750.0])
+    assert (run.status, run.remarks) == ("success", {})
+
+
+def test_values_of_a_key_are_numbered_from_1(tmp_path: Path) -> None:
+    evaluations = [line("eval_accuracy", value, epoch_num=1) for value in (0.3, 0.5, 0.72)]
+    text = [*START, evaluations[0], line("eval_loss", 2.0, epoch_num=1), *evaluations[1:], *STOP]
+    numbers = {name: cells(rows, "nth") for rows in one(tmp_path, *text).rows for name in rows.columns}
+    assert (numbers["eval_accuracy"], numbers["eval_loss"]) == ([1.0, 2.0, 3.0], [1.0])
+
+
 def test_text_before_the_marker_and_carriage_returns_are_ignored(tmp_path: Path) -> None:
     plain = one(tmp_path / "a", *START, *EVALUATIONS, *STOP)
     odd = one(tmp_path / "b", *(f"0: worker-3 | {text}" for text in [*START, *EVALUATIONS, *STOP]), end="\r\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,26 @@ def test_lookup_fills_in_missing_fields() -> None:
     mapping = parse_mapping((BASE + text).encode(), "m", {"t.csv": b"arch,bs,lr,optim\ncnn,64,0.5,lion\n"}.get)
     run = place(RunLog("cnn/b64/x", {}, ROWS), mapping, "s", {})
     assert run.study.workload.optimizer == "lion"
-    assert run.attributes["learning_rate"] == '"0.5"'
+    assert run.parameters["learning_rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0.5", 0.5), ("640", 640.0), ("-1e-3", -0.001), ("0", 0.0), ("1.5E+2", 150.0)],
+)
+def test_metaparameters_that_a_field_spells_as_text_are_numbers(text: str, number: float) -> None:
+    run = placed("[parameters]\nstated = '{lr}'", fields={"lr": text})
+    assert run.parameters["stated"] == number
+    assert "stated" not in run.attributes
+
+
+@pytest.mark.parametrize(
+    "text", ["007", "1,000", "1_000", "inf", "nan", "0x10", "1.", ".5", "", "1e500", "1" * 16, "v100"]
+)
+def test_metaparameters_of_other_texts_stay_texts(text: str) -> None:
+    run = placed("[parameters]\nstated = '{lr}'", fields={"lr": text})
+    assert run.attributes["stated"] == json.dumps(text)
+    assert "stated" not in run.parameters
 
 
 def test_all_missing_fields_are_named_at_once_with_the_lines_to_add() -> None:

@@ -75,6 +75,18 @@ def test_steps_are_exact_where_products_of_float64_are_not(size: int, batch: int
         assert steps_of(axis, batch, tenths / 10) == exact.__floor__()
 
 
+@given(st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 200), st.integers(0, 10**6))
+def test_rounding_up_takes_the_first_step_after_so_many_examples(every: int, batch: int, nth: int, later: int) -> None:
+    axis = Axis("nth", "examples", scale=Template(every), offset=Template(later), rounding="up")
+    steps = steps_of(axis, batch, nth)
+    assert (steps - 1) * batch < nth * every + later <= steps * batch
+
+
+def test_rounding_is_of_examples_only() -> None:
+    with pytest.raises(BadMapping, match=r'rounding is of counts = "examples", and .epoch. counts epochs'):
+        parse_mapping(b'[[axis]]\ncolumn = "epoch"\ncounts = "epochs"\nepoch_size = 9\nrounding = "up"\n', "m")
+
+
 def test_scale_and_offset_apply_before_the_unit() -> None:
     assert steps_of(Axis("k", scale=Template(1000)), 8, 0.3) == 300
     assert steps_of(Axis("step", offset=Template("{first}")), 8, 9, {"first": 1}) == 10
