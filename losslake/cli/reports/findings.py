@@ -28,6 +28,7 @@ _FILES = resources.files("losslake.cli.reports")
 _SMALL_P = 0.05
 _LARGE_RESIDUAL = 0.15
 _LARS_REACHED = 32768
+_LARGE_FOR_SGD = 16384
 """The batch size of ResNet-50 in You et al. 2017."""
 Values = Mapping[str, str]
 
@@ -69,6 +70,7 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
         "self_tuning_table": _standings(self_tuned),
         "n_drawn": str(MOST_PROFILES),
         **_large_batches(first[resnet], first[bert]),
+        **_plain_sgd(first[about["pools"]["first_resnet"]]),
         "sgd_beside_lars": _conclusion(view, first[resnet], "lars", "sgd"),
         "answers": _answers(first, about["answer"]),
     }
@@ -240,10 +242,24 @@ def _large_batches(resnet: Case, bert: Case) -> Values:
         "lars_of": ", ".join(sorted({_optimizer(resnet, row["optimizer"]) for row in large})),
         "lars_largest": f"{max(resnet.examples):,}",
         "lars_lost": number(resnet.lost(_LARS_REACHED), 2),
-        "sgd_largest": f"{max(row['batch_size'] for row in resnet.rows if row['optimizer'] == 'sgd'):,}",
         "bert_largest": f"{max(bert.examples):,}",
         "bert_lost": number(bert.lost(), 2),
         "bert_named": f"{max(lamb):,}",
+    }
+
+
+def _plain_sgd(case: Case) -> Values:
+    """Return what the data say of SGD at large batch sizes; case: the first round, before LARS."""
+    large = [row for row in case.rows if row["batch_size"] >= _LARGE_FOR_SGD]
+    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
+    return {
+        "sgd_size": f"{_LARGE_FOR_SGD:,}",
+        "sgd_trials": share(reached, trials),
+        "holds_sgd": holds(reached, trials),
+        "sgd_of": " and ".join(sorted({_optimizer(case, row["optimizer"]) for row in large})),
+        "sgd_goal": f"{case.goal.target:.1%}",
+        "sgd_largest": f"{max(case.examples):,}",
+        "sgd_lost": number(case.lost(), 2),
     }
 
 

@@ -95,8 +95,9 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The model and the dataset, as people call them."""
-        return f"{display_name('model', self.pool)}, {display_name('dataset', self.pool)}"
+        """The model and the dataset, as people call them, and the part of the collection if it is one: (v0.5)."""
+        part = self.pool.collection.partition("/")[2]
+        return f"{display_name('model', self.pool)}, {display_name('dataset', self.pool)}" + f" ({part})" * bool(part)
 
     @property
     def goal_text(self) -> str:
