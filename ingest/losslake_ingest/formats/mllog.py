@@ -36,6 +36,7 @@ _OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(
 AXES = ("epoch_num", "samples_count", "step", "step_num")
 TIME = "time"
 NTH = "nth"
+_STATISTICS = "tracked_stats"
 _PLACES = (TIME, *AXES)
 _WIDTH = 2 + len(_PLACES)
 MOST_EPOCHS = 10_000  # some submitters log samples or steps as epoch_num
@@ -45,7 +46,7 @@ LONGEST_LABEL = 100
 MOST_LABELS = 1_000
 MOST_KINDS = 20
 _MARKED = re.compile(rb':::(MLLOG\s*\{\s*"|MLL\s+[0-9]|MLPv0\.5\.0\s+\S+\s+[0-9])')
-_RESULT = re.compile(r"result_[0-9]+\.txt")
+_RESULT = re.compile(r"result_[0-9][0-9_-]*\.txt")
 _ENDINGS = (".txt", ".log", ".out")
 _TARGETS = ("target_accuracy", "quality_target", "target_quality", "eval_target")
 _MUST_AGREE = ("global_batch_size", "submission_benchmark", *_TARGETS)
@@ -107,7 +108,7 @@ class _Log:
             self.stops.append(_stop_word(line))
         elif key == "run_start":
             self.started_at = self.started_at if self.started_at is not None else line.time
-        elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == "tracked_stats":
+        elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == _STATISTICS:
             self._add_value(key, line.value, line)
         elif isinstance(line.value, (str, int, float, bool)):
             self._add_field(key, line.value)
@@ -121,8 +122,10 @@ class _Log:
             self._add_value(key, value[0], line)
         else:
             number = _value(value)
+            # Statistics have other shapes, too, as "step": [2, 3125]: nothing of the run is lost with them.
+            remark = str if key.startswith(_STATISTICS) else Damage
             if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
-                self.remarks[Damage(f"value of {key} that isn't a number: left out")] += 1
+                self.remarks[remark(f"value of {key} that isn't a number: left out")] += 1
             else:
                 entry = self.columns.setdefault(key, array("d")).append
                 entry(number)
@@ -132,7 +135,7 @@ class _Log:
                     written = line.metadata.get(axis)
                     place = _value(written)
                     if place is None and written is not None:
-                        self.remarks[Damage(f"{axis} of {key} isn't a number: left out")] += 1
+                        self.remarks[remark(f"{axis} of {key} isn't a number: left out")] += 1
                     entry(math.nan if place is None else place)
 
     def _labels(self, line: LogLine) -> int:

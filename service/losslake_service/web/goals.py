@@ -40,6 +40,13 @@ class PageGoal:
         return Goal(self.target, self.comparator).in_words(self.metric, self.direction)
 
     @property
+    def condition(self) -> str:
+        """What a value has to be beside the target: at most, less than, at least or more than it."""
+        if self.comparator == "inclusive":
+            return "at most" if self.direction == "minimize" else "at least"
+        return "less than" if self.direction == "minimize" else "more than"
+
+    @property
     def parameters(self) -> dict[str, str | float]:
         """The parameters of links to pages about it."""
         return {"metric": self.metric, "target": self.target}

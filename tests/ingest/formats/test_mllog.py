@@ -100,11 +100,27 @@ def test_the_dialect_of_v0_5_states_the_iteration_or_the_epoch_of_an_evaluation(
     assert (run.status, run.remarks) == ("success", {})
 
 
+def test_statistics_in_other_shapes_leave_a_run_complete(tmp_path: Path) -> None:
+    """As NVIDIA's logs of BERT since v3.1 end."""
+    odd = line("tracked_stats", {"throughput": 2299.3, "epoch_num": 2398625}, step=[2, 3125])
+    run = one(tmp_path, *START, *EVALUATIONS, odd, *STOP)
+    assert run.remarks
+    assert not any(isinstance(remark, Damage) for remark in run.remarks)
+    evaluation = one(tmp_path / "b", *START, *EVALUATIONS, line("eval_accuracy", 0.5, epoch_num=[2]), *STOP)
+    assert any(isinstance(remark, Damage) for remark in evaluation.remarks)
+
+
 def test_values_of_a_key_are_numbered_from_1(tmp_path: Path) -> None:
     evaluations = [line("eval_accuracy", value, epoch_num=1) for value in (0.3, 0.5, 0.72)]
     text = [*START, evaluations[0], line("eval_loss", 2.0, epoch_num=1), *evaluations[1:], *STOP]
     numbers = {name: cells(rows, "nth") for rows in one(tmp_path, *text).rows for name in rows.columns}
     assert (numbers["eval_accuracy"], numbers["eval_loss"]) == ([1.0, 2.0, 3.0], [1.0])
+
+
+@pytest.mark.parametrize("name", ["result_0.txt", "result_240524191852605120794_1.txt", "result_5116-240510_9.txt"])
+def test_a_published_result_is_known_by_its_name_where_much_precedes_its_first_line(name: str) -> None:
+    assert FORMAT.detect(Glimpse(f"resnet/{name}", b"other output " * 300)) > 0
+    assert FORMAT.detect(Glimpse("resnet/result_final.txt", b"other output")) == 0
 
 
 def test_text_before_the_marker_and_carriage_returns_are_ignored(tmp_path: Path) -> None:
