@@ -47,6 +47,7 @@ EXTRAS = {
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",
     "ingest": "ingest",
     "service": "service",
+    "published": "",
     "studies": "studies",
 }
 

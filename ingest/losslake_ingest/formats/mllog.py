@@ -161,13 +161,15 @@ class _Log:
         few = {name for name, texts in kinds.items() if len(texts) <= MOST_KINDS and len(self.labels) < MOST_LABELS}
         fields = [{name: text for name, text in labels if name in few} for labels in self.labels]
         rows = []
+        # A value that is lost would shift the numbers of those that follow.
+        is_numbered = not any(isinstance(remark, Damage) for remark in self.remarks)
         for key, cells in self.columns.items():
             table = _table(cells)
             distinct = [fields[int(number)] if few else {} for number in np.unique(table[1])]
             for entry in {tuple(one.items()): one for one in distinct}.values():
                 has_entry = np.array([one == entry for one in fields] or [True])
                 chosen = table[:, has_entry[table[1].astype(np.int64)]] if few else table
-                rows.append(_rows(key, chosen, entry))
+                rows.append(_rows(key, chosen, entry, is_numbered))
         return rows
 
     def _add_field(self, key: str, value: Scalar) -> None:
@@ -212,16 +214,15 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     )
 
 
-def _rows(key: str, table: Floats, fields: Mapping[str, Scalar]) -> LoggedRows:
-    """Return values of a key that have these labels, with their numbers from 1 and their positions on the axes."""
+def _rows(key: str, table: Floats, fields: Mapping[str, Scalar], is_numbered: bool) -> LoggedRows:
+    """Return values of a key that have these labels, with their positions on the axes, and their numbers from 1."""
     values, _, *axes = table
     absent = {axis: np.isnan(places) for axis, places in zip(_PLACES, axes, strict=True)}
     columns = {axis: places for axis, places in zip(_PLACES, axes, strict=True) if not absent[axis].all()}
-    return LoggedRows(
-        {key: values, NTH: np.arange(1.0, len(values) + 1), **columns},
-        {axis: absent[axis] for axis in columns if absent[axis].any()},
-        fields=fields,
-    )
+    missing = {axis: absent[axis] for axis in columns if absent[axis].any()}
+    if is_numbered:
+        columns[NTH] = np.arange(1.0, len(values) + 1)
+    return LoggedRows({key: values, **columns}, missing, fields=fields)
 
 
 def _table(cells: array[float]) -> Floats:
@@ -247,7 +248,7 @@ def _stop_word(line: LogLine) -> str:
     status = line.metadata.get("status")
     if status is None and isinstance(line.value, dict):
         status = line.value.get("status", line.value.get("success"))
-    if status in (True, False, "true", "false"):
+    if isinstance(status, bool) or status in ("true", "false"):
         return "success" if status in (True, "true") else "aborted"
     return str(status)[:100] if status is not None else "run_stop without status"
 

@@ -115,6 +115,9 @@ def test_values_of_a_key_are_numbered_from_1(tmp_path: Path) -> None:
     text = [*START, evaluations[0], line("eval_loss", 2.0, epoch_num=1), *evaluations[1:], *STOP]
     numbers = {name: cells(rows, "nth") for rows in one(tmp_path, *text).rows for name in rows.columns}
     assert (numbers["eval_accuracy"], numbers["eval_loss"]) == ([1.0, 2.0, 3.0], [1.0])
+    for lost in (line("eval_accuracy", "high", epoch_num=1), ":::MLLOG {cut"):
+        (rows,) = one(tmp_path, *START, evaluations[0], lost, *evaluations[1:], *STOP).rows
+        assert "nth" not in rows.columns
 
 
 @pytest.mark.parametrize("name", ["result_0.txt", "result_240524191852605120794_1.txt", "result_5116-240510_9.txt"])
