@@ -18,7 +18,7 @@ COLUMNS = ("round", "org", "system", "accelerator", "accelerators")
 _NODES = re.compile(r"""['"](?:number[ _]of[ _]nodes|num_nodes)['"]\s*:\s*['"]?(\d+)""")
 _PER_NODE = re.compile(r"""['"](?:accelerators_per_node|num_accelerators)['"]\s*:\s*['"]?(\d+)""")
 _MODEL = re.compile(r"""['"](?:accelerator_model_name|accelerator)['"]\s*:\s*['"]([^'"]*)['"]""")
-# How a model is called here, and what its published names have in common, without case, spaces and hyphens.
+# How a model is called here, and the words that its published names have in common: the first line that fits counts.
 _NAMES = {
     "NVIDIA GB300": "gb300",
     "NVIDIA GB200": "gb200",
@@ -33,34 +33,37 @@ _NAMES = {
     "NVIDIA L40S": "l40s",
     "NVIDIA L40": "l40",
     "NVIDIA L4": "l4",
-    "NVIDIA V100": "v100",
+    "NVIDIA V100": "v100s?",
     "NVIDIA P100": "p100",
-    "NVIDIA RTX PRO 6000": "rtxpro6000",
-    "NVIDIA RTX 4090": "rtx4090",
-    "NVIDIA RTX A5000": "rtxa5000",
-    "NVIDIA Quadro RTX 5000": "rtx5000",
+    "NVIDIA RTX PRO 6000": "rtx pro 6000",
+    "NVIDIA RTX 4090": "rtx 4090",
+    "NVIDIA RTX A5000": "rtx a5000",
+    "NVIDIA Quadro RTX 5000": "rtx 5000",
     "AMD Instinct MI355X": "mi355x",
     "AMD Instinct MI350X": "mi350x",
     "AMD Instinct MI325X": "mi325x",
     "AMD Instinct MI300X": "mi300x",
-    "AMD Radeon RX 7900 XTX": "rx7900xtx",
-    "Intel Gaudi 2": "gaudi2",
+    "AMD Radeon RX 7900 XTX": "rx 7900 xtx",
+    "Intel Gaudi 2": "gaudi *2",
     "Intel Gaudi": "gaudi",
     "Graphcore Bow": "bow",
     "Graphcore GC200": "gc200",
-    "Huawei Ascend 910": "ascend910",
-    "Google TPU Trillium": "tputrillium",
-    "Google TPU v5p": "tpuv5p",
-    "Google TPU v5e": "tpuv5e",
-    "Google TPU v4": "tpuv4",
-    "Google TPU v3": "tpuv3",
+    "Huawei Ascend 910": "ascend *910",
+    "Google TPU Trillium": "tpu trillium",
+    "Google TPU v5p": "tpu v5p",
+    "Google TPU v5e": "tpu v5e",
+    "Google TPU v4": "tpu v4",
+    "Google TPU v3": "tpu v3",
 }
-_GAUDI = re.compile(r"gaudi\(r\)2")
+_BETWEEN_WORDS = re.compile(r"(?:\(R\)|[\W_])+")
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a system has. accelerator: "" if it isn't named. accelerators: in all nodes, None for none or unknown."""
+    """The accelerators of a system.
+
+    accelerator: the name of the model, "" if unknown. accelerators: the number in all nodes, None if zero or unknown.
+    """
 
     accelerator: str
     accelerators: int | None
@@ -84,8 +87,8 @@ def _only(pattern: re.Pattern[str], text: str) -> str | None:
 
 def _name(model: str, system: str) -> str:
     # A description of a TPU may leave out its version, which the system's name has.
-    written = _GAUDI.sub("gaudi2", re.sub(r"[\s_-]", "", f"{model} {system}" if model == "TPU" else model).lower())
-    name = next((name for name, part in _NAMES.items() if part in written), None)
+    written = _BETWEEN_WORDS.sub(" ", f"{model} {system}" if model == "TPU" else model).lower()
+    name = next((name for name, words in _NAMES.items() if re.search(rf"\b{words}\b", written)), None)
     if name is None:
         raise ValueError(f"{model!r} isn't in the table of names: add a line")
     return name

@@ -47,11 +47,12 @@ TARGETS: dict[str, list[tuple[str, float]]] = {
 JOINED = {"maskrcnn": "val/box_and_mask_margin", "stable_diffusion": "val/clip_and_fid_margin"}
 MINIMIZED = ("val/word_error_rate", "val/cross_entropy_error", "val/flow_loss", "val/fid")
 SINGLE_EVALUATIONS = (("gpu-v100-8-TF2.0", "bert"), ("tpu-v3-32-TF2.0", "bert"))
-# Systems of which some logs of BERT were evaluated a step later than others.
-UNEVEN = (
+# Systems whose logs of BERT don't state positions, and aren't evaluated at regular ones.
+UNPLACED = (
     ("0.7", "dgx2h_ngc20.06_pytorch"),
     ("0.7", "dgxa100_n2_ngc20.06_pytorch"),
     ("0.7", "dgxa100_n32_ngc20.06_pytorch"),
+    ("1.1", "tpu-v4-2048-JAX"),
 )
 # v0.5: the logged metric, its target, and the examples in an epoch (gnmt: as logged).
 FIRST_TARGETS: dict[str, tuple[str, float, int | None]] = {
@@ -151,11 +152,11 @@ def steps_to_targets(path: Path, logs: Path) -> tuple[tuple[str, str, int], dict
             evaluations.append((value, metadata))
         else:
             facts.setdefault(key, value)
-    if benchmark == "bert" and all(metadata.get("epoch_num") == 1 for _, metadata in evaluations):
-        return _by_the_end(parts, facts, [value for value, _ in evaluations])
     is_open = facts.get("submission_division") == "open" or "modelarts_512_tensorflow_open" in parts
     if is_open or "global_batch_size" not in facts or not evaluations:
         return None
+    if benchmark == "bert" and all(metadata.get("epoch_num") == 1 for _, metadata in evaluations):
+        return _by_the_end(parts, facts, [value for value, _ in evaluations])
     steps: dict[tuple[str, float], int | None] = {}
     reached: list[dict[int, bool]] = []
     for metric, target in targets(number, benchmark):
@@ -184,8 +185,7 @@ def _by_the_end(
 ) -> tuple[tuple[str, str, int], dict[tuple[str, float], int | None]] | None:
     """Return the same of a log that states only at its end how many samples were seen: `train_samples`."""
     number, batch_size = parts[0].removeprefix("training_results_v"), facts["global_batch_size"]
-    is_uneven = (number, parts[3]) in UNEVEN or parts[3] == "tpu-v4-2048-JAX"
-    if facts.get("submission_division") == "open" or is_uneven:
+    if (number, parts[3]) in UNPLACED:
         return None
     ((metric, target),) = targets(number, "bert")
     hits = [place for place, value in enumerate(values) if value >= target]
@@ -208,17 +208,14 @@ def steps_of_the_first_round(path: Path) -> tuple[tuple[str, str, int], dict[tup
     lines = _FIRST_LINE.findall(path.read_text("utf-8", "replace"))
     if benchmark == "gnmt":
         epoch = next(int(text) for key, text in lines if key == "input_size")
-    reached = []
-    for entry in (
-        json.loads(text)
-        for key, text in lines
-        if key == ("eval_accuracy", "eval_iteration_accuracy")[benchmark == "ssd"]
-    ):
-        if entry["value"] >= target:
-            in_epoch = rounded(Fraction(epoch or 0, batch_size))
-            step = entry["iteration"] if epoch is None else (entry["epoch"] - first + 1) * in_epoch
-            reached.append(math.floor(step + Fraction(1, 2)))
-    return ("0.5", benchmark, batch_size), {(metric, target): min(reached, default=None)}
+    measured = "eval_iteration_accuracy" if epoch is None else "eval_accuracy"
+    hits = [entry for key, text in lines if key == measured and (entry := json.loads(text))["value"] >= target]
+    if epoch is None:
+        steps = [entry["iteration"] for entry in hits]
+    else:
+        in_epoch = rounded(Fraction(epoch, batch_size))
+        steps = [math.floor((entry["epoch"] - first + 1) * in_epoch + Fraction(1, 2)) for entry in hits]
+    return ("0.5", benchmark, batch_size), {(metric, target): min(steps, default=None)}
 
 
 def _value(value: Any, metadata: dict[str, Any], metric: str, number: str, system: str) -> float | None:

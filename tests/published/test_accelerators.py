@@ -59,6 +59,8 @@ def test_accelerators_of_a_system_are_those_of_all_nodes(description: str, found
         ("NVIDIA A10G", "NVIDIA A10G"),
         ("TPU", "Google TPU v4"),
         ("Habana Gaudi", "Intel Gaudi"),
+        ("NVIDIA V100-SXM2-16GB 300W", "NVIDIA V100"),
+        ("Tesla V100S-PCIe-32GB", "NVIDIA V100"),
     ],
 )
 def test_a_model_is_named_by_the_most_specific_line(model: str, name: str) -> None:

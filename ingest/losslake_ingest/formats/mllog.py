@@ -122,10 +122,8 @@ class _Log:
             self._add_value(key, value[0], line)
         else:
             number = _value(value)
-            # Statistics have other shapes, too, as "step": [2, 3125]: nothing of the run is lost with them.
-            remark = str if key.startswith(_STATISTICS) else Damage
             if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
-                self.remarks[remark(f"value of {key} that isn't a number: left out")] += 1
+                self._leave_out(key, f"value of {key} that isn't a number")
             else:
                 entry = self.columns.setdefault(key, array("d")).append
                 entry(number)
@@ -135,8 +133,13 @@ class _Log:
                     written = line.metadata.get(axis)
                     place = _value(written)
                     if place is None and written is not None:
-                        self.remarks[remark(f"{axis} of {key} isn't a number: left out")] += 1
+                        self._leave_out(key, f"{axis} of {key} isn't a number")
                     entry(math.nan if place is None else place)
+
+    def _leave_out(self, key: str, what: str) -> None:
+        """Count what is left out; it is damage unless it is of statistics, which also come as "step": [2, 3125]."""
+        remark = f"{what}: left out"
+        self.remarks[remark if key.startswith(_STATISTICS) else Damage(remark)] += 1
 
     def _labels(self, line: LogLine) -> int:
         """Return the number of a line's labels, MOST_LABELS if there are too many in the log."""

@@ -225,11 +225,17 @@ def _standings(entries: Sequence[Standing]) -> str:
     return table(headings, rows)
 
 
+def _at_least(case: Case, batch_size: int) -> tuple[int, int, list[str]]:
+    """Return how many trials from a batch size on reached the goal, of how many, and the names of their optimizers."""
+    large = [row for row in case.rows if row["batch_size"] >= batch_size]
+    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
+    return reached, trials, sorted({_optimizer(case, row["optimizer"]) for row in large})
+
+
 def _large_batches(resnet: Case, bert: Case) -> Values:
     """Return what the data say of LARS and LAMB at large batch sizes."""
-    large = [row for row in resnet.rows if row["batch_size"] >= _LARS_REACHED]
+    reached, trials, optimizers = _at_least(resnet, _LARS_REACHED)
     lamb = [row["batch_size"] for row in bert.rows if row["optimizer"] == "lamb" and row["n_reached"]]
-    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
     useful, size = resnet.transition.max_useful, resnet.equal
     return {
         "resnet_size": number(size.critical_batch_size),
@@ -239,7 +245,7 @@ def _large_batches(resnet: Case, bert: Case) -> Values:
         "lars_size": f"{_LARS_REACHED:,}",
         "lars_trials": share(reached, trials),
         "holds_lars": holds(reached, trials),
-        "lars_of": ", ".join(sorted({_optimizer(resnet, row["optimizer"]) for row in large})),
+        "lars_of": ", ".join(optimizers),
         "lars_largest": f"{max(resnet.examples):,}",
         "lars_lost": number(resnet.lost(_LARS_REACHED), 2),
         "bert_largest": f"{max(bert.examples):,}",
@@ -250,13 +256,12 @@ def _large_batches(resnet: Case, bert: Case) -> Values:
 
 def _plain_sgd(case: Case) -> Values:
     """Return what the data say of SGD at large batch sizes; case: the first round, before LARS."""
-    large = [row for row in case.rows if row["batch_size"] >= _LARGE_FOR_SGD]
-    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
+    reached, trials, optimizers = _at_least(case, _LARGE_FOR_SGD)
     return {
         "sgd_size": f"{_LARGE_FOR_SGD:,}",
         "sgd_trials": share(reached, trials),
         "holds_sgd": holds(reached, trials),
-        "sgd_of": " and ".join(sorted({_optimizer(case, row["optimizer"]) for row in large})),
+        "sgd_of": " and ".join(optimizers),
         "sgd_goal": f"{case.goal.target:.1%}",
         "sgd_largest": f"{max(case.examples):,}",
         "sgd_lost": number(case.lost(), 2),

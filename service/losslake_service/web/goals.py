@@ -41,7 +41,7 @@ class PageGoal:
 
     @property
     def condition(self) -> str:
-        """What a value has to be beside the target: at most, less than, at least or more than it."""
+        """The condition for a value to reach the target: "at most", "less than", "at least" or "more than" it."""
         if self.comparator == "inclusive":
             return "at most" if self.direction == "minimize" else "at least"
         return "less than" if self.direction == "minimize" else "more than"
