@@ -47,7 +47,7 @@ def _metrics(lake: Lake, context: typer.Context) -> Iterator[str]:
     """Yield the metrics of the workload that was given, or of all."""
     studies = list(_studies(lake, context))
     # An option whose value is being typed leaves the arguments unparsed.
-    given = (context.params.get("workload"), *context.args)
+    given = {*(context.params.get("workload") or ()), *context.args}
     of_workload = [metrics for name, metrics in studies if name in given]
     for metrics in of_workload or [metrics for _, metrics in studies]:
         yield from metrics

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, echo, plural, print_error
 from losslake.cli.table import print_rows, show_table
-
-if TYPE_CHECKING:
-    from losslake_schema.release import Release
 
 
 def init(
@@ -116,21 +113,25 @@ def export(
         echo(upload_command(hugging_face, folder))
 
 
+_OF_RELEASES = (
+    "number", "created_at", "n_studies", "n_trials", "n_evaluations", "n_measurements", "content_digest", "notes",
+    "unlisted_at",
+)  # fmt: skip
+
+
 def releases(
     lake: LakeOption = None,
     every: Annotated[bool, typer.Option("--all", help="Include unlisted releases.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with full digests.")] = False,
+    format: Annotated[TextFormat, typer.Option(help="Output format. CSV and JSON have full digests.")] = "table",  # noqa: A002
 ) -> None:
     """List the releases, newest first."""
     from losslake.lake.lake import Lake
 
     listed = Lake.open(lake).releases(include_unlisted=every)
-    if as_json:
-        names = ("number", "notes", "content_digest", "n_studies", "n_trials", "n_evaluations", "n_measurements")
-        rows = [
-            {n: getattr(r, n) for n in names} | {"created_at": r.created_at.isoformat()} | _unlisted(r) for r in listed
-        ]
-        typer.echo(json.dumps(rows, indent=2))
+    if format != "table":
+        print_rows(
+            _OF_RELEASES, [[_plain(getattr(release, name)) for name in _OF_RELEASES] for release in listed], format
+        )
         return
     if not listed:
         echo("no release yet: run 'losslake ingest PATH' first")
@@ -154,8 +155,8 @@ def releases(
     )
 
 
-def _unlisted(release: Release) -> dict[str, str]:
-    return {"unlisted_at": release.unlisted_at.isoformat()} if release.unlisted_at else {}
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "placed", "withdrawn", "restored"]
@@ -166,7 +167,7 @@ _IN_TABLE = COLUMNS[:9]
 def ledger(
     lake: LakeOption = None,
     outcome: Annotated[Outcome | None, typer.Option(help="Only entries with this outcome.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of entries, newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10**9, help="Maximum number of entries, newest first.")] = 100,
     format: Annotated[TextFormat, typer.Option(help="Output format.")] = "table",  # noqa: A002
 ) -> None:
     """List all ingests and their outcomes.
@@ -175,7 +176,8 @@ def ledger(
     """
     from losslake.lake.lake import Lake
 
-    entries = Lake.open(lake).ledger(outcome, limit)
+    entries = Lake.open(lake).ledger(outcome, limit + 1)
+    is_cut, entries = len(entries) > limit, entries[:limit]
     rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in entries]
     if format == "table" and not rows:
         echo("the ledger has no matching entry")
@@ -183,3 +185,5 @@ def ledger(
         show_table(_IN_TABLE, [row[: len(_IN_TABLE)] for row in rows])
     else:
         print_rows(COLUMNS, rows, format)
+    if is_cut:
+        print_error(f"these are the newest {limit:,} entries: --limit shows more")

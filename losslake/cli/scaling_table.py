@@ -29,11 +29,11 @@ _AMOUNTS = ("amount", "amount_trial_id", "amount_steps", "hardware")
 _WIDTH_OF_A_FILE = 100
 
 _WORKLOAD = Annotated[
-    str | None,
+    list[str] | None,
     typer.Argument(
-        metavar="WORKLOAD",
+        metavar="[WORKLOAD]…",
         autocompletion=complete_workload,
-        help="collection/dataset/model/optimizer, or words that match one workload ('rn50 lars'). A * in a part "
+        help="collection/dataset/model/optimizer, or words that match one workload (rn50 lars). A * in a part "
         "is any text: workloads that match are pooled by batch size. Default: list the workloads.",
     ),
 ]
@@ -52,11 +52,11 @@ def steps_command() -> type:
 
 def _print_steps(options: Any) -> None:
     view = open_release(options.lake, options.release)
-    if options.workload is None:
+    if not options.workload:
         list_workloads(view, view.workloads, options.format, options.wide)
         return
     try:
-        named = named_workload(view, options.workload)
+        named = named_workload(view, " ".join(options.workload))
     except SeveralWorkloads as several:
         list_workloads(view, several.workloads, options.format, options.wide)
         raise

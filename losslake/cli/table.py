@@ -13,8 +13,10 @@ import typer
 from losslake.cli.console import TextFormat, echo, printable, write_csv
 
 _GAP, _NARROW_GAP = 3, 1
-# Of the width of a terminal; a shorter text is never shortened.
-_SHARE_OF_A_TEXT, _SHORTEST_TEXT = 3, 24
+# In characters; texts are not shortened below this, and columns are left out instead.
+_SHORTEST_TEXT = 24
+# A float64 holds these integers exactly; from here on, six digits would hide digits of the integer.
+_MOST_DIGITS, _SIX_DIGITS = 1e15, 1e6
 
 
 def print_rows(
@@ -22,22 +24,28 @@ def print_rows(
     rows: Iterable[Sequence[object]],
     format: TextFormat,  # noqa: A002
     is_wide: bool | None = None,
+    whole: str | None = None,
 ) -> None:
-    """Print rows as CSV, as JSON, or as a table for people. is_wide: as for `show_table`."""
+    """Print rows as CSV, as JSON, or as a table for people. is_wide, whole: as for `show_table`."""
     if format == "json":
         typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
     elif format == "csv":
         write_csv(sys.stdout, columns, rows)
     else:
-        show_table(columns, list(rows), is_wide)
+        show_table(columns, list(rows), is_wide, whole)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], is_wide: bool | None = None) -> None:
+def show_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    is_wide: bool | None = None,
+    whole: str | None = None,
+) -> None:
     """Print rows under headings; numbers are right-aligned, None is empty.
 
-    In a terminal that is too narrow, headings are wrapped at underscores, then long texts are shortened in the middle,
-    then the last columns are left out, which a line says. is_wide: the option --wide, which prints everything; None for
-    a command without it.
+    In a terminal that is too narrow, headings are wrapped at underscores, then long texts are shortened in the middle
+    as far as needed, then the last columns are left out, which a line says. is_wide: the option --wide, which prints
+    everything; None for a command without it. whole: a column whose texts are never shortened, since people copy them.
     """
     values = list(rows)
     space = None if is_wide else terminal_width()
@@ -47,12 +55,17 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], is_wide
     if space is not None and _total(widths, gap) > space:
         gap = _NARROW_GAP
         headings = [heading.replace("_", "_\n").split("\n") for (heading,) in headings]
-        widths = _widths(headings, cells)
-        if _total(widths, gap) > space:
-            cells = [[cell_text(_shortened(value, space // _SHARE_OF_A_TEXT)) for value in row] for row in values]
-            widths = _widths(headings, cells)
-        while n_shown > 1 and _total(widths[:n_shown], gap) > space:
-            n_shown -= 1
+        can_shorten = [
+            name != whole and any(isinstance(row[at], str) for row in values) for at, name in enumerate(columns)
+        ]
+        widths, n_shown = _fitting(_widths(headings, cells), can_shorten, space)
+        cells = [
+            [
+                _shortened(text, width) if is_text else text
+                for text, width, is_text in zip(row, widths, can_shorten, strict=False)
+            ]
+            for row in cells
+        ]
     are_numbers = [is_number_column([row[at] for row in values]) for at in range(n_shown)]
     height = max(map(len, headings[:n_shown]), default=0)
     top = [[""] * (height - len(heading)) + heading for heading in headings[:n_shown]]
@@ -63,7 +76,8 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], is_wide
 
     for texts in zip(*top, strict=True):
         echo(line(texts))
-    echo("─" * _total(widths[:n_shown], gap))
+    ruled = _total(widths[:n_shown], gap)
+    echo("─" * (ruled if space is None else min(ruled, space)))
     for row in cells:
         echo(line(row))
     if n_shown < len(columns):
@@ -71,12 +85,28 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], is_wide
         echo(f"left out: {', '.join(columns[n_shown:])}; {how}")
 
 
-def _shortened(value: object, most: int) -> object:
-    """Return a text with … in the place of its middle if it is longer than `most` characters."""
-    if not isinstance(value, str) or len(value) <= max(most, _SHORTEST_TEXT):
-        return value
-    kept = max(most, _SHORTEST_TEXT) - 1
-    return f"{value[: kept - kept // 2]}…{value[-(kept // 2) :]}"
+def _fitting(widths: Sequence[int], can_shorten: Sequence[bool], space: int) -> tuple[list[int], int]:
+    """Return the widths of columns that fit the space, and how many do: at least one.
+
+    The texts that can be shortened get the same width, or less if they need less, as large as possible.
+    """
+    for n_shown in range(len(widths), 0, -1):
+        shown = list(zip(widths[:n_shown], can_shorten, strict=False))
+        for most in range(space, (_SHORTEST_TEXT if n_shown > 1 else space) - 1, -1):
+            fitting = [min(width, most) if is_text else width for width, is_text in shown]
+            if _total(fitting, _NARROW_GAP) <= space:
+                return fitting, n_shown
+    return list(widths[:1]), 1
+
+
+def _shortened(text: str, most: int) -> str:
+    """Return a text with … in the place of its middle if it is wider than `most` characters."""
+    if _width(text) <= most:
+        return text
+    kept = most - 1
+    while kept > 0 and _width(text[: kept - kept // 2] + text[len(text) - kept // 2 :]) >= most:
+        kept -= 1
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
 
 
 def terminal_width() -> int | None:
@@ -98,7 +128,14 @@ def cell_text(value: object) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else printable(value)
+    return _number_text(value) if isinstance(value, float) else printable(value)
+
+
+def _number_text(value: float) -> str:
+    """Return a number with six digits, or all those of its integer part."""
+    if abs(value) < _MOST_DIGITS and (value.is_integer() or abs(value) >= _SIX_DIGITS):
+        return f"{value:,.0f}"
+    return f"{value:,.6g}"
 
 
 def _widths(headings: Sequence[Sequence[str]], cells: Sequence[Sequence[str]]) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,13 +10,10 @@ import typer
 from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, WideOption, open_release
 from losslake.cli.imports import without_pandas
 from losslake.cli.table import print_rows
-from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 
 if TYPE_CHECKING:
     from losslake.questions.release.view import ReleaseView
-
-_MOST_NEAR = 3
 
 
 def workloads(
@@ -35,18 +31,15 @@ def workloads(
     Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
     """
     without_pandas()
-    from losslake.questions.release.workload_words import WorkloadWords, words_of
+    from losslake.questions.release.workload_words import no_match, words_of
 
     view = open_release(lake, release)
     matches = list(view.workloads)
     if words:
-        known = WorkloadWords.of_release(view)
-        given = words_of(" ".join(words))
-        matches = known.matches(given)
+        text = " ".join(words)
+        matches = view.words.matches(words_of(text))
         if not matches:
-            near = [f"'{' '.join(each)}'" for each in islice(known.near_searches(given), _MOST_NEAR)]
-            advice = f": did you mean {' or '.join(near)}?" if near else ""
-            raise LossLakeError(f"no workload of release {view.number} matches '{' '.join(words)}'{advice}")
+            raise no_match(view, text)
     list_workloads(view, matches, format, wide)
 
 
@@ -58,4 +51,4 @@ def list_workloads(view: ReleaseView, names: Iterable[Workload], format: TextFor
     for name in sorted(names):
         sizes = view.workloads[name].batch_sizes
         rows.append((str(name), len(sizes), sizes[0], sizes[-1], *known[name]))
-    print_rows(columns, rows, format, is_wide)
+    print_rows(columns, rows, format, is_wide, whole="workload")

@@ -13,6 +13,7 @@ from losslake.library.methods.lists import Lists
 from losslake.library.methods.overviews import Overviews
 from losslake.library.methods.questions import Questions
 from losslake.library.result import Curve, Result, Source, plain
+from losslake_schema.errors import LossLakeError
 
 
 class Lake(Questions, Analyses, Comparisons, Costs, Overviews, Lists):
@@ -48,11 +49,14 @@ class Lake(Questions, Analyses, Comparisons, Costs, Overviews, Lists):
         return kind(self._source, path, given, self._source.answer(path, given, self._release))
 
     def __repr__(self) -> str:
-        return f"<LossLake {self._source.name}, {'newest release' if self._release is None else self._release}>"
+        release = "newest release" if self._release is None else f"release {self._release}"
+        return f"<LossLake {self._source.name}, {release}>"
 
 
 def opened(lake: str | Path | None, release: int | None) -> Lake:
     """Open a lake or a service; see `losslake.open`."""
+    if lake is not None and not str(lake).strip():
+        raise LossLakeError("an empty text names no lake: give a folder, a lake.toml, or a service's URL, or None")
     if isinstance(lake, str) and lake.startswith(("http://", "https://")):
         from losslake.library.service import ServiceSource
 
@@ -61,7 +65,6 @@ def opened(lake: str | Path | None, release: int | None) -> Lake:
         from losslake.library.local import LocalSource
     except ModuleNotFoundError as error:
         from losslake.extras import how_to_install, missing_extra
-        from losslake_schema.errors import LossLakeError
 
         raise LossLakeError(how_to_install("to open a lake", missing_extra(error))) from None
     return Lake(LocalSource(lake), release)

@@ -180,7 +180,11 @@ class Curve(Result):
         shared = {name: self._parameters[name] for name in _SHARED if self._parameters.get(name) is not None}
         known = {name: self.facts[name] for name in ("metric", "target", "comparator")}
         parameters = {**shared, **known, **more}
-        return Result(self._source, path, parameters, self._source.answer(path, parameters, self.release))
+        result = Result(self._source, path, parameters, self._source.answer(path, parameters, self.release))
+        if "seconds" in (measure := self.facts["measure"]):
+            text = f"it is of the steps to the target, not of the {measure.replace('_', '-')} of this curve"
+            result.facts["warnings"] = [text, *result.facts["warnings"]]
+        return result
 
 
 class Figure:

@@ -15,7 +15,7 @@ from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.contest import Contest, contest
 from losslake.questions.comparison.differences import Difference, differences, ratio_of
-from losslake.questions.comparison.measured_trials import entries, measured_trials
+from losslake.questions.comparison.measured_trials import entries, hardware_differs, measured_trials
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
@@ -188,6 +188,8 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         left_out=[*competition.left_out, *(text for each in measured for text in each.left_out())],
         warnings=[
             *comparison_warnings(competition, curves, base, noun),
+            *hardware_differs(measured, names, {size for _, size in competition.places}),
+            *(text for each in measured for text in each.measure.doubts(goal)),
             *_unknown_settings(searches, settings),
         ],
     )

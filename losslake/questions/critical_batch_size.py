@@ -214,7 +214,7 @@ def _warnings(
     if has_unequal_trials(curve):
         least = curve.measured.n_trials[curve.studies][curve.is_reached].min()
         yield (
-            f"{curve.name}: no interval and no bounds, and a number that is off, since some batch sizes have over "
+            f"{curve.name}: no interval and no bounds, and a biased number, since some batch sizes have over "
             f"{MOST_UNEQUAL} times as many trials as others, and the best of more is better by chance: trials={least} "
             "gives all, from equally many trials each"
         )

@@ -137,6 +137,7 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
         batches.append(_rows(search, results, amounts, crossed, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
+        warnings += measure.doubts(goal)
     reference = reference_points(view, parameters.reference)
     facts = {"k": crossing.successive_hits, "reference": reference, "left_out": left_out, "warnings": warnings}
     return QUESTION.answered(view, parameters, batches, facts)

@@ -78,7 +78,7 @@ def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
         amounts = measure.of_trials(hits)
         batches.append(_rows(search, goal, hits, crossed, amounts))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))
-        warnings += coarse_trials(search, hits, steps, previous)
+        warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal)]
     facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), "k": crossing.successive_hits}
     facts |= {"left_out": left_out, "warnings": warnings}
     return QUESTION.answered(view, parameters, batches, facts)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from losslake.questions.comparison.contest import Entry
+from losslake.questions.release.workload_facts import workload_labels
+from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
@@ -29,6 +32,36 @@ class MeasuredTrials:
     def left_out(self) -> Iterator[str]:
         """Yield in words the trials of unknown amounts."""
         yield from self.measure.left_out(int(np.isnan(self.amounts).sum()))
+
+
+def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], sizes: Collection[int]) -> Iterator[str]:
+    """Yield in words that times compare the hardware, too, unless all trials ran on the same; nothing for steps.
+
+    names: of the competitors. sizes: the batch sizes at which they are compared.
+    """
+    if measured[0].measure.factors is not None:
+        return
+    of_each = [_hardware(each, sizes) for each in measured]
+    known = set().union(*of_each)
+    if len(known) > 1 or None in known:
+        labels = workload_labels(names).short
+        said = [f"{labels[name]} {_on(hardware)}" for name, hardware in zip(names, of_each, strict=True) if hardware]
+        yield f"{measured[0].measure.noun} compare the hardware, too: {joined(said)}"
+
+
+def _hardware(measured: MeasuredTrials, sizes: Collection[int]) -> set[str | None]:
+    """Return what the trials with known amounts at these batch sizes ran on; None for unknown."""
+    facts = measured.measure.search.facts
+    is_compared = np.isin(facts.batch_sizes, list(sizes))[facts.study_of_trial] & np.isfinite(measured.amounts)
+    return set(measured.measure.hardware.filter(pa.array(is_compared)).to_pylist())
+
+
+def _on(hardware: Collection[str | None]) -> str:
+    known = sorted(each for each in hardware if each is not None)
+    if not known:
+        return "ran on unknown systems"
+    what = known[0] if len(known) == 1 else f"{len(known)} systems"
+    return f"ran on {what}{' and unknown ones' if None in hardware else ''}"
 
 
 def measured_trials(measure: Measure, goal: Goal) -> MeasuredTrials:

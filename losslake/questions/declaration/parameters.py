@@ -294,6 +294,8 @@ def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str,
 
     best = max((goal for goal in goals if goal.workload in named[0]), key=n_having, default=None)
     if best is None or not n_having(best):
+        for workload in workloads if metric else ():
+            view.measuring(workload, metric)
         missing = "target=" if metric else "metric= and target=" if is_shared else "metric="
         measured = {name for each in named for workload in each for name in view.workloads[workload].measured}
         lacks = f"{workloads[0]} has no goal" if len(named) == 1 else "these workloads have no goal in common"

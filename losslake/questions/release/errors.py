@@ -22,8 +22,8 @@ class UnknownName(LossLakeError):
             near_matches: what may have been meant, likeliest first.
             where: what was searched, for the message.
         """
-        advice = f"did you mean {' or '.join(near_matches)}?" if near_matches else f"{where} has none at all"
-        super().__init__(f"{where} has no {what} '{name}': {advice}")
+        advice = f": did you mean {' or '.join(near_matches)}?" if near_matches else ", nor one with a similar name"
+        super().__init__(f"{where} has no {what} '{name}'{advice}")
         self.what = what
         self.near_matches = tuple(near_matches)
 

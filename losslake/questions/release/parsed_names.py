@@ -33,4 +33,4 @@ def _parsed(parse: Callable[[str], _Name], path: str, parameter: str) -> _Name:
     try:
         return parse(path)
     except BadName as error:
-        raise BadParameter(parameter, str(error)) from None
+        raise BadParameter(parameter, f"{error}; a search of workloads (q=) finds it by words") from None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from losslake.questions.release.errors import MOST_NEAR_MATCHES, UnknownName, near_names
@@ -71,11 +72,15 @@ class WorkloadWords:
         )
 
     def near_searches(self, words: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Yield the words of similar searches, most likely first.
+        """Yield the words of similar searches that match something, each once, most likely first."""
+        seen = {tuple(words)}
+        for search in self._similar(words[:_MOST_WORDS]):
+            if search not in seen and self.matches(search):
+                seen.add(search)
+                yield search
 
-        First with every unknown word replaced by a similar one, then with each word alone.
-        """
-        words = words[:_MOST_WORDS]
+    def _similar(self, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Yield the words with every unknown one replaced by a similar one, then each word alone."""
         is_known = [bool(self.matches([word])) for word in words]
         choices = [
             [word] if known else difflib.get_close_matches(word, self.all, MOST_NEAR_MATCHES)
@@ -104,16 +109,28 @@ def named_workload(view: ReleaseView, text: str) -> Workload:
     if len(matching) > 1:
         raise SeveralWorkloads(text, matching)
     if not matching:
-        raise UnknownName("workload", text, near_names(text, map(str, view.workloads)), f"release {view.number}")
+        raise no_match(view, text)
     return matching[0]
 
 
-def near_workloads(name: str, known: Iterable[Workload]) -> list[str]:
-    """Return the workloads most like `name`, likeliest first: those whose names have all of its parts, if any have."""
-    workloads = list(known)
-    parts = _parts(name)
-    matching = WorkloadWords(dict.fromkeys(workloads, ())).matches(parts) if parts else []
-    return near_names(name, map(str, matching or workloads))
+def no_match(view: ReleaseView, text: str) -> UnknownName:
+    """Return that no workload matches these words, with similar searches, or similar names."""
+    searches = islice(view.words.near_searches(_parts(text)), MOST_NEAR_MATCHES)
+    near = [f"'{' '.join(each)}'" for each in searches] or near_workloads(text, view.workloads)
+    return UnknownName("workload", text, near, f"release {view.number}")
+
+
+def near_workloads(name: str, known: Collection[Workload]) -> list[str]:
+    """Return the workloads most like `name`, likeliest first: those whose names have all of its parts, if any have.
+
+    Else those whose names are similar; or all, if there are few.
+    """
+    parts, names = _parts(name), list(map(str, known))
+    matching = WorkloadWords(dict.fromkeys(known, ())).matches(parts) if parts else []
+    if matching:
+        return near_names(name, map(str, matching))
+    few = names if len(names) <= MOST_NEAR_MATCHES else []
+    return difflib.get_close_matches(name, names, MOST_NEAR_MATCHES) or few
 
 
 def _parts(name: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -144,8 +145,30 @@ class Measure:
             steps=at(steps, row),
             n_known=facts.sums_by_study(is_known),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),
-            hardware=_resources(self.view, facts)["hardware"].take(pa.array(row, mask=row == NEVER)),
+            hardware=self.hardware.take(pa.array(row, mask=row == NEVER)),
         )
+
+    @cached_property
+    def hardware(self) -> pa.ChunkedArray:
+        """What each trial ran on, as its log says; null where it doesn't."""
+        return _resources(self.view, self.search.facts)["hardware"]
+
+    def doubts(self, goal: Goal) -> Iterator[str]:
+        """Yield in words how many of the trials that reached a goal have times that can't all be right.
+
+        A later step has an earlier time where evaluations of saved checkpoints are logged in another order, or where a
+        clock starts anew when training is resumed.
+        """
+        records = self.search.records
+        if self.factors is not None or records.elapsed_s is None:
+            return
+        trials = np.repeat(records.rows, np.diff(records.offsets))
+        falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
+        if n := int((self.search.first_hits(goal)[np.unique(trials[1:][falls])] != NEVER).sum()):
+            yield (
+                f"{self.search.facts.workload}: in {n} of the trials that reached the target, an evaluation has an "
+                f"earlier time than one at a smaller step: their {self.noun} may be wrong"
+            )
 
     def left_out(self, n_unknown: int) -> Iterator[str]:
         """Yield in words the trials that reached the target in an unknown amount."""

@@ -113,8 +113,7 @@ def _links(address: str, page: str, path: str, given: Pairs) -> Document:
 
 
 def _similar_searches(view: ReleaseView, text: str) -> Iterator[str]:
-    searches = dict.fromkeys(map(tuple, view.words.near_searches(words_of(text))))
-    yield from islice((" ".join(each) for each in searches if view.words.matches(each)), _MOST_SEARCHES)
+    yield from map(" ".join, islice(view.words.near_searches(words_of(text)), _MOST_SEARCHES))
 
 
 def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

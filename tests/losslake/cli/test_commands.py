@@ -72,6 +72,7 @@ def test_steps_finds_the_workload_by_its_words_and_lists_several(losslake: Run, 
     files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, workload="root/mnist/cnn/adam")
     at = ("--lake", tmp_path / "new")
     losslake("ingest", unpacked(tmp_path / "logs", files), *at)
+    assert losslake("steps", "cnn", "sgd", *at).stdout == losslake("steps", "cnn sgd", *at).stdout
     several = losslake("steps", "mnist", *at, "--format", "csv")
     assert [row["workload"] for row in rows_of(several.stdout)] == ["root/mnist/cnn/adam", "root/mnist/cnn/sgd"]
     assert several.stderr.startswith("losslake: 'mnist' matches 2 workloads: give more words")
@@ -147,10 +148,18 @@ def test_a_bad_statement_is_one_line_and_its_place(losslake: Run, statement: str
 
 
 def test_releases_and_ledger_list_their_entries(losslake: Run) -> None:
-    (release,) = json.loads(losslake("releases", "--json").stdout)
+    (release,) = json.loads(losslake("releases", "--format", "json").stdout)
+    (row,) = rows_of(losslake("releases", "--format", "csv").stdout)
+    assert {name: row[name] for name in ("number", "content_digest")} == {
+        name: str(release[name]) for name in ("number", "content_digest")
+    }
     assert (release["number"], release["n_trials"], release["n_measurements"]) == (1, 4, 10)
     entries = json.loads(losslake("ledger", "--format", "json").stdout)
     assert [entry["outcome"] for entry in entries] == ["ingested"] * 3
+    cut = losslake("ledger", "--format", "json", "--limit", "2")
+    assert json.loads(cut.stdout) == entries[:2]
+    assert cut.stderr == "losslake: these are the newest 2 entries: --limit shows more\n"
+    assert not losslake("ledger", "--limit", "3").stderr
     assert "no matching entry" in losslake("ledger", "--outcome", "quarantined").stdout
 
 
@@ -229,6 +238,8 @@ def test_verify_names_the_damaged_file(losslake: Run, lake: Lake, tmp_path: Path
             "--target nan: input should be a finite number",
         ),
         (("steps", WORKLOAD), "has no goal"),
+        (("steps", WORKLOAD, "--metric", "val/x"), "has no metric 'val/x': did you mean val/classification_error"),
+        (("workloads", "nonsense"), "did you mean root/mnist/cnn/sgd"),
         (("steps", "--release", "9"), "there is no release 9; the newest are: 1"),
         (("sql", "-c", ""), "no statement: give"),
         (("sql", "-c", "SELECT 1", "--lake", "/dev/null"), "there is no lake"),

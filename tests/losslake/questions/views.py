@@ -78,7 +78,7 @@ def view_of(
     unmeasured: Sequence[int] = (),
     batch_units: Mapping[Workload, str] | None = None,
     flagged: Sequence[tuple[int, int]] = (),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str] | Callable[[Workload, int], Mapping[str, str]] | None = None,
     metric: str = METRIC,
 ) -> ReleaseView:
     """A release whose workload WORKLOAD has these rows of a metric, between two other workloads with hits everywhere.
@@ -91,7 +91,8 @@ def view_of(
     train_steps: that trials of every study have to run. batch_units: by workload, if known.
     later: by how many steps another metric goes on in every trial; 0 for no other metric. unmeasured: batch sizes of
     WORKLOAD whose studies have another metric only, whose rows theirs are.
-    flagged: trials of WORKLOAD, by batch size and trial_id. attributes: of every trial, as JSON.
+    flagged: trials of WORKLOAD, by batch size and trial_id. attributes: of every trial, or by workload and trial_id,
+    as JSON.
     """
     parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
     decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
@@ -121,14 +122,14 @@ def view_of(
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id, "batch_size": batch_size, **keys}
                 own = list(parameters_of(batch_size, trial_id).items())
-                told = list((attributes or {}).items())
+                told = attributes(workload, trial_id) if callable(attributes) else attributes or {}
                 trials.append(
                     {
                         **ids,
                         "status": curve[0].status,
                         "last_step": None if curve[-1].step is None else curve[-1].step + later,
                         "parameters": own,
-                        "attributes": told,
+                        "attributes": list(told.items()),
                     }
                 )
                 records += [{**ids, **record} for record in _records(curve, direction if is_measured else None)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Annotated, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -148,12 +149,9 @@ class WorkloadTable:
         return self._fewest[row.workload]
 
     def near_searches(self, words: Sequence[str], names: Names) -> Iterator[Sequence[str]]:
-        """Yield the words of similar searches that have matches, most likely first."""
-        given: set[Sequence[str]] = {tuple(words)}
-        for search in self._words.near_searches(words):
-            if len(given) <= _MOST_SEARCHES and search not in given and self.matches(search, names):
-                given.add(search)
-                yield search
+        """Yield the words of similar searches that have matches with these filters, most likely first."""
+        searches = (each for each in self._words.near_searches(words) if self.matches(each, names))
+        yield from islice(searches, _MOST_SEARCHES)
 
 
 _TABLES: WeakKeyDictionary[ReleaseView, WorkloadTable] = WeakKeyDictionary()

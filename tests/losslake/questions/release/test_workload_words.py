@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.lake.lake import Lake
+from losslake.questions.release.errors import UnknownName
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import (
     SeveralWorkloads,
@@ -60,7 +61,17 @@ def test_any_part_of_a_name_finds_the_workload(workload: Workload, data: st.Data
 def test_similar_searches_replace_words_that_nothing_matches() -> None:
     searches = list(WORDS.near_searches(["resnet", "larz"]))
     assert ("resnet", "lars") in searches
-    assert all(WORDS.matches([word]) for search in searches for word in search)
+    assert all(WORDS.matches(search) for search in searches)
+    assert len(set(searches)) == len(searches)
+
+
+def test_a_name_unlike_all_others_gets_no_proposals_among_many() -> None:
+    many = [Workload("root", "mnist", f"cnn_{number}", "sgd") for number in range(20)]
+    assert near_workloads("qqq/zzz/www/kkk", many) == []
+    assert near_workloads("qqq/zzz/www/kkk", many[:2]) == list(map(str, many[:2]))
+    assert str(UnknownName("workload", "q/z/w/k", [], "release 1")) == (
+        "release 1 has no workload 'q/z/w/k', nor one with a similar name"
+    )
 
 
 @pytest.mark.parametrize(

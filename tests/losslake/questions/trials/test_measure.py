@@ -224,3 +224,51 @@ def test_trials_without_times_are_left_out_of_a_comparison_and_that_is_said() ->
     answer = answer_to(compare.QUESTION, view_of([*ours, *untimed], of_other=ours), both, Goal(0.5), measure="seconds")
     assert [row["n_trials"] for row in answer.table().to_pylist()] == [6, 6]
     assert f"{WORKLOAD}: no time is known for 1 of the trials that reached the target" in answer.facts["left_out"]
+
+
+def test_times_that_fall_as_steps_rise_are_said_to_be_doubtful() -> None:
+    """A clock that starts anew when training is resumed makes a trial look fast."""
+    resumed = [
+        Row(8, 1, "COMPLETE", 10, 0.9, 100.0),
+        Row(8, 1, "COMPLETE", 20, 0.7, 200.0),
+        Row(8, 1, "COMPLETE", 30, 0.4, 5.0),
+    ]
+    said = "in 1 of the trials that reached the target, an evaluation has an earlier time than one at a smaller step"
+    view = view_of([*resumed, *timed(8, 2, 100, 50.0)])
+    for question in (scaling.QUESTION, steps_to_target.QUESTION, compare.QUESTION):
+        warnings = answer_to(question, view, SELECTED, Goal(0.5), measure="seconds").facts["warnings"]
+        assert [text for text in warnings if f"{WORKLOAD}: {said}: their seconds may be wrong" in text]
+        assert said not in str(answer_to(question, view, SELECTED, Goal(0.5)).facts["warnings"])
+    never = answer_to(scaling.QUESTION, view, SELECTED, Goal(0.1), measure="seconds")
+    assert said not in str(never.facts["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("system_of", "said"),
+    [
+        (lambda _, __: "a", None),
+        (lambda workload, _: workload.optimizer, "adam ran on adam and sgd ran on sgd"),
+        (lambda _, trial: f"{trial}", "adam ran on 6 systems and sgd ran on 6 systems"),
+        (
+            lambda _, trial: "a" if trial > 1 else None,
+            "adam ran on a and unknown ones and sgd ran on a and unknown ones",
+        ),
+        (lambda _, __: None, "adam ran on unknown systems and sgd ran on unknown systems"),
+    ],
+)
+def test_a_comparison_of_times_says_on_what_they_were_measured_unless_it_is_the_same(
+    system_of: Callable[[Any, int], str | None], said: str | None
+) -> None:
+    rows = [row for trial in range(1, 7) for row in timed(8, trial, 100 + trial, 50.0)]
+    elsewhere = timed(16, 1, 100, 50.0)  # compared with nothing, so its hardware doesn't matter
+
+    def attributes(workload: Any, trial: int) -> dict[str, str]:
+        system = system_of(workload, trial)
+        return {} if system is None else {"system": f'"{system}"'}
+
+    view = view_of([*rows, *elsewhere], of_other=rows, attributes=attributes)
+    both = Selection((OTHER, WORKLOAD), METRIC)
+    warnings = answer_to(compare.QUESTION, view, both, Goal(0.5), measure="seconds").facts["warnings"]
+    found = [text for text in warnings if "hardware" in text]
+    assert found == ([] if said is None else [f"seconds compare the hardware, too: {said}"])
+    assert "hardware" not in str(answer_to(compare.QUESTION, view, both, Goal(0.5)).facts["warnings"])
