@@ -33,7 +33,7 @@ _WORKLOAD = Annotated[
     typer.Argument(
         metavar="[WORKLOAD]…",
         autocompletion=complete_workload,
-        help="collection/dataset/model/optimizer, or words that match one workload (rn50 lars). A * in a part "
+        help="collection/dataset/model/optimizer, or words that match one workload (softmax sgd). A * in a part "
         "is any text: workloads that match are pooled by batch size. Default: list the workloads.",
     ),
 ]

@@ -31,6 +31,7 @@ _TRIAL = re.compile(r"trial_[0-9]+")
 _HYPERPARAMETERS = re.compile(r"hparams[^/]*\.json")
 _META = re.compile(r"meta_data_[0-9]+\.json")
 _FLAGS = re.compile(r"flags_[0-9]+\.json")
+_MACHINE = ("gpu_count", "gpu_model_name")
 _STORED_FLAGS = ("workload", "framework", "tuning_ruleset", "num_tuning_trials", "rng_seed", "max_global_steps")
 _FOLDER = re.compile(r"(?:.*/)?(?P<workload>[^/]+?)(?:_(?P<framework>jax|pytorch))?/trial_[0-9]+")
 
@@ -110,8 +111,9 @@ class _TrialFiles:
             except MemoryError:
                 return Quarantined(source, f"{self.folder}/{name}", Rule.FILE_TOO_LARGE, NO_MEMORY)
         hyperparameters = self._json(_HYPERPARAMETERS, remarks)
-        stated = self._json(_META, remarks).items()
-        meta = {key.removeprefix("workload."): value for key, value in stated if key.startswith("workload.")}
+        stated = self._json(_META, remarks)
+        meta = {key.removeprefix("workload."): value for key, value in stated.items() if key.startswith("workload.")}
+        machine = {key: stated[key] for key in _MACHINE if key in stated}
         flags = {key: value for key, value in self._json(_FLAGS, remarks).items() if key in _STORED_FLAGS}
         path = _FOLDER.fullmatch(self.folder)
         in_path = {key: value for key, value in path.groupdict().items() if value} if path else {}
@@ -119,7 +121,7 @@ class _TrialFiles:
             run=self.folder,
             files=self.digests,
             rows=_rows(tables, remarks),
-            fields={**hyperparameters, **meta, **in_path, **flags},
+            fields={**hyperparameters, **meta, **machine, **in_path, **flags},
             parameters=hyperparameters,
             goals=_goals(meta),
             remarks=dict(remarks),

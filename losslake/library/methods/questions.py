@@ -67,8 +67,8 @@ class Questions(QuestionMethods):
                 and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
             measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training; or accelerator_seconds (seconds times accelerators). The best trial is the one with the
-                least of it.
+                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
+                best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -121,8 +121,8 @@ class Questions(QuestionMethods):
 
         Args:
             measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training; or accelerator_seconds (seconds times accelerators). The best trial is the one with the
-                least of it.
+                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
+                best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -206,8 +206,8 @@ class Questions(QuestionMethods):
                 and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
             measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training; or accelerator_seconds (seconds times accelerators). The best trial is the one with the
-                least of it.
+                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
+                best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -394,8 +394,8 @@ class Questions(QuestionMethods):
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
                 Default: that of the workload's goals in this metric; without any, strict.
             measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training; or accelerator_seconds (seconds times accelerators). The best trial is the one with the
-                least of it.
+                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
+                best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.

@@ -32,7 +32,17 @@ def answer_document(answer: Answer, columns: Sequence[str]) -> Document:
     notes = [f"columns: {', '.join(hidden)}"] if hidden else []
     if len(rows) > MOST_ROWS:
         notes.append(f"rows after the first {MOST_ROWS}")
-    return shortened(document, rows[:MOST_ROWS], notes)
+    rows = rows[:MOST_ROWS]
+    if shared := _shared(rows):
+        document["in_each_row_shown"] = shared
+        rows = [{name: value for name, value in row.items() if name not in shared} for row in rows]
+    return shortened(document, rows, notes)
+
+
+def _shared(rows: Sequence[Document]) -> Document:
+    """Return the columns that have one value in all of several rows, with it."""
+    first = rows[0] if len(rows) > 1 else {}
+    return {name: value for name, value in first.items() if all(row[name] == value for row in rows)}
 
 
 def shortened(facts: Document, rows: list[Document], notes: Sequence[str]) -> Document:

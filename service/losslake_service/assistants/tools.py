@@ -15,7 +15,7 @@ from losslake.questions.lists.lists import list_questions
 from losslake_service.routes.sql import PATH as SQL_PATH
 from losslake_service.routes.sql import SqlStatement
 
-# Most rows of an answer, and most characters of it as JSON.
+# Most rows of an answer, and most characters of them and its facts as JSON.
 MOST_ROWS = 100
 MOST_CHARACTERS = 20_000
 INSTRUCTIONS = """LossLake is a database of training curves: how many steps, examples or seconds does training need to \
@@ -77,7 +77,7 @@ QUESTIONS = (
         scaling.QUESTION,
         columns=(
             *("workload", "batch_size", "steps", "trial_id", "trial_workload", "value", "previous_step", "n_trials"),
-            *("n_reached", "perfect_scaling_steps", "best_value", "censored_at", "runner_up_steps", *_MEASURED),
+            *("n_reached", "best_value", "censored_at", *_MEASURED),
         ),
     ),
     Tool(

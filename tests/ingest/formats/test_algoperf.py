@@ -9,13 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import losslake
+from losslake.lake.lake import Lake
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.algoperf import FORMAT
 from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.run import ingest
 from tests.ingest.formats.reading import cells, read, runs
-from tests.ingest.offers import Files
+from tests.ingest.offers import Files, unpacked
 
 TRIAL = "amos/study_0/fastmri_tanh_jax/trial_1"
 ALL = """global_step,grad_norm,loss,validation/ssim,score,accumulated_submission_time
@@ -35,8 +38,21 @@ META = {
     "workload.test_target_value": 0.72,
     "workload.step_hint": 36189,
     "net.host": "secret",
-    "gpu.count": 8,
+    "gpu.0.temp.current": 40.0,
+    "gpu_count": 8,
+    "gpu_model_name": "Tesla V100-SXM2-16GB",
+    "workload.num_train_examples": 34742,
 }
+MAPPING = """
+[collection]
+name = "algoperf"
+[path]
+patterns = ["{optimizer}/study_{study:int}/{folder}/{trial}_{trial_id:int}"]
+[run]
+dataset = "fastmri"
+model = "unet"
+batch_size = 32
+"""
 FLAGS = {"workload": "fastmri_tanh", "framework": "jax", "data_dir": "/home/jane/data", "rng_seed": 3}
 
 
@@ -73,6 +89,17 @@ def test_targets_become_goals_and_hyperparameters_parameters(tmp_path: Path) -> 
     assert [(goal.column, goal.target) for goal in run.goals] == [("validation/ssim", 0.7), ("test/ssim", 0.72)]
     assert run.parameters == {"lr": 0.1, "optimizer": "amos"}
     assert (run.fields["workload"], run.fields["framework"], run.fields["step_hint"]) == ("fastmri_tanh", "jax", 36189)
+
+
+def test_accelerators_and_the_examples_of_an_epoch_are_those_of_the_metadata(tmp_path: Path) -> None:
+    other = {path.replace("trial_1", "trial_2"): data for path, data in trial(meta_data_0_json=None).items()}
+    logs = unpacked(tmp_path / "logs", trial() | other)
+    (logs / "losslake.toml").write_text(MAPPING)
+    lake = Lake.create(tmp_path / "lake")
+    assert not ingest(lake, [logs]).quarantined
+    rows = losslake.open(lake.folder).sql("FROM trial_resources ORDER BY trial_id").to_dicts()
+    known = [(row["hardware"], row["accelerators"], row["examples_per_epoch"]) for row in rows]
+    assert known == [("Tesla V100-SXM2-16GB", 8, 34742), (None, None, None)]
 
 
 def test_machine_and_user_data_is_dropped(tmp_path: Path) -> None:

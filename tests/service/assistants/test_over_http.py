@@ -33,12 +33,14 @@ def test_resnet50_is_found_and_asked_for_steps_and_seconds_with_the_numbers_of_r
 ) -> None:
     found = call(mcp, "search_workloads", q="resnet50")
     assert [row["workload"] for row in found["rows"]] == [RESNET, OTHER]
-    goal = found["rows"][0]["goals"][0]
+    goal = found["in_each_row_shown"]["goals"][0]
     assert (goal["metric"], goal["target"]) == (METRIC, TARGET)
     for measure in ("steps", "seconds"):
         query: dict[str, str | float] = {"workload": RESNET, "target": TARGET, "measure": measure}
         answer, rest = call(mcp, "scaling", **query), service.get("/v1/scaling", params=query).json()
-        assert answer["rows"] == [{name: row[name] for name in answer["rows"][0]} for row in rest["rows"]]
+        whole = [{**answer["in_each_row_shown"], **row} for row in answer["rows"]]
+        assert whole == [{name: row[name] for name in whole[0]} for row in rest["rows"]]
+        assert answer["in_each_row_shown"]["workload"] == RESNET
         for name in ("release", "metric", "target", "warnings", "left_out"):
             assert answer[name] == rest[name]
         assert service.get(answer["data"]).json() == {**rest, "release": 1}
@@ -95,6 +97,8 @@ def test_a_long_answer_says_what_it_does_not_show(service: httpx.Client, mcp: st
     answer = call(mcp, "curves", study=f"{RESNET}/256")
     assert len(answer["rows"]) == 100
     assert answer["not_shown"] == ["rows after the first 100"]
+    rows = [{**answer["in_each_row_shown"], **row} for row in answer["rows"]]
+    assert rows == service.get(answer["data"]).json()["rows"][:100]
     assert len(service.get(answer["data"]).json()["rows"]) == 122
     long = call(mcp, "sql", sql="SELECT i, repeat('x', 400) AS text FROM range(90) AS r(i)")
     assert 0 < len(long["rows"]) < 50
