@@ -43,7 +43,7 @@ _DEFINITION = (
 class BaselineParameters(BaseModel):
     """The baseline of a comparison, and its tuning budget."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     baseline: Annotated[str | None, shown(WORKLOAD)] = None
     """The workload that the others are compared with; default: the first."""

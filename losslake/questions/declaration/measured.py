@@ -15,7 +15,7 @@ from losslake.questions.trials.measure import Counting, MeasureName
 class MeasureParameters(BaseModel):
     """The quantity that is counted up to a target."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     measure: Annotated[MeasureName, shown("seconds")] = "steps"
     """What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start of training, as

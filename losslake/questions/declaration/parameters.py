@@ -57,7 +57,7 @@ def _complete() -> list[Status]:
 class FormatParameters(BaseModel):
     """The format of an answer."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     format: Annotated[FormatName | None, shown("csv")] = None
     """Format of the answer; default: from the header Accept or the ending of the path (.csv), else JSON."""
@@ -66,7 +66,7 @@ class FormatParameters(BaseModel):
 class PinnedParameters(BaseModel):
     """The release of a question or a page."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     release: Annotated[Natural | None, shown(1, ge=1)] = None
     """Number of the release; default: the newest. An answer of a named release never changes."""
@@ -92,7 +92,7 @@ class PageParameters(FormatParameters):
 class DirectionParameters(BaseModel):
     """The direction of a metric."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
     """Which way is better; default: the metric's own direction."""
@@ -161,7 +161,7 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
 class BudgetParameters(BaseModel):
     """The budgets of evaluations."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     step_budget: Annotated[Natural | None, shown(1000, "steps")] = None
     """Only evaluations at this step or before."""
@@ -209,7 +209,7 @@ class ComparatorParameters(SelectionParameters):
 class BatchSizeParameters(BaseModel):
     """The batch sizes of the trials."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     batch_size: Annotated[list[Natural], shown([64], BATCH_UNIT, max_length=MOST_PLACES)] = Field(default_factory=list)
     """Only trials of this batch size, which every workload must have; may be repeated. Default: all."""
@@ -218,7 +218,7 @@ class BatchSizeParameters(BaseModel):
 class TargetParameters(BaseModel):
     """A target."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     target: Annotated[Finite | None, shown(0.05, "unit of the metric")] = None
     """The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in the metric that
