@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -107,7 +108,8 @@ def test_the_critical_batch_size_of_a_curve_of_seconds_is_said_to_be_of_its_step
         lines = [f"{step},{0.4 if step * size >= 800 else 0.9},{step * 0.5}" for step in range(0, 101, 5)]
         (tmp_path / f"logs/{size}_1.csv").write_text("\n".join(["step,loss,elapsed_s", *lines]))
     ingest(LakeFolder.create(tmp_path / "lake"), [tmp_path / "logs"])
-    lake, asked = losslake.open(tmp_path / "lake"), {"metric": "val/loss", "target": 0.5}
+    lake = losslake.open(tmp_path / "lake")
+    asked: dict[str, Any] = {"metric": "val/loss", "target": 0.5}
     said = "it is of the steps to the target, not of the seconds of this curve"
     assert lake.scaling("timed/mnist/cnn/sgd", measure="seconds", **asked).critical_batch_size().warnings[0] == said
     assert said not in lake.scaling("timed/mnist/cnn/sgd", measure="examples", **asked).critical_batch_size().warnings
