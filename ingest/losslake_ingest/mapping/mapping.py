@@ -324,7 +324,8 @@ def load_mapping(path: Path) -> LogMapping:
             raise BadMapping(f"{path}: larger than {LARGEST_MAPPING:,} bytes: this isn't a mapping")
         text = path.read_bytes()
     except OSError as error:
-        raise BadMapping(f"can't read the mapping {path}: {error.strerror}") from None
+        advice = f"; bundled ones are {', '.join(bundled_mappings())}" if path.name == str(path) else ""
+        raise BadMapping(f"can't read the mapping {path}: {error.strerror}{advice}") from None
     return parse_mapping(text, str(path), files_beside(path))
 
 

@@ -152,7 +152,11 @@ def test_an_invalid_mapping_is_one_line_and_creates_no_lake(losslake: Run, tmp_p
     ("options", "message"),
     [
         (("--format", "xml"), "there is no format 'xml': the formats are algoperf,"),
-        (("--map", "absent.toml"), "can't read the mapping absent.toml"),
+        (("--map", "absent/losslake.toml"), "can't read the mapping absent/losslake.toml: No such file or directory\n"),
+        (
+            ("--map", "ml-perf"),
+            "can't read the mapping ml-perf: No such file or directory; bundled ones are algoperf, ",
+        ),
     ],
 )
 def test_an_invalid_option_is_one_line(
