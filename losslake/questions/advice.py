@@ -23,6 +23,7 @@ from losslake.questions.declaration.summary import Finding, GoalSummary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Counting, Measure, MeasureName
+from losslake.questions.trials.resources import are_one, doubts_about_times, in_words, systems_of
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
@@ -141,7 +142,8 @@ class AdviceSummary(GoalSummary, Finding):
 class _Amounts:
     """By trial of a workload: steps, seconds and cost to the target; inf for never, NaN for unknown.
 
-    per_step: seconds by study, NaN without step times. extrapolated: by study. settings: by trial.
+    per_step: seconds by study, NaN without step times. extrapolated: by study. settings: by trial. doubts: about the
+    times of the logs, in words.
     """
 
     search: Search
@@ -151,6 +153,7 @@ class _Amounts:
     per_step: Floats
     extrapolated: Flags
     settings: Integers
+    doubts: tuple[str, ...] = ()
 
     def chosen(self, study: int) -> Integers:
         """Return the rows of the admitted trials of a study."""
@@ -236,7 +239,19 @@ def _amounts(
         for measure in measures
     )
     unknown = np.full(len(facts.batch_sizes), np.nan)
-    return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown), settings)
+    doubts = tuple(_doubts(view, search, np.isfinite(seconds)))
+    return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown), settings, doubts)
+
+
+def _doubts(view: ReleaseView, search: Search, is_timed: Flags) -> Iterator[str]:
+    """Yield what to know about the times of the logs. is_timed: by trial, True if the time to the target is known."""
+    systems = systems_of(view, search.facts, is_timed)
+    if not are_one(systems):
+        yield (
+            f"{search.facts.workload}: the times in its logs were measured on {in_words(systems)}: batch sizes differ "
+            "by their hardware, too, for all of which the price is the same"
+        )
+    yield from doubts_about_times(search, is_timed)
 
 
 def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:
@@ -322,6 +337,7 @@ def _left_out(amounts: _Amounts) -> Iterator[str]:
 
 def _warnings(amounts: _Amounts, budget: int) -> Iterator[str]:
     facts = amounts.search.facts
+    yield from amounts.doubts
     outside = [size for size, is_out in zip(facts.batch_sizes, amounts.extrapolated, strict=True) if is_out]
     if outside:
         yield f"{facts.workload}: step times at batch size {_listed(outside)} are extrapolated"

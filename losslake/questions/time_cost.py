@@ -20,6 +20,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import hit_times
+from losslake.questions.trials.resources import are_one, doubts_about_times, in_words, systems_of
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
@@ -111,7 +112,7 @@ class _Reached:
     """By study of a workload: the trials that reached the target in the fewest steps and in the least time.
 
     fewest, fastest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed NaN where it isn't known.
-    n_timed: trials with a time.
+    n_timed: trials with a time. systems: on which these ran. doubts: about their times, in words.
     """
 
     search: Search
@@ -121,6 +122,8 @@ class _Reached:
     steps: Integers
     elapsed: Floats
     n_timed: Integers
+    systems: set[str | None]
+    doubts: tuple[str, ...]
 
     @property
     def is_timed(self) -> bool:
@@ -194,6 +197,8 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
         steps=steps,
         elapsed=elapsed,
         n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
+        systems=systems_of(view, search.facts, np.isfinite(elapsed)),
+        doubts=tuple(doubts_about_times(search, hits != NEVER)),
     )
 
 
@@ -240,6 +245,10 @@ def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
         texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
+    elif not are_one(one.systems):
+        texts.append(f"{name}: times were measured on {in_words(one.systems)}: where they fall, it may be the hardware")
+    if one.is_timed:
+        texts += one.doubts
     if len(sizes) == 1:
         texts.append(lone_batch_size(str(name), sizes[0]))
     elif summary["censoring"] == "right":

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.questions.comparison.contest import Entry
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.resources import are_one, in_words, systems_of
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
@@ -41,27 +41,22 @@ def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], s
     """
     if measured[0].measure.factors is not None:
         return
-    of_each = [_hardware(each, sizes) for each in measured]
-    known = set().union(*of_each)
-    if len(known) > 1 or None in known:
+    of_each = [_systems(each, sizes) for each in measured]
+    if not are_one(set().union(*of_each)):
         labels = workload_labels(names).short
-        said = [f"{labels[name]} {_on(hardware)}" for name, hardware in zip(names, of_each, strict=True) if hardware]
+        said = [
+            f"{labels[name]} ran on {in_words(systems)}"
+            for name, systems in zip(names, of_each, strict=True)
+            if systems
+        ]
         yield f"{measured[0].measure.noun} compare the hardware, too: {joined(said)}"
 
 
-def _hardware(measured: MeasuredTrials, sizes: Collection[int]) -> set[str | None]:
-    """Return what the trials with known amounts at these batch sizes ran on; None for unknown."""
+def _systems(measured: MeasuredTrials, sizes: Collection[int]) -> set[str | None]:
+    """Return what the trials with known amounts at these batch sizes ran on."""
     facts = measured.measure.search.facts
     is_compared = np.isin(facts.batch_sizes, list(sizes))[facts.study_of_trial] & np.isfinite(measured.amounts)
-    return set(measured.measure.hardware.filter(pa.array(is_compared)).to_pylist())
-
-
-def _on(hardware: Collection[str | None]) -> str:
-    known = sorted(each for each in hardware if each is not None)
-    if not known:
-        return "ran on unknown systems"
-    what = known[0] if len(known) == 1 else f"{len(known)} systems"
-    return f"ran on {what}{' and unknown ones' if None in hardware else ''}"
+    return systems_of(measured.measure.view, facts, is_compared)
 
 
 def measured_trials(measure: Measure, goal: Goal) -> MeasuredTrials:

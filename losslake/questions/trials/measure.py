@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +15,9 @@ import pyarrow.compute as pc
 
 from losslake.index.study_files import measurements
 from losslake.questions.release.errors import BadParameter
-from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.resources import doubts_about_times, resources_of
 from losslake.questions.trials.search import Search, StudyResults, at, column_at
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Floats, Integers
@@ -89,11 +88,11 @@ class Measure:
         if name == "examples":
             return Measure(view, search, name, sizes, ones)
         if name == "epochs":
-            epoch = counting.examples_per_epoch or _epoch(_resources(view, facts), facts)
+            epoch = counting.examples_per_epoch or _epoch(resources_of(view, facts), facts)
             return Measure(view, search, name, sizes / epoch, ones)
         if name == "accelerator_seconds":
             given = counting.accelerators
-            ones = np.full(len(ones), float(given)) if given else _accelerators(_resources(view, facts), facts)
+            ones = np.full(len(ones), float(given)) if given else _accelerators(resources_of(view, facts), facts)
         _check_times(view, search)
         return Measure(view, search, name, None, ones)
 
@@ -145,30 +144,13 @@ class Measure:
             steps=at(steps, row),
             n_known=facts.sums_by_study(is_known),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),
-            hardware=self.hardware.take(pa.array(row, mask=row == NEVER)),
+            hardware=resources_of(self.view, facts)["hardware"].take(pa.array(row, mask=row == NEVER)),
         )
 
-    @cached_property
-    def hardware(self) -> pa.ChunkedArray:
-        """What each trial ran on, as its log says; null where it doesn't."""
-        return _resources(self.view, self.search.facts)["hardware"]
-
     def doubts(self, goal: Goal) -> Iterator[str]:
-        """Yield in words how many of the trials that reached a goal have times that can't all be right.
-
-        A later step has an earlier time where evaluations of saved checkpoints are logged in another order, or where a
-        clock starts anew when training is resumed.
-        """
-        records = self.search.records
-        if self.factors is not None or records.elapsed_s is None:
-            return
-        trials = np.repeat(records.rows, np.diff(records.offsets))
-        falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
-        if n := int((self.search.first_hits(goal)[np.unique(trials[1:][falls])] != NEVER).sum()):
-            yield (
-                f"{self.search.facts.workload}: in {n} of the trials that reached the target, an evaluation has an "
-                f"earlier time than one at a smaller step: their {self.noun} may be wrong"
-            )
+        """Yield in words how many of the trials that reached a goal have times that can't all be right."""
+        if self.factors is None:
+            yield from doubts_about_times(self.search, self.search.first_hits(goal) != NEVER, self.noun)
 
     def left_out(self, n_unknown: int) -> Iterator[str]:
         """Yield in words the trials that reached the target in an unknown amount."""
@@ -192,7 +174,7 @@ class CurveMeasure:
         """Return what parameters count in the study of that index; raises BadParameter."""
         size, name = facts.batch_sizes[study], counting.measure
         if name == "epochs":
-            return CurveMeasure(size / (counting.examples_per_epoch or _epoch(_resources(view, facts), facts)), None)
+            return CurveMeasure(size / (counting.examples_per_epoch or _epoch(resources_of(view, facts), facts)), None)
         if name in ("steps", "examples"):
             return CurveMeasure(1.0 if name == "steps" else float(size), None)
         if name == "seconds":
@@ -200,7 +182,9 @@ class CurveMeasure:
         rows = facts.rows_of(study)
         trials = facts.trials.trial_id[rows].tolist()
         given = counting.accelerators
-        known = [float(given)] * len(trials) if given else _accelerators(_resources(view, facts), facts)[rows].tolist()
+        known = (
+            [float(given)] * len(trials) if given else _accelerators(resources_of(view, facts), facts)[rows].tolist()
+        )
         return CurveMeasure(None, dict(zip(trials, known, strict=True)))
 
     def amounts(self, trial_id: pa.Array, step: pa.Array, elapsed_s: pa.Array) -> pa.Array:
@@ -212,13 +196,6 @@ class CurveMeasure:
         numbers = np.array([self.accelerators[trial] for trial in trial_id.to_pylist()])
         amounts = elapsed_s.to_numpy(zero_copy_only=False) * numbers
         return pa.array(amounts, mask=np.isnan(amounts))
-
-
-def _resources(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
-    """Return by trial its hardware, number of accelerators, and examples in an epoch; null for unknown."""
-    if isinstance(facts, Pool):
-        return pa.concat_tables([_resources(view, member) for member in facts.members]).take(facts.rows_in_members)
-    return view.table("resources_of_trials", facts.study_ids)
 
 
 def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
@@ -252,7 +229,7 @@ def _check_times(view: ReleaseView, search: Search) -> None:
 def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParameter]:
     """Return why a workload can't be counted in a measure, by measure; without those in which it can."""
     refused: dict[MeasureName, BadParameter] = {}
-    resources = _resources(view, search.facts)
+    resources = resources_of(view, search.facts)
     try:
         _epoch(resources, search.facts)
     except BadParameter as error:

@@ -1,0 +1,58 @@
+"""What the trials of a workload ran on, and what to know about times that were measured there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+import numpy as np
+import pyarrow as pa
+
+from losslake.questions.release.pool import Pool
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.search import Search
+from losslake_schema.reached import Flags
+
+
+def resources_of(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
+    """Return by trial its hardware, number of accelerators, and examples in an epoch; null for unknown."""
+    if isinstance(facts, Pool):
+        return pa.concat_tables([resources_of(view, member) for member in facts.members]).take(facts.rows_in_members)
+    return view.table("resources_of_trials", facts.study_ids)
+
+
+def systems_of(view: ReleaseView, facts: WorkloadFacts, is_counted: Flags) -> set[str | None]:
+    """Return the systems on which trials ran; None for unknown. is_counted: by trial."""
+    return set(resources_of(view, facts)["hardware"].filter(pa.array(is_counted)).to_pylist())
+
+
+def are_one(systems: Set[str | None]) -> bool:
+    """Return True if times of these systems compare nothing but what was trained."""
+    return len(systems) < 1 or (len(systems) == 1 and None not in systems)
+
+
+def in_words(systems: Set[str | None]) -> str:
+    """Return systems in words: the name of one, or the number of several."""
+    known = sorted(each for each in systems if each is not None)
+    if not known:
+        return "unknown systems"
+    what = known[0] if len(known) == 1 else f"{len(known)} systems"
+    return f"{what} and unknown ones" if None in systems else what
+
+
+def doubts_about_times(search: Search, reached: Flags, noun: str = "seconds") -> Iterator[str]:
+    """Yield in words how many trials that reached a target have times that can't all be right.
+
+    A later step has an earlier time where evaluations of saved checkpoints are logged in another order, or where a
+    clock starts anew when training is resumed. reached: by trial. noun: what is counted.
+    """
+    records = search.records
+    if records.elapsed_s is None:
+        return
+    trials = np.repeat(records.rows, np.diff(records.offsets))
+    falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
+    if n := int(reached[np.unique(trials[1:][falls])].sum()):
+        yield (
+            f"{search.facts.workload}: in {n} of the trials that reached the target, an evaluation has an earlier time "
+            f"than one at a smaller step: their {noun} may be wrong"
+        )
