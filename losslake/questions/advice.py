@@ -23,7 +23,7 @@ from losslake.questions.declaration.summary import Finding, GoalSummary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Counting, Measure, MeasureName
-from losslake.questions.trials.resources import are_one, doubts_about_times, in_words, systems_of
+from losslake.questions.trials.resources import doubts_about_times, is_one_system, systems_in_words, systems_of
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
@@ -239,19 +239,17 @@ def _amounts(
         for measure in measures
     )
     unknown = np.full(len(facts.batch_sizes), np.nan)
-    doubts = tuple(_doubts(view, search, np.isfinite(seconds)))
+    doubts = tuple(_doubts(view, search, goal, np.isfinite(seconds)))
     return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown), settings, doubts)
 
 
-def _doubts(view: ReleaseView, search: Search, is_timed: Flags) -> Iterator[str]:
+def _doubts(view: ReleaseView, search: Search, goal: Goal, is_timed: Flags) -> Iterator[str]:
     """Yield what to know about the times of the logs. is_timed: by trial, True if the time to the target is known."""
     systems = systems_of(view, search.facts, is_timed)
-    if not are_one(systems):
-        yield (
-            f"{search.facts.workload}: the times in its logs were measured on {in_words(systems)}: batch sizes differ "
-            "by their hardware, too, for all of which the price is the same"
-        )
-    yield from doubts_about_times(search, is_timed)
+    if not is_one_system(systems):
+        where = f"{search.facts.workload}: the times in its logs were measured on {systems_in_words(systems)}"
+        yield f"{where}: batch sizes differ by their hardware, too, for all of which the price is the same"
+    yield from doubts_about_times(search, goal)
 
 
 def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import hit_times
-from losslake.questions.trials.resources import are_one, doubts_about_times, in_words, systems_of
+from losslake.questions.trials.resources import doubts_about_times, is_one_system, systems_in_words, systems_of
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
@@ -112,7 +113,7 @@ class _Reached:
     """By study of a workload: the trials that reached the target in the fewest steps and in the least time.
 
     fewest, fastest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed NaN where it isn't known.
-    n_timed: trials with a time. systems: on which these ran. doubts: about their times, in words.
+    n_timed: trials with a time.
     """
 
     search: Search
@@ -122,8 +123,6 @@ class _Reached:
     steps: Integers
     elapsed: Floats
     n_timed: Integers
-    systems: set[str | None]
-    doubts: tuple[str, ...]
 
     @property
     def is_timed(self) -> bool:
@@ -171,7 +170,11 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in never_reached(one.search, one.curve)),
-        warnings=(text for one, summary in zip(reached, summaries, strict=True) for text in _warnings(one, summary)),
+        warnings=(
+            text
+            for one, summary in zip(reached, summaries, strict=True)
+            for text in _warnings(view, one, goal, summary)
+        ),
     )
 
 
@@ -197,8 +200,6 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
         steps=steps,
         elapsed=elapsed,
         n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
-        systems=systems_of(view, search.facts, np.isfinite(elapsed)),
-        doubts=tuple(doubts_about_times(search, hits != NEVER)),
     )
 
 
@@ -236,7 +237,7 @@ def _censoring(slowing: BreakPoints) -> str | None:
     return "left" if slowing.is_left_censored[0] else None
 
 
-def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
+def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
     name, sizes = one.search.facts.workload, one.curve.batch_sizes[one.curve.is_reached]
     if not len(sizes):
         return []
@@ -245,10 +246,8 @@ def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
         texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
-    elif not are_one(one.systems):
-        texts.append(f"{name}: times were measured on {in_words(one.systems)}: where they fall, it may be the hardware")
-    if one.is_timed:
-        texts += one.doubts
+    else:
+        texts += _doubts(view, one, goal)
     if len(sizes) == 1:
         texts.append(lone_batch_size(str(name), sizes[0]))
     elif summary["censoring"] == "right":
@@ -261,6 +260,15 @@ def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
             f"{name}: the trial with the least time isn't the one with the fewest steps at {', '.join(differ)}"
         )
     return texts
+
+
+def _doubts(view: ReleaseView, one: _Reached, goal: Goal) -> Iterator[str]:
+    """Yield what to know about the times of a workload."""
+    systems = systems_of(view, one.search.facts, np.isfinite(one.elapsed))
+    if not is_one_system(systems):
+        where = f"{one.search.facts.workload}: times were measured on {systems_in_words(systems)}"
+        yield f"{where}: where they fall, it may be the hardware"
+    yield from doubts_about_times(one.search, goal)
 
 
 def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:

@@ -60,9 +60,9 @@ class Comparisons(QuestionMethods):
                 Default: that of the workload's goals in this metric; without any, strict.
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.

@@ -64,9 +64,9 @@ class Overviews(QuestionMethods):
         The best value of every trial against steps, examples or time, with the Pareto front of all trials.
 
         Args:
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.

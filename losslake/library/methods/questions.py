@@ -66,9 +66,9 @@ class Questions(QuestionMethods):
                 k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
                 and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -120,9 +120,9 @@ class Questions(QuestionMethods):
         The measurements of some trials, or of all trials of some studies.
 
         Args:
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -205,9 +205,9 @@ class Questions(QuestionMethods):
                 k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
                 and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
@@ -393,9 +393,9 @@ class Questions(QuestionMethods):
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
                 Default: that of the workload's goals in this metric; without any, strict.
-            measure: What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start
-                of training, as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The
-                best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.

@@ -11,7 +11,7 @@ from losslake.questions.comparison.contest import Entry
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.measure import Measure
-from losslake.questions.trials.resources import are_one, in_words, systems_of
+from losslake.questions.trials.resources import is_one_system, systems_in_words, systems_of
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
@@ -42,10 +42,10 @@ def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], s
     if measured[0].measure.factors is not None:
         return
     of_each = [_systems(each, sizes) for each in measured]
-    if not are_one(set().union(*of_each)):
+    if not is_one_system(set().union(*of_each)):
         labels = workload_labels(names).short
         said = [
-            f"{labels[name]} ran on {in_words(systems)}"
+            f"{labels[name]} ran on {systems_in_words(systems)}"
             for name, systems in zip(names, of_each, strict=True)
             if systems
         ]

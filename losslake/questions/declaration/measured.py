@@ -18,9 +18,9 @@ class MeasureParameters(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     measure: Annotated[MeasureName, shown("seconds")] = "steps"
-    """What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start of training, as
-    logged with the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with the
-    least of it."""
+    """The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the start of training,
+    as logged with the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+    the least of it."""
     examples_per_epoch: Annotated[Natural | None, shown(1281167, BATCH_UNIT, ge=1)] = None
     """For epochs: the examples in one. Default: as the logs say, if those of a workload agree."""
     accelerators: Annotated[Natural | None, shown(8, "accelerators", ge=1)] = None

@@ -150,7 +150,7 @@ class Measure:
     def doubts(self, goal: Goal) -> Iterator[str]:
         """Yield in words how many of the trials that reached a goal have times that can't all be right."""
         if self.factors is None:
-            yield from doubts_about_times(self.search, self.search.first_hits(goal) != NEVER, self.noun)
+            yield from doubts_about_times(self.search, goal, self.noun)
 
     def left_out(self, n_unknown: int) -> Iterator[str]:
         """Yield in words the trials that reached the target in an unknown amount."""

@@ -1,4 +1,4 @@
-"""What the trials of a workload ran on, and what to know about times that were measured there."""
+"""The hardware, accelerators and epochs of trials, and the doubts about times that were measured on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.search import Search
-from losslake_schema.reached import Flags
+from losslake.questions.trials.selection import Goal
+from losslake_schema.reached import NEVER, Flags
 
 
 def resources_of(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
@@ -26,12 +27,12 @@ def systems_of(view: ReleaseView, facts: WorkloadFacts, is_counted: Flags) -> se
     return set(resources_of(view, facts)["hardware"].filter(pa.array(is_counted)).to_pylist())
 
 
-def are_one(systems: Set[str | None]) -> bool:
-    """Return True if times of these systems compare nothing but what was trained."""
+def is_one_system(systems: Set[str | None]) -> bool:
+    """Return True unless times of these systems compare hardware, too."""
     return len(systems) < 1 or (len(systems) == 1 and None not in systems)
 
 
-def in_words(systems: Set[str | None]) -> str:
+def systems_in_words(systems: Set[str | None]) -> str:
     """Return systems in words: the name of one, or the number of several."""
     known = sorted(each for each in systems if each is not None)
     if not known:
@@ -40,18 +41,18 @@ def in_words(systems: Set[str | None]) -> str:
     return f"{what} and unknown ones" if None in systems else what
 
 
-def doubts_about_times(search: Search, reached: Flags, noun: str = "seconds") -> Iterator[str]:
-    """Yield in words how many trials that reached a target have times that can't all be right.
+def doubts_about_times(search: Search, goal: Goal, noun: str = "seconds") -> Iterator[str]:
+    """Yield in words how many trials that reached a goal have times that can't all be right.
 
     A later step has an earlier time where evaluations of saved checkpoints are logged in another order, or where a
-    clock starts anew when training is resumed. reached: by trial. noun: what is counted.
+    clock starts anew when training is resumed. noun: what is counted.
     """
     records = search.records
     if records.elapsed_s is None:
         return
     trials = np.repeat(records.rows, np.diff(records.offsets))
     falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
-    if n := int(reached[np.unique(trials[1:][falls])].sum()):
+    if falls.any() and (n := int((search.first_hits(goal)[np.unique(trials[1:][falls])] != NEVER).sum())):
         yield (
             f"{search.facts.workload}: in {n} of the trials that reached the target, an evaluation has an earlier time "
             f"than one at a smaller step: their {noun} may be wrong"

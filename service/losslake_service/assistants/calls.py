@@ -87,7 +87,8 @@ def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, 
         limited = parameters.model_copy(update={"limit": min(parameters.limit or MOST_ROWS, MOST_ROWS)})
         document = answer_document(question.answer(view, ListRequest(limited, {}, is_json=True)), tool.columns)
         if not document["rows"] and parameters.q:
-            document["similar_searches"] = list(_similar_searches(view, parameters.q))
+            similar = islice(view.words.near_searches(words_of(parameters.q)), _MOST_SEARCHES)
+            document["similar_searches"] = list(map(" ".join, similar))
     else:
         document = answer_document(question.answer(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
@@ -110,10 +111,6 @@ def _links(address: str, page: str, path: str, given: Pairs) -> Document:
     links = {"page": page, "data": with_query(path, given)}
     fitting = {name: url if len(url) <= _LONGEST_URL else url.partition("?")[0] for name, url in links.items()}
     return {name: address + url for name, url in fitting.items()}
-
-
-def _similar_searches(view: ReleaseView, text: str) -> Iterator[str]:
-    yield from map(" ".join, islice(view.words.near_searches(words_of(text)), _MOST_SEARCHES))
 
 
 def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

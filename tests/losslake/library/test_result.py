@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
@@ -14,28 +13,12 @@ import pyarrow as pa
 import pytest
 
 import losslake
-from losslake.lake.lake import Lake as LakeFolder
 from losslake.library import generate
 from losslake.library.lake import Lake
 from losslake.library.result import Figure
-from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
-TIMED = """
-[collection]
-name = "timed"
-[run]
-dataset = "mnist"
-model = "cnn"
-optimizer = "sgd"
-[path]
-patterns = ["{batch_size:int}_{trial_id:int}.csv"]
-[metrics]
-loss = "val/loss"
-[time]
-elapsed_s = "elapsed_s"
-"""
 
 
 def test_the_methods_are_those_of_the_questions() -> None:
@@ -99,20 +82,6 @@ def test_an_analysis_of_a_curve_is_about_the_same_selection(folder: Lake) -> Non
     found = curve.critical_batch_size()
     assert (found.facts["target"], found.facts["trials"]) == (0.05, 20)
     assert curve.regimes(max_useful_tau=0.3).facts["max_useful_tau"] == 0.3
-
-
-def test_the_critical_batch_size_of_a_curve_of_seconds_is_said_to_be_of_its_steps(tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs/losslake.toml").write_text(TIMED)
-    for size in (8, 16, 32, 64, 128):
-        lines = [f"{step},{0.4 if step * size >= 800 else 0.9},{step * 0.5}" for step in range(0, 101, 5)]
-        (tmp_path / f"logs/{size}_1.csv").write_text("\n".join(["step,loss,elapsed_s", *lines]))
-    ingest(LakeFolder.create(tmp_path / "lake"), [tmp_path / "logs"])
-    lake = losslake.open(tmp_path / "lake")
-    asked: dict[str, Any] = {"metric": "val/loss", "target": 0.5}
-    said = "it is of the steps to the target, not of the seconds of this curve"
-    assert lake.scaling("timed/mnist/cnn/sgd", measure="seconds", **asked).critical_batch_size().warnings[0] == said
-    assert said not in lake.scaling("timed/mnist/cnn/sgd", measure="examples", **asked).critical_batch_size().warnings
 
 
 def test_data_are_cited_as_of_their_release(folder: Lake) -> None:

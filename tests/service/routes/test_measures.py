@@ -112,6 +112,15 @@ def test_rest_sql_and_library_give_the_least_amounts_of_plain_python(
         assert rest["rows"][0]["hardware"] == f"box{wanted[0]['trial_id']}"
 
 
+def test_the_critical_batch_size_of_a_curve_of_seconds_is_said_to_be_of_its_steps(
+    both: tuple[TestClient, LibraryLake],
+) -> None:
+    library = both[1]
+    said = "it is of the steps to the target, not of the seconds of this curve"
+    assert library.scaling(WORKLOAD, measure="seconds").critical_batch_size().warnings[0] == said
+    assert said not in library.scaling(WORKLOAD, measure="examples").critical_batch_size().warnings
+
+
 def test_a_question_without_metric_and_target_is_about_the_goal(timed: TestClient) -> None:
     named = timed.get("/v1/scaling", params={"workload": WORKLOAD, "metric": METRIC, "target": 0.5}).json()
     assert timed.get("/v1/scaling", params={"workload": WORKLOAD}).json() == named
