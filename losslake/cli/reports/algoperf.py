@@ -49,11 +49,7 @@ def standings(view: ReleaseView, collection: str, about: Mapping[str, Any]) -> l
     )
     steps = contest(names, _entries(view, collection, list(variants)), None).medians
     base = steps[names.index(about["baseline"])]
-    others = about["other_steps"]
-    ratios = [
-        (None, 0) if name in others else geometric_mean_of_ratios(medians, base)
-        for name, medians in zip(names, steps, strict=True)
-    ]
+    ratios = [geometric_mean_of_ratios(medians, base) for medians in steps]
     each = zip(names, scored.score.tolist(), scored.ratios, ratios, strict=True)
     return sorted((Standing(name, score, row, *steps) for name, score, row, steps in each), key=lambda one: -one.score)
 
