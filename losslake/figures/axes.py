@@ -22,10 +22,10 @@ _X_EXTENT, _Y_EXTENT = 20, 46
 # px that a digit of a label needs along the x axis, and a label along the y axis.
 _PX_A_DIGIT, _PX_A_LINE = 6.2, 18
 _MANTISSAS = ((1, 2, 5), (1, 3), (1,))
-# Powers of 2 are never rounded. SI prefixes begin at 100k.
+# Powers of 2 are never rounded. SI prefixes begin at 1M.
 _WHOLE = "format(datum.value, ',.12~g')"
 _LABEL = (
-    "abs(datum.value) >= 1e5 ? format(datum.value, '.4~s') : abs(datum.value) >= 1e-4 || datum.value === 0 "
+    "abs(datum.value) >= 1e6 ? format(datum.value, '.4~s') : abs(datum.value) >= 1e-4 || datum.value === 0 "
     f"? {_WHOLE} : format(datum.value, '.2~e')"
 )
 

@@ -67,7 +67,7 @@ class ChartRequest:
 
     def grid(self, n_panels: int) -> Panel:
         """Return the panel for each of n_panels plots of equal size."""
-        return replace(grid_panels(self.width, n_panels, self.height), **self._of_answer)
+        return replace(grid_panels(self.width, n_panels, self.height, self.is_captioned), **self._of_answer)
 
     @property
     def _of_answer(self) -> dict[str, Any]:

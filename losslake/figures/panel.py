@@ -25,6 +25,8 @@ PADDING = 8
 HANGING = 48
 # px of the left and of the lower axis, with labels and title.
 _BESIDE, _BELOW = 66, 40
+# px of a grid's heading, axis, legend and caption; of its axis and legend alone.
+_AROUND, _AROUND_BARE = 150, 80
 _LEGEND, _LEGEND_ROW = 20, 17
 # Width of a letter as a share of the font size, in the URL of a caption and the widest usual font (DejaVu Sans, which
 # browsers use where the fonts of the theme are missing); width of a letter and of a symbol in a legend in px.
@@ -139,10 +141,11 @@ def names_width(labels: Sequence[str]) -> int:
     return BEFORE_NAMES + int(max(map(len, labels), default=0) * _PX_A_WIDE_LETTER)
 
 
-def grid_panels(width: int, n_panels: int, height: int) -> Panel:
+def grid_panels(width: int, n_panels: int, height: int, is_captioned: bool = True) -> Panel:
     """Return the panel of one plot in a grid: as wide as fits, three quarters as high, no higher than the figure."""
     plot = _plot_width(width, n_columns_for(width, n_panels))
-    return Panel(width=plot, height=min(int(plot * 0.75), max(_LEAST_HEIGHT, height - 150)))
+    room = height - (_AROUND if is_captioned else _AROUND_BARE)
+    return Panel(width=plot, height=min(int(plot * 0.75), max(_LEAST_HEIGHT, room)))
 
 
 def n_columns_for(width: int, n_panels: int) -> int:

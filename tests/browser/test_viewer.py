@@ -6,9 +6,11 @@ import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from losslake.figures.outliers import largest_usual
 from tests.browser.pictures import ALLOWED, difference
 from tests.browser.quiet import median_times
 from tests.browser.visit import Site, Visit
@@ -45,6 +47,26 @@ _SMOOTHED = """async ([values, weight]) => {
   const { smoothed } = await import(address);
   return [...smoothed(Float64Array.from(values), weight)];
 }"""
+
+_EXTENT = """async ([curves, direction]) => {
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer/extent.js');
+  const { extent } = await import(address);
+  const lines = curves.map((values) => {
+    const steps = values.map((_, index) => index);
+    return { curve: { steps }, x: steps, raw: values.map((value) => value ?? NaN) };
+  });
+  return extent(lines, { target: NaN, direction }, '').y;
+}"""
+_USUAL: list[float | None] = [2.3, 2.0, 1.2, 0.6]
+_DIVERGING: list[float | None] = [2.3, 4e6, None, 2e7]
+_ALONE: list[float | None] = [9.9]
+_CURVES = [
+    [_USUAL, _DIVERGING, _USUAL, _ALONE],
+    [[10.8, 4.4, 3.3]],
+    [_USUAL, _ALONE],
+    [_ALONE, [30.0]],
+    [_USUAL, _USUAL],
+]
 
 
 def query(page: Page) -> dict[str, list[str]]:
@@ -147,6 +169,21 @@ def test_smoothing_is_the_debiased_moving_average_and_says_so(visit: Visit) -> N
     assert odd != odd
     said = "Smoothed: exponential moving average of all evaluations, weight 0.5, debiased"
     expect(page.locator(".viewer .notes")).to_contain_text(said)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_first_view_reaches_as_far_as_the_axis_of_figures(visit: Visit, sign: int) -> None:
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    for curves in _CURVES:
+        losses = np.array([np.nan if loss is None else loss for curve in curves for loss in curve])
+        steps = np.array([step for curve in curves for step in range(len(curve))])
+        starts = np.cumsum([0, *(len(curve) for curve in curves[:-1])]).tolist()
+        most = min(largest_usual(losses, steps, starts), float(np.nanmax(losses)))
+        shown = [[None if loss is None else sign * loss for loss in curve] for curve in curves]
+        ends = page.evaluate(_EXTENT, [shown, "minimize" if sign == 1 else "maximize"])
+        best = float(np.nanmin(losses))
+        pad = (most - best) * 0.03 or abs(most) * 0.1
+        assert sorted(sign * end for end in ends) == pytest.approx([best - pad, most + pad])
 
 
 def test_two_thousand_curves_answer_within_a_tenth_of_a_second(visit: Visit) -> None:

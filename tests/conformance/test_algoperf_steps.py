@@ -14,7 +14,7 @@ from tests.repository.checkout import ROOT
 pytestmark = pytest.mark.slow
 
 FACTOR = 8
-"""From the median of a workload's trials. Submissions do more in a step, up to 6 times; LAWA's calls, 40 to 580 steps."""
+"""From the median of a workload's trials. Steps differ 6-fold in what they take; LAWA's calls have 42 to 582 steps."""
 _RATES = """
   WITH spans AS (
     SELECT dataset, model, optimizer, batch_size, trial_id, count(DISTINCT step) AS n,

@@ -22,7 +22,8 @@ from losslake.figures.frame import Frame, colour_scale, legend
 from losslake.figures.layers import Channel, Plot, category, layer
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
 from losslake.figures.links import Transform
-from losslake.figures.panel import Panel, Series
+from losslake.figures.outliers import largest_usual
+from losslake.figures.panel import Limits, Panel, Series
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
@@ -34,7 +35,6 @@ from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, STATUSES
 _MOST_PANELS = 12
 _MOST_NAMED = 7
 _MOST_IN_A_LEGEND = 24
-_ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
 _OF_STATUS: dict[str, str] = {COMPLETE: "reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible"}
 # The style of a series' lines: colour, and the px of alternating dashes and gaps.
@@ -74,7 +74,8 @@ def draw(request: ChartRequest) -> ChartPanels:
         groups = _by_fact(lines, groups_by_fact(request.view, trials, parameters.fact))
     else:
         groups = _groups(lines, parameters.colour_by, outcomes)
-    notes = _notes(request, rows, lines)
+    limits = {metric: _limits(rows, lines, metric, request) for metric in metrics}
+    notes = [*_notes(request, rows, lines), *_beyond(rows, lines, limits)]
     if len(metrics) > 1:
         panel = replace(request.grid(len(metrics)), subtitle=groups.common, y_title="")
         panels = {metric: replace(panel, title=metric) for metric in metrics}
@@ -84,6 +85,7 @@ def draw(request: ChartRequest) -> ChartPanels:
         panel = request.panel(metric, groups.common, groups.in_legend, notes, has_ends=is_one_each)
         panels = {metric: replace(panel, y_title=metric)}
     drawn = _with_facts(rows, lines)
+    panels = {metric: replace(panel, y_limits=limits.get(metric)) for metric, panel in panels.items()}
     charts = [_chart(request, drawn, lines, groups, metric, panel) for metric, panel in panels.items()]
     return ChartPanels(charts, notes, shares_legend=True, summary=_summary(rows, lines, groups, notes))
 
@@ -134,7 +136,7 @@ def curves_chart(
     """
     lines = lines_of(series, is_log, noun)
     steps = _ends(lines.step.astype(np.float64))
-    values = [*_ends(within_reason(lines.value)), *([] if target is None else [target])]
+    values = [*_ends(lines.value), *([] if target is None else [target])]
     x_limits = panel.x_limits or (decade_limits(steps) if is_log else linear_limits(steps, 0.02))
     y_limits = panel.y_limits or linear_limits(values)
     x = Scale("step", x_limits, noun.capitalize(), base=10 if is_log else None)
@@ -151,16 +153,6 @@ def curves_chart(
     rows = [{"series": facts["series"], "step": step, "value": value} for facts, step, value in points]
     layers += frame.names(rows, channels["color"])
     return frame.plot(layers, "" if lines.facts else "Nothing was measured.")
-
-
-def within_reason(values: Floats) -> Floats:
-    """Return the values without outliers, such as those of diverging trials, which would compress the rest."""
-    if not len(values):
-        return values
-    low, high = np.quantile(values, [0.02, 0.98])
-    room = _ROOM_FOR_OUTLIERS * (high - low)
-    within: Floats = values[(low - room <= values) & (values <= high + room)]
-    return within
 
 
 def _ends(values: Floats) -> list[float]:
@@ -242,8 +234,7 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
     values = rows["value"].to_numpy().astype(np.float64)
     outcomes = {}
     for line in lines:
-        facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
-        direction = view.metric(facts, line.metric, index).direction
+        direction = _direction(line, view)
         if direction is None:
             raise BadParameter("colour_by", f"the direction of {line.metric} is not known: choose another colour_by")
         sign = sign_of(direction)
@@ -251,6 +242,38 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
         complete = "reached" if is_reached else "not reached"
         outcomes[line.number] = complete if line.status == COMPLETE else line.status.lower()
     return outcomes
+
+
+def _direction(line: _Line, view: ReleaseView) -> str | None:
+    facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
+    return view.metric(facts, line.metric, index).direction
+
+
+def _limits(rows: pa.Table, lines: Sequence[_Line], metric: str, request: ChartRequest) -> Limits | None:
+    """Return the limits of the axis of a metric, if some losses would compress the rest; None for all values."""
+    own = [line for line in lines if line.metric == metric]
+    direction = _direction(own[0], request.view) if own else None
+    if direction is None:
+        return None
+    parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in own)
+    losses = parts["value"].to_numpy().astype(np.float64) * sign_of(direction)
+    lengths = [line.end - line.start for line in own]
+    most = largest_usual(losses, parts["step"].to_numpy(), np.r_[0, np.cumsum(lengths)[:-1]])
+    if most == np.inf:
+        return None
+    target = request.parameters.target
+    shown = losses[np.isfinite(losses) & (losses <= most)] * sign_of(direction)
+    return linear_limits([*_ends(shown), *([] if target is None else [target])])
+
+
+def _beyond(rows: pa.Table, lines: Sequence[_Line], limits: Mapping[str, Limits | None]) -> list[str]:
+    """Say how many values are beyond the axes."""
+    values, n = rows["value"].to_numpy().astype(np.float64), 0
+    for line in lines:
+        if (ends := limits[line.metric]) is not None:
+            of_line = values[line.start : line.end]
+            n += int((np.isfinite(of_line) & ((of_line < ends[0]) | (of_line > ends[1]))).sum())
+    return [f"{n:,} value{'s are' if n > 1 else ' is'} beyond the axis."] if n else []
 
 
 @dataclass(frozen=True)

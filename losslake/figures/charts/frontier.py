@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits, linear_limits
-from losslake.figures.charts.curves import within_reason
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
-from losslake.figures.panel import ChartRow, Panel
+from losslake.figures.outliers import within_reason
+from losslake.figures.panel import ChartRow, Limits, Panel
 from losslake.questions.release.known_names import collection_name, display_name
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
@@ -56,12 +56,22 @@ def draw(request: ChartRequest) -> ChartPanels:
     labels = {name: f"{name} ({counts[name]:,})" for name in order}
     for row in rows:
         row["series"] = labels.get(groups[row["workload"]], "")
+    least, most = _limits(rows)
+    n_beyond = sum(not least <= row["value"] <= most for row in rows if row["is_best"])
+    if n_beyond:
+        notes.append(f"{n_beyond:,} point{'s are' if n_beyond > 1 else ' is'} beyond the axis.")
     panel = request.panel(f"Best {metric} by {noun}", "", list(labels.values()), notes)
     chart = frontier_chart(rows, list(labels.values()), panel, noun=noun, metric=metric, has_others=_OTHERS in labels)
     return ChartPanels([chart], notes, summary=_in_words(rows, noun))
 
 
 KIND = Kind("frontier", "/v1/analysis/frontier", draw, most_rows=20_000, parameters=FrontierColours)
+
+
+def _limits(rows: list[ChartRow]) -> Limits:
+    """Return the limits of the axis of values: of the front, and of best values that don't compress the rest."""
+    bests = within_reason(_values([row for row in rows if row["is_best"]])).tolist()
+    return linear_limits([*bests, *(row["value"] for row in rows if row["is_on_front"])])
 
 
 def frontier_chart(
@@ -74,9 +84,8 @@ def frontier_chart(
     """
     bests = [row for row in rows if row["is_best"]]
     front = sorted((row for row in rows if row["is_on_front"]), key=lambda row: (row["amount"], row["step"]))
-    values = within_reason(_values(bests)).tolist() + [row["value"] for row in front]
     x = Scale("amount", panel.x_limits or decade_limits(row["amount"] for row in rows), noun.capitalize(), base=10)
-    y = Scale("value", panel.y_limits or linear_limits(values), metric, base=None)
+    y = Scale("value", panel.y_limits or _limits(rows), metric, base=None)
     frame = Frame(panel, x, y, labels)
     colour = frame.colour["color"]
     if has_others:

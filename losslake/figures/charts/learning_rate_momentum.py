@@ -1,9 +1,9 @@
-"""Map of trials: learning rate, momentum and outcome of every trial."""
+"""Map of trials: learning rate, momentum and outcome of every trial; their steps where all have the same momentum."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -15,13 +15,17 @@ from losslake.figures.axes import Scale, decade_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text
 from losslake.figures.frame import Frame, legend
 from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
-from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
+from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
 
 _MOST_PANELS = 40
 _MOST_CONTOURS = 8
 _LABEL_ROOM = 0.12
+_NEVER = "never"
+# The share of the axis below the lane of trials that didn't reach the target.
+_LANE = 0.88
+_LANE_NOTE = "Above the line: trials that didn't reach the target."
 _COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
 _TOOLTIP = [
     TRIAL,
@@ -55,7 +59,7 @@ OUTCOMES = (
 def draw(request: ChartRequest) -> ChartPanels:
     """Draw the learning rate, momentum and outcome of every trial, a plot for each batch size.
 
-    All plots have the same axes.
+    Where no momentum differs, steps to the target are in its place. All plots have the same axes.
     """
     labels = workload_labels(request.facts["workloads"])
     rows = _with_best(request.rows)
@@ -63,17 +67,19 @@ def draw(request: ChartRequest) -> ChartPanels:
     if len(keys) > _MOST_PANELS:
         raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: name fewer workloads")
     goal = goal_text(request.facts)
-    notes = [
-        f"{goal}, {labels.common}. One mark per trial; a ring marks the one with the fewest steps.",
-        "Grey lines: equal learning rate / (1 \u2212 momentum).",
-    ]
     # All panels have the same limits, which contain all trials.
     rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
     dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
-    grid = replace(request.grid(len(keys)), x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
+    has_momentum = len({*dampings}) > 1
+    chart = learning_rate_momentum_chart if has_momentum else learning_rate_chart
+    y_limits = decade_limits(dampings) if has_momentum else _with_lane(rows["steps"].drop_null().to_pylist())
+    grid = replace(request.grid(len(keys)), x_limits=decade_limits(rates), y_limits=y_limits)
+    ring = "a ring marks the one with the fewest steps."
+    contours = "Grey lines: equal learning rate / (1 \u2212 momentum)."
+    notes = [f"{goal}, {labels.common}. One mark per trial; {ring}", contours if has_momentum else _LANE_NOTE]
     outcomes = set(rows["outcome"].to_pylist())
     charts = [
-        learning_rate_momentum_chart(
+        chart(
             Series("", filter_rows(rows, workload=workload, batch_size=size), workload),
             replace(grid, title=f"Batch size {size}", subtitle=labels.short[workload]),
             outcomes=outcomes,
@@ -82,7 +88,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     ]
     if not charts:
         panel = replace(request.panel(goal, labels.common, (), notes), links=None)
-        charts = [learning_rate_momentum_chart(Series("", rows), panel)]
+        charts = [chart(Series("", rows), panel)]
     return ChartPanels(charts, notes, shares_legend=True)
 
 
@@ -97,16 +103,49 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
     outcomes: those in the legend, if panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
-    rows = [row for row in map(_row, drawable_rows([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
+    rows = [row for row in _rows(series) if row["damping"] > 0]
     x = Scale.over(rows, "rate", "Learning rate", panel.x_limits, base=10)
     y = Scale.over(rows, "damping", "1 \u2212 momentum", panel.y_limits, base=10)
+    frame = Frame(panel, x, y, [])
+    return _marks(series, rows, frame, _contours(frame), outcomes)
+
+
+def learning_rate_chart(series: Series, panel: Panel, *, outcomes: Collection[str] | None = None) -> Plot:
+    """Return a mark for each trial at learning rate and steps to the target; above a line, trials without.
+
+    series, outcomes: as for learning_rate_momentum_chart.
+    """
+    rows = _rows(series)
+    limits = panel.y_limits or _with_lane([row["steps"] for row in rows if row["steps"] != _NEVER])
+    edge, lane = (limits[0] * (limits[1] / limits[0]) ** share for share in (_LANE, (1 + _LANE) / 2))
+    rows = [{**row, "height": lane if row["steps"] == _NEVER else max(row["steps"], 1)} for row in rows]
+    x = Scale.over(rows, "rate", "Learning rate", panel.x_limits, base=10)
+    frame = Frame(panel, x, Scale("height", limits, "Steps to target", base=10), [])
+    line = layer([{"height": edge}], "rule", {"y": frame.y}, color=theme.CONTOUR, tooltip=None)
+    return _marks(series, rows, frame, [line], outcomes)
+
+
+def _with_lane(steps: Sequence[int]) -> Limits:
+    """Return limits around steps, with a lane above them for trials without."""
+    low, high = decade_limits(max(each, 1) for each in steps)
+    return low, low * (high / low) ** (1 / _LANE)
+
+
+def _rows(series: Series) -> list[ChartRow]:
+    """Return the trials that have a learning rate above 0."""
+    return [row for row in map(_row, drawable_rows([series], _COLUMNS)) if row["rate"] > 0]
+
+
+def _marks(
+    series: Series, rows: list[ChartRow], frame: Frame, below: Sequence[Layer], outcomes: Collection[str] | None
+) -> Plot:
+    """Return the plot of a mark for each trial, with layers below them."""
     named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
     present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
-    frame = Frame(panel, x, y, [])
     colour = {"domain": names, "range": [each.colour for each in present]}
     shape = {"domain": names, "range": [each.shape for each in present]}
-    key = legend(names, panel)
+    key = legend(names, frame.panel)
     marks = {
         **frame.place,
         "color": category("class", scale=colour, legend=key),
@@ -120,10 +159,10 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
     best = [row for row in rows if row.get("is_best")]
     ring: dict[str, Any] = {"shape": "circle", "size": 150, "filled": False, "strokeWidth": 1.8, "color": theme.INK}
     layers = [
-        *_contours(frame),
+        *below,
         # Below the marks, so that the pointer hits the marks.
         layer(best, "point", frame.place, opacity=1, clip=True, **ring),
-        points.linked(panel.to_trials([series])),
+        points.linked(frame.panel.to_trials([series])),
     ]
     return frame.plot(layers, "" if rows else "No trial has a learning rate.")
 
@@ -131,7 +170,7 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
 def _row(row: ChartRow) -> ChartRow:
     """Return the row with its position and the texts of its tooltip."""
     words = next(each.words for each in OUTCOMES if each.value == row["outcome"])
-    known = {"momentum": "none", "steps": "never"} | row
+    known = {"momentum": "none", "steps": _NEVER} | row
     return known | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
 
 

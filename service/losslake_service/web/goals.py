@@ -23,8 +23,8 @@ from losslake_schema.registry import metric_named
 class PageGoal:
     """A metric with a target.
 
-    direction: minimize or maximize. source: who set it; empty for a computed goal. instead_of: the text of the
-    workload's goal, if this target is shown because no trial reaches that one.
+    direction: minimize or maximize. source: who set it; empty for a computed goal. is_proposed: nobody set it, nor did
+    the request. instead_of: the text of the workload's goal, if that is because no trial reaches it.
     """
 
     metric: str
@@ -32,12 +32,22 @@ class PageGoal:
     direction: str
     source: str = ""
     comparator: Comparator = "strict"
+    is_proposed: bool = False
     instead_of: str = ""
 
     @property
     def text(self) -> str:
         """The goal as text: val/classification_error < 0.05."""
         return Goal(self.target, self.comparator).in_words(self.metric, self.direction)
+
+    @property
+    def why_proposed(self) -> str:
+        """Why the page proposes this target, as a sentence; empty where it was set or requested."""
+        if not self.is_proposed:
+            return ""
+        unset = f"No goal is set for {self.metric} of this workload."
+        why = f"No trial reaches this workload's goal, {self.instead_of}." if self.instead_of else unset
+        return f"{why} Shown instead: the hardest round target that every batch size reaches."
 
     @property
     def condition(self) -> str:
@@ -89,18 +99,23 @@ def page_goal(
     if direction is None:
         known = ", ".join(metrics_of(view, facts))
         raise BadParameter("metric", f"the direction of {name} is not known: choose one of {known}")
-    if target is None:
-        target = reachable(view, facts, name, direction)
+    is_proposed = target is None
+    target = reachable(view, facts, name, direction) if target is None else target
     check_targets(name, target=target)
     source = next((goal.source for goal in goals if goal.target == target), "")
     is_inclusive = view.comparators(facts.workload, name) == {"inclusive"}
-    return PageGoal(name, target, direction, source, "inclusive" if is_inclusive else "strict")
+    return PageGoal(name, target, direction, source, "inclusive" if is_inclusive else "strict", is_proposed)
 
 
 def usual_metric(view: ReleaseView, facts: WorkloadFacts) -> str | None:
-    """Return the metric of the first goal, else the last by name that has a direction: it is on validation data."""
+    """Return the metric of the first goal, else one with a direction on validation data, on test data, or on any."""
     first = next(iter(goals_of(view, facts)), None)
-    return first.metric if first else next(reversed(metrics_of(view, facts)), None)
+    return first.metric if first else last_of_held_out(metrics_of(view, facts))
+
+
+def last_of_held_out(metrics: Sequence[str]) -> str | None:
+    """Return the last metric by name of those on validation data, else on test data, else of all; None without any."""
+    return max(metrics, key=lambda name: (name.startswith("val/"), name.startswith("test/"), name), default=None)
 
 
 def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageGoal]) -> PageGoal:
@@ -119,7 +134,11 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
     if not known[first.metric]:
         return first
     target = _reached_by_all(known[first.metric], first.metric, first.direction)
-    return replace(first, target=target, source="", instead_of=first.text) if target != first.target else first
+    return (
+        replace(first, target=target, source="", is_proposed=True, instead_of=first.text)
+        if target != first.target
+        else first
+    )
 
 
 def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:

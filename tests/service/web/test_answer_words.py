@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from losslake.analysis.measured_levels import stated
-from losslake_service.web.workload.answer_words import _critical, with_noise
+from losslake_service.web.workload.answer_words import _critical, _hardware, with_noise
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,15 @@ def test_bounds_of_a_critical_batch_size_have_their_own_level(
     text = _critical(row | {"critical_batch_size_lower": lower, "critical_batch_size_upper": upper})
     assert text.startswith("The critical batch size can't be determined: ")
     assert text.endswith(f"so no bend is visible.{known}")
+
+
+def row(batch_size: int, hardware: str | None) -> dict[str, int | str | None]:
+    return {"batch_size": batch_size, "hardware": hardware}
+
+
+def test_times_on_other_hardware_name_it() -> None:
+    assert list(_hardware(row(8, "2xa30"), row(1024, None))) == [
+        "Hardware: 2xa30 at batch size 8, not known at batch size 1,024."
+    ]
+    assert list(_hardware(row(8, None), row(1024, None))) != []
+    assert list(_hardware(row(8, "2xa30"), row(1024, "2xa30"))) == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from losslake_service.web.goals import PageGoal, as_fraction, page_goal, reachable
+from losslake_service.web.goals import PageGoal, as_fraction, last_of_held_out, page_goal, reachable
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
 
@@ -21,7 +23,9 @@ def test_default_goal_is_better_than_the_worst_best_value(value: float, directio
 @pytest.mark.parametrize(("direction", "value", "target"), [("minimize", 1.0, 1.0), ("maximize", 0.0, 0.0)])
 def test_default_goal_is_never_beyond_the_range_of_its_metric(direction: str, value: float, target: float) -> None:
     view = view_of([Row(8, 1, "COMPLETE", 1, value)], direction, metric="val/accuracy")
-    assert page_goal(view, view.workload(WORKLOAD), None, None) == PageGoal("val/accuracy", target, direction)
+    assert page_goal(view, view.workload(WORKLOAD), None, None) == PageGoal(
+        "val/accuracy", target, direction, is_proposed=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,22 @@ def test_default_goal_that_no_trial_reaches_moves_to_one_that_all_batch_sizes_re
     view = view_of(rows, direction, goal=goal, comparator=comparator)
     default = page_goal(view, view.workload(WORKLOAD), None, None)
     assert (default.target, default.instead_of) == (shown, instead_of)
-    assert page_goal(view, view.workload(WORKLOAD), METRIC, goal).instead_of == ""
+    assert default.is_proposed == bool(instead_of)
+    given = page_goal(view, view.workload(WORKLOAD), METRIC, goal)
+    assert (given.instead_of, given.is_proposed) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("measured", "usual"),
+    [
+        (("test/accuracy", "train/loss", "val/error_rate", "val/accuracy"), "val/error_rate"),
+        (("test/accuracy", "test/loss", "train/loss"), "test/loss"),
+        (("lr/loss", "train/accuracy", "train/loss"), "train/loss"),
+        ((), None),
+    ],
+)
+def test_usual_metric_is_on_validation_data_else_on_test_data(measured: Sequence[str], usual: str | None) -> None:
+    assert last_of_held_out(measured) == usual
 
 
 def test_default_goal_stays_where_no_trial_counts() -> None:

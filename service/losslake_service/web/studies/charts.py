@@ -83,11 +83,11 @@ def _options(goal: PageGoal | None, colour: str) -> list[tuple[str, str]]:
 
 
 def map_of_study(request: PageRequest, study: Study, goal: PageGoal) -> Chart:
-    """Return the chart of the learning rate, momentum and outcome of every trial."""
+    """Return the chart of the learning rate and outcome of every trial, by momentum if it differs, else by steps."""
     return request.chart(
         "learning-rate-momentum",
         goal_query(study, goal),
-        f"Learning rate and momentum of every trial, and whether it reached {goal.text}, {study}",
+        f"Learning rate of every trial, and whether it reached {goal.text}, {study}",
         name="map",
         height=_HEIGHT,
         sql=statement("trials_of_study", **goal.parameters, **study.key()),

@@ -21,7 +21,7 @@ from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.statuses import COMPLETE, STATUSES
-from losslake_service.web.goals import PageGoal, goals_of, page_goal
+from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal
 from losslake_service.web.templates import amount
 
 Result = dict[str, Any]
@@ -54,8 +54,7 @@ def select_goal(
 def _usual(view: ReleaseView, facts: WorkloadFacts, measured: tuple[str, ...]) -> str | None:
     goals = [goal.metric for goal in goals_of(view, facts) if goal.metric in measured]
     directed = [name for name in measured if view.metrics[name].direction is not None]
-    # The last metric by name is on validation data.
-    return goals[0] if goals else next(reversed(directed or measured), None)
+    return goals[0] if goals else last_of_held_out(directed or measured)
 
 
 @dataclass(frozen=True)

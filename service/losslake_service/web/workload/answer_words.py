@@ -47,22 +47,34 @@ def answer_sentences(
 
 def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator[str]:
     """Yield how the least of what is counted changes with the batch size; nothing where it is known nowhere."""
-    known = [(study["batch_size"], study["amount"]) for study in studies if study["amount"]]
+    known = [study for study in studies if study["amount"]]
     if not known:
         return
-    first, best = known[0], min(known, key=lambda each: each[1])
+    first, best = known[0], min(known, key=lambda study: study["amount"])
     noun = request.noun
     if len(known) == 1:
-        least = f"The least is {amount(first[1])} {noun}, at batch size {first[0]:,}"
-        yield f"{least}: there is nothing to compare it with."
+        why = "the only one that was measured" if len(studies) == 1 else "the only one where it is known"
+        yield f"The least is {amount(first['amount'])} {noun}, at batch size {first['batch_size']:,}, {why}."
         return
-    other = best if best != first else known[-1]
-    change = first[1] / other[1]
-    words = f"fall from {amount(first[1])} to {amount(other[1])}, {amount(change)} times fewer"
-    if change < 1:
-        words = f"rise from {amount(first[1])} to {amount(other[1])}, {amount(1 / change)} times as many"
-    larger = f"{amount(other[0] / first[0])} times as large"
-    yield f"From batch size {first[0]:,} to {other[0]:,}, {larger}, {noun} to the target {words}."
+    other = best if best is not first else known[-1]
+    change = first["amount"] / other["amount"]
+    ends = f"from {amount(first['amount'])} to {amount(other['amount'])}"
+    words = (
+        f"fall {ends}, {amount(change)} times fewer"
+        if change >= 1
+        else f"rise {ends}, {amount(1 / change)} times as many"
+    )
+    larger = f"{amount(other['batch_size'] / first['batch_size'])} times as large"
+    yield f"From batch size {first['batch_size']:,} to {other['batch_size']:,}, {larger}, {noun} to the target {words}."
+    if "seconds" in noun:
+        yield from _hardware(first, other)
+
+
+def _hardware(first: AnswerRow, other: AnswerRow) -> Iterator[str]:
+    """Yield on what hardware times were measured, unless it is the same."""
+    if first["hardware"] is None or first["hardware"] != other["hardware"]:
+        named = (f"{row['hardware'] or 'not known'} at batch size {row['batch_size']:,}" for row in (first, other))
+        yield f"Hardware: {', '.join(named)}."
 
 
 def regime_sentences(regimes: Answer) -> list[str]:
@@ -94,7 +106,12 @@ def _reach(goal: PageGoal, studies: Sequence[AnswerRow]) -> Iterator[str]:
         yield _nobody(goal, studies)
         return
     if len(studies) == 1:
-        yield "The one batch size that was measured reaches the target."
+        n = studies[0]["n_trials"]
+        yield (
+            f"{studies[0]['n_reached']:,} of {n:,} trials reach the target."
+            if n > 1
+            else "Its trial reaches the target."
+        )
     elif not never:
         yield f"{'Both' if len(studies) == 2 else f'All {len(studies)}'} batch sizes reach the target."
     else:

@@ -246,8 +246,8 @@ def test_target_reached_at_step_0_suggests_a_harder_one(tidy: TestClient) -> Non
 def test_single_batch_size_has_no_comparison(tidy: TestClient) -> None:
     sentences = _sentences(_page(tidy, ALONE, target=0.2))
     assert sentences == [
-        "The least is 270 steps, at batch size 8: there is nothing to compare it with.",
-        "The one batch size that was measured reaches the target.",
+        "The least is 270 steps, at batch size 8, the only one that was measured.",
+        "Its trial reaches the target.",
     ]
 
 

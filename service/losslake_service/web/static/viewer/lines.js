@@ -5,8 +5,6 @@ import { smoothed } from "./smoothing.js";
 const MARGIN = { left: 58, right: 12, top: 24, bottom: 38 };
 const PANEL = { width: 300, height: 220 };
 const NEAR = 14;
-// Values beyond as many times the range of the middle 98% lie outside of the first view.
-const OUTLYING = 2;
 
 /** Converts a number to the coordinate of an axis; NaN for none. */
 export function to(value, isLog) {
@@ -28,30 +26,6 @@ export function lineOf(curve, log, smooth, colour) {
   const nOdd = curve.values.filter((value) => !Number.isFinite(value)).length;
   const nUnplaced = x.filter((each, index) => Number.isNaN(each) || (Number.isNaN(raw[index]) && Number.isFinite(curve.values[index]))).length;
   return { curve, x, y, raw, colour, nOdd, nUnplaced };
-}
-
-/** Returns the view of all lines, and the largest coordinate of values, which may lie above it. */
-export function extent(lines, target) {
-  let [first, last] = [Infinity, -Infinity];
-  const values = [];
-  for (const { x, raw } of lines) {
-    for (let at = 0; at < x.length; at++) {
-      if (Number.isNaN(x[at]) || Number.isNaN(raw[at])) continue;
-      first = Math.min(first, x[at]);
-      last = Math.max(last, x[at]);
-      values.push(raw[at]);
-    }
-  }
-  if (!values.length) return { x: [0, 1], y: [0, 1], most: 1 };
-  const sorted = Float64Array.from(values).sort();
-  const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
-  const reach = OUTLYING * (at(0.99) - at(0.01));
-  const most = sorted.at(-1);
-  let low = Math.max(sorted[0], at(0.01) - reach);
-  let high = Math.min(most, at(0.99) + reach);
-  if (Number.isFinite(target)) [low, high] = [Math.min(low, target), Math.max(high, target)];
-  const pad = (high - low) * 0.03 || Math.abs(high) * 0.1 || 1;
-  return { x: first < last ? [first, last] : [first - 1, last + 1], y: [low - pad, high + pad], most };
 }
 
 /** Returns a function of the height that gives the panels, and the height that they need in px; 0 for any. */

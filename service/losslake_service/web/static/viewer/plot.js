@@ -2,7 +2,8 @@
 
 import { drawAxes, tickText } from "./axes.js";
 import { Layer, clip, trace } from "./layer.js";
-import { batched, extent, lineOf, nearestLine, panelsOf, to, from } from "./lines.js";
+import { extent } from "./extent.js";
+import { batched, lineOf, nearestLine, panelsOf, to, from } from "./lines.js";
 
 // The picture is drawn anew when the view has rested for as many ms; until then the last one is moved.
 const REST_MS = 60;
@@ -43,7 +44,7 @@ export class Plot {
     const { log, smooth } = what;
     this.lines = what.curves.map((curve, index) => lineOf(curve, log, smooth, what.colours[index]));
     this.own = what.own && lineOf(what.own, log, smooth);
-    this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal && to(what.goal.target, log.includes("y")));
+    this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal ?? undefined, log);
     this.view = { ...this.whole };
     this.look(ranges.x, ranges.y);
     this.layOut();
@@ -206,9 +207,9 @@ export class Plot {
     const [odd, unplaced] = [sum("nOdd"), sum("nUnplaced")];
     if (odd) texts.push(`${odd.toLocaleString("en")} evaluations are NaN or infinite, and break their lines.`);
     if (unplaced) texts.push(`${unplaced.toLocaleString("en")} evaluations at step 0, or with values of zero or below, have no place on a logarithmic axis.`);
-    if (this.whole.most > this.whole.y[1]) {
-      texts.push(`Values up to ${tickText(from(this.whole.most, this.what.log.includes("y")))} lie above the picture: zoom out to see them.`);
-    }
+    const [least, most] = this.whole.all.map((end) => tickText(from(end, this.what.log.includes("y"))));
+    if (this.whole.all[1] > this.whole.y[1]) texts.push(`Values up to ${most} lie above the picture: zoom out to see them.`);
+    if (this.whole.all[0] < this.whole.y[0]) texts.push(`Values down to ${least} lie below the picture: zoom out to see them.`);
     return texts;
   }
 }

@@ -1,0 +1,54 @@
+"""Outliers don't compress a chart, and nothing else is left out of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from losslake.figures.outliers import largest_usual, within_reason
+
+LEVELS = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8), min_size=1, max_size=8)
+
+
+def largest(*curves: list[float]) -> float:
+    """Return the largest usual loss of curves evaluated at steps 0, 1, 2 and so on."""
+    steps = np.concatenate([np.arange(len(curve)) for curve in curves])
+    starts = np.cumsum([0, *(len(curve) for curve in curves[:-1])])
+    return largest_usual(np.array([loss for curve in curves for loss in curve]), steps, starts.tolist())
+
+
+def test_values_far_from_the_rest_are_outliers() -> None:
+    assert within_reason(np.array([*[0.1 * k for k in range(100)], 1e30])).max() < 10
+    assert within_reason(np.array([])).tolist() == []
+    assert within_reason(np.array([3.0])).tolist() == [3.0]
+
+
+def test_losses_of_a_third_of_all_trials_that_diverge_are_beyond_the_axis() -> None:
+    usual, diverging = [2.3, 2.0, 1.2, 0.8, 0.6], [2.3, 4e6, 9e6, 2e7, math.nan]
+    assert largest(usual, diverging, usual) == 2.3
+
+
+def test_loss_before_the_first_step_is_beyond_the_axis_if_it_takes_half_of_it() -> None:
+    assert largest([10.8, 4.4, 4.0, 3.5, 3.3], [10.8, 4.5, 4.1, 3.6, 3.4]) == 4.5
+    assert largest([5.0, 4.4, 4.0, 3.5, 3.3]) == math.inf
+
+
+def test_curves_that_were_evaluated_before_the_first_step_only_are_shown_whole() -> None:
+    assert largest([0.5], [0.7], [30.0]) == math.inf
+
+
+def test_constant_and_missing_curves_are_shown_whole() -> None:
+    assert largest([1.0, 1.0], [1.0, 1.0], [1.0, 5.0]) == math.inf
+    assert largest([math.nan, math.inf]) == math.inf
+    assert largest_usual(np.zeros(0), np.zeros(0), []) == math.inf
+
+
+@given(LEVELS)
+def test_best_loss_and_the_highest_of_half_of_the_curves_are_within(curves: list[list[float]]) -> None:
+    most = largest(*curves)
+    assert min(min(curve) for curve in curves) <= most
+    highest = [max(curve[1:]) for curve in curves if len(curve) > 1]
+    assert sum(high <= most for high in highest) >= len(highest) / 2
