@@ -57,10 +57,11 @@ _EXTENT = """async ([curves, direction]) => {
   });
   return extent(lines, { target: NaN, direction }, '').y;
 }"""
-_USUAL: list[float | None] = [2.3, 2.0, 1.2, 0.6]
-_DIVERGING: list[float | None] = [2.3, 4e6, None, 2e7]
-_ALONE: list[float | None] = [9.9]
-_CURVES = [
+Curve = list[float | None]
+_USUAL: Curve = [2.3, 2.0, 1.2, 0.6]
+_DIVERGING: Curve = [2.3, 4e6, None, 2e7]
+_ALONE: Curve = [9.9]
+_CURVES: list[list[Curve]] = [
     [_USUAL, _DIVERGING, _USUAL, _ALONE],
     [[10.8, 4.4, 3.3]],
     [_USUAL, _ALONE],

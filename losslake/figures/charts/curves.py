@@ -385,9 +385,8 @@ def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
 
 def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[_Line]) -> list[str]:
     n = len({line.number for line in lines})
-    notes = [f"{n:,} trial{'s' if n != 1 else ''}, one line each."]
-    if request.facts.get("thinned"):
-        notes[0] = f"{notes[0][:-1]}, thinned so that no crossing of a target moves."
+    thinned = ", thinned so that no crossing of a target moves" if request.facts.get("thinned") else ""
+    notes = [f"1 trial{thinned}." if n == 1 else f"{n:,} trials, one line each{thinned}."]
     if request.parameters.target is not None:
         notes.append(f"Dashed line: {request.parameters.target:g}.")
     if rows.num_rows < request.rows.num_rows:

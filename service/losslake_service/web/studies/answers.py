@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
@@ -83,7 +85,8 @@ def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[M
         value, step = float(trials.best_value[best]), int(trials.best_step[best])
         did = f"got to {significant(value)} at step {step:,}{ending}"
         return StudyAnswer(headline, "The closest" if n_counted > 1 else "It", number, did, more)
-    did = f"did so after {trials.amount_in_words(best)}{_since(int(trials.previous_step[best]))}{ending}"
+    since = f"{_since(int(trials.previous_step[best]))}{_others(trials, best)}"
+    did = f"did so after {trials.amount_in_words(best)}{since}{ending}"
     return StudyAnswer(headline, "The fastest" if n_reached > 1 else "It", number, did, more)
 
 
@@ -104,6 +107,16 @@ def _none(n_counted: int, n_all: int) -> str:
 def _since(previous: int) -> str:
     """Return the evaluation before the goal was reached, in words."""
     return f" (but not yet at step {previous:,})" if previous >= 0 else " (its first evaluation)"
+
+
+def _others(trials: StudyTrials, best: int) -> str:
+    """Return how many other trials reached the goal as fast, in words; empty for none."""
+    reached = np.array(trials.ranked)
+    n = (
+        int(((trials.steps[reached] == trials.steps[best]) & (trials.amounts[reached] == trials.amounts[best])).sum())
+        - 1
+    )
+    return f", as {n:,} other{'s' if n > 1 else ''} did" if n > 0 else ""
 
 
 def _more(trials: StudyTrials) -> Iterator[str]:

@@ -84,7 +84,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(COMPLETE, 20, 0.0), (COMPLETE, 20, 0.0)],
         [
             "All 2 trials reached val/error < 0.05.",
-            "The fastest, trial 1, did so after 20 steps (but not yet at step 10).",
+            "The fastest, trial 1, did so after 20 steps (but not yet at step 10), as 1 other did.",
         ],
     ),
     ([(COMPLETE, NEVER, NAN), (COMPLETE, NEVER, NAN)], ["No trial that completed has a finite value of val/error."]),
