@@ -48,7 +48,7 @@ PAGES = (
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
     Shown(
         "viewer",
-        "/viewer?metric=val/cross_entropy_error&study=bundled/digits/mlp_64/nesterov_momentum/64&log=x&colour=learning_rate",
+        "/viewer?metric=val/cross_entropy_error&study=bundled/digits/mlp_64/nesterov_momentum/64&colour=learning_rate",
         "64 trials",
         ready=".viewer[data-drawn]",
     ),

@@ -74,6 +74,13 @@ def limit_cpu_seconds(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(used + seconds) + 1, hard))
 
 
+def limit_memory(megabytes: int, statm: int) -> None:
+    """Limit the address space to what it is now and as much more, whatever earlier statements have left."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = address_space(statm) + megabytes * MEGABYTE
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
 def address_space(statm: int) -> int:
     """Return the address space of this process in bytes; statm: /proc/self/statm, opened before confinement."""
     return int(os.pread(statm, 100, 0).split()[0]) * resource.getpagesize()
@@ -86,8 +93,9 @@ def _limit_resources(limits: SqlLimits) -> None:
         resource.RLIMIT_NOFILE: 1024,
     }
     if sys.platform == "linux":
+        # A statement's own memory, and what earlier ones have left: see limit_memory.
         with Path("/proc/self/statm").open("rb") as statm:
-            values[resource.RLIMIT_AS] = address_space(statm.fileno()) + limits.memory_mb * MEGABYTE
+            values[resource.RLIMIT_AS] = address_space(statm.fileno()) + 2 * limits.memory_mb * MEGABYTE
     for limit, value in values.items():
         _, hard = resource.getrlimit(limit)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)

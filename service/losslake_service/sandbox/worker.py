@@ -13,7 +13,7 @@ from typing import Any
 
 from losslake_service.sandbox.admission import admit, allowed_functions
 from losslake_service.sandbox.channel import MAX_REQUEST_BYTES, ChannelClosed, receive, send
-from losslake_service.sandbox.confinement import MEGABYTE, address_space, confine, limit_cpu_seconds
+from losslake_service.sandbox.confinement import MEGABYTE, address_space, confine, limit_cpu_seconds, limit_memory
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.kernel_filters import allowed_calls
 from losslake_service.sandbox.statement import Admission, OpenRelease, WorkerDamaged, warm_up, warm_up_stored_files
@@ -66,6 +66,8 @@ def _serve(channel: socket.socket, admit: Admission) -> None:
         if not files:
             return
         limit_cpu_seconds(limits.seconds * (limits.threads + 1))
+        if statm is not None:
+            limit_memory(limits.memory_mb, statm)
         reply = _reply(release, job, *files)
         for file in files:
             os.close(file)

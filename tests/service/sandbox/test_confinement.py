@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,21 @@ def test_a_worker_has_no_environment_no_core_and_bounded_resources(python_sandbo
     cpu, limit = SMALL.seconds * (SMALL.threads + 1), int(value("resource.getrlimit(resource.RLIMIT_CPU)[0]"))
     assert cpu < limit <= cpu + float(value("sum(resource.getrusage(resource.RUSAGE_SELF)[:2])")) + 1
     assert value("[os.readlink(f'/proc/self/fd/{n}') for n in range(3)]") == str(["/dev/null"] * 3)
+
+
+@on_linux
+def test_a_statement_has_the_whole_limit_whatever_an_earlier_one_left(python_sandbox: SandboxClient) -> None:
+    def worker_and_limit(limit: str) -> tuple[int, int]:
+        worker, bytes_ = literal_eval(str(python_sandbox(f"(os.getpid(), {limit})")[0]["value"]))
+        return worker, bytes_
+
+    left, limit = 80_000_000, "resource.getrlimit(resource.RLIMIT_AS)[0]"
+    worker, before = worker_and_limit(limit)
+    python_sandbox(f"globals().update(left=bytearray({left}))")
+    # The same text isn't run again.
+    still, after = worker_and_limit(f"{limit} + 0")
+    assert still == worker
+    assert after - before >= left / 2
 
 
 @on_linux
