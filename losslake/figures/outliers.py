@@ -22,7 +22,7 @@ def within_reason(values: Floats) -> Floats:
     return within
 
 
-def largest_usual(losses: Floats, steps: Integers | Floats, starts: Sequence[int]) -> float:
+def largest_usual(losses: Floats, steps: Integers | Floats, starts: Sequence[int] | Integers) -> float:
     """Return the largest loss that an axis has to reach, for curves to be told apart; infinity for all of them.
 
     losses, steps: of all curves, one after another; the less, the better. starts: the index of each curve's first

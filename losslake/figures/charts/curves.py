@@ -252,18 +252,17 @@ def _direction(line: _Line, view: ReleaseView) -> str | None:
 def _limits(rows: pa.Table, lines: Sequence[_Line], metric: str, request: ChartRequest) -> Limits | None:
     """Return the limits of the axis of a metric, if some losses would compress the rest; None for all values."""
     own = [line for line in lines if line.metric == metric]
+    parts = pa.concat_tables([rows.slice(line.start, line.end - line.start) for line in own] or [rows.slice(0, 0)])
+    values, steps = parts["value"].to_numpy().astype(np.float64), parts["step"].to_numpy()
+    starts = np.cumsum([0, *(line.end - line.start for line in own[:-1])])[: len(own)]
     direction = _direction(own[0], request.view) if own else None
-    if direction is None:
-        return None
-    parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in own)
-    losses = parts["value"].to_numpy().astype(np.float64) * sign_of(direction)
-    lengths = [line.end - line.start for line in own]
-    most = largest_usual(losses, parts["step"].to_numpy(), np.r_[0, np.cumsum(lengths)[:-1]])
-    if most == np.inf:
+    is_shown = np.isfinite(values)
+    for sign in (1, -1) if direction is None else (sign_of(direction),):
+        is_shown &= sign * values <= largest_usual(sign * values, steps, starts)
+    if is_shown.sum() == np.isfinite(values).sum():
         return None
     target = request.parameters.target
-    shown = losses[np.isfinite(losses) & (losses <= most)] * sign_of(direction)
-    return linear_limits([*_ends(shown), *([] if target is None else [target])])
+    return linear_limits([*_ends(values[is_shown]), *([] if target is None else [target])])
 
 
 def _beyond(rows: pa.Table, lines: Sequence[_Line], limits: Mapping[str, Limits | None]) -> list[str]:

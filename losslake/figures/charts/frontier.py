@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -60,7 +61,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     n_beyond = sum(not least <= row["value"] <= most for row in rows if row["is_best"])
     if n_beyond:
         notes.append(f"{n_beyond:,} point{'s are' if n_beyond > 1 else ' is'} beyond the axis.")
-    panel = request.panel(f"Best {metric} by {noun}", "", list(labels.values()), notes)
+    panel = replace(request.panel(f"Best {metric} by {noun}", "", list(labels.values()), notes), y_limits=(least, most))
     chart = frontier_chart(rows, list(labels.values()), panel, noun=noun, metric=metric, has_others=_OTHERS in labels)
     return ChartPanels([chart], notes, summary=_in_words(rows, noun))
 

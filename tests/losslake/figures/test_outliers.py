@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake.figures.charts.curves import KIND
 from losslake.figures.outliers import largest_usual, within_reason
+from losslake.figures.requests import answer_to_draw, figure_parameters, specification
+from losslake.questions import curves as curves_question
+from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
+from tests.oracle import Row
 
 LEVELS = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8), min_size=1, max_size=8)
 
@@ -52,3 +60,25 @@ def test_best_loss_and_the_highest_of_half_of_the_curves_are_within(curves: list
     assert min(min(curve) for curve in curves) <= most
     highest = [max(curve[1:]) for curve in curves if len(curve) > 1]
     assert sum(high <= most for high in highest) >= len(highest) / 2
+
+
+@pytest.mark.parametrize(
+    ("direction", "most", "beyond"),
+    [("minimize", 2.3, "2 values are"), ("maximize", 5e6, ""), (None, 2.3, "2 values are")],
+)
+def test_figure_says_how_many_values_are_beyond_its_axis(
+    direction: str | None, most: float, beyond: str, tmp_path: Path
+) -> None:
+    curves = {1: [2.3, 1.2, 0.6], 2: [2.3, 4e6, 5e6], 3: [2.3, 1.4, 0.9]}
+    rows = [
+        Row(8, trial, "COMPLETE", step, loss) for trial, curve in curves.items() for step, loss in enumerate(curve, 1)
+    ]
+    view = view_of(rows, direction, tmp_path)
+    parameters = figure_parameters(KIND, curves_question.QUESTION).model_validate(
+        {"study": [f"{WORKLOAD}/8"], "metric": [METRIC]}
+    )
+    answer = answer_to_draw(KIND, curves_question.QUESTION, view, parameters)
+    drawn = json.loads(specification(KIND, view, answer, parameters, ""))
+    low, high = drawn["concat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert low < 0.6 < most < high < 1.2 * most
+    assert f"{beyond} beyond the axis" in drawn["description"] if beyond else "beyond" not in drawn["description"]

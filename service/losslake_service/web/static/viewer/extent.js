@@ -19,8 +19,8 @@ export function extent(lines, goal, log) {
   const all = ends(values);
   const [first, last] = ends(spans.flatMap((span) => span.steps));
   let [low, high] = all;
-  if (goal?.direction === "minimize") high = largestUsual(values, spans, 1);
-  if (goal?.direction === "maximize") low = -largestUsual(values, spans, -1);
+  if (goal?.direction !== "maximize") high = largestUsual(values, spans, 1);
+  if (goal?.direction !== "minimize") low = -largestUsual(values, spans, -1);
   const target = to(goal?.target ?? NaN, log.includes("y"));
   if (Number.isFinite(target)) [low, high] = [Math.min(low, target), Math.max(high, target)];
   const pad = (high - low) * 0.03 || Math.abs(high) * 0.1 || 1;
