@@ -68,6 +68,7 @@ _CURVES: list[list[Curve]] = [
     [_USUAL, _ALONE],
     [_ALONE, [30.0]],
     [_USUAL, _USUAL],
+    [_USUAL, _FALLING, _USUAL],
 ]
 
 

@@ -252,10 +252,10 @@ def _direction(line: _Line, view: ReleaseView) -> str | None:
 def _limits(rows: pa.Table, lines: Sequence[_Line], metric: str, request: ChartRequest) -> Limits | None:
     """Return the limits of the axis of a metric, if some losses would compress the rest; None for all values."""
     own = [line for line in lines if line.metric == metric]
-    parts = pa.concat_tables([rows.slice(line.start, line.end - line.start) for line in own] or [rows.slice(0, 0)])
+    parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in own)
     values, steps = parts["value"].to_numpy().astype(np.float64), parts["step"].to_numpy()
-    starts = np.cumsum([0, *(line.end - line.start for line in own[:-1])])[: len(own)]
-    direction = _direction(own[0], request.view) if own else None
+    starts = np.cumsum([0, *(line.end - line.start for line in own[:-1])])
+    direction = _direction(own[0], request.view)
     is_shown = np.isfinite(values)
     for sign in (1, -1) if direction is None else (sign_of(direction),):
         is_shown &= sign * values <= largest_usual(sign * values, steps, starts)

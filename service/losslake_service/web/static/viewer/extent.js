@@ -8,7 +8,7 @@ const LEAST_GAIN = 2;
 /**
  * Returns the view of all lines.
  * @param {object[]} lines in coordinates
- * @param {object} goal with target and direction; undefined where the direction isn't known
+ * @param {object} goal with target and direction; null where the direction isn't known
  * @param {string} log the logarithmic axes
  * @returns {{x: number[], y: number[], all: number[]}} all: the least and the greatest coordinate of values
  */

@@ -44,7 +44,7 @@ export class Plot {
     const { log, smooth } = what;
     this.lines = what.curves.map((curve, index) => lineOf(curve, log, smooth, what.colours[index]));
     this.own = what.own && lineOf(what.own, log, smooth);
-    this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal ?? undefined, log);
+    this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal, log);
     this.view = { ...this.whole };
     this.look(ranges.x, ranges.y);
     this.layOut();
