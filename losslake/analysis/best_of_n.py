@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake.analysis.settings import shares_of_settings
 from losslake_schema.reached import Floats, Integers
 
 LOWER, UPPER = 0.05, 0.95
@@ -179,36 +180,44 @@ def range_of_best(steps: Floats, n: int) -> Range | None:
 class NewSearch:
     """The best of the trials of a search that is still to be run: bounds of its value, inf if it may have none.
 
-    lower: None if no earlier trial bounds it. The best is below lower, or above upper, with at most 5% each.
-    chance: the probability that it has a value.
+    lower: None if no earlier trial bounds it. The best is below lower, or above upper, with at most 5% each. median:
+    None if the best is more probably below all earlier trials. chance: the probability, at least, that it has a value.
     """
 
     lower: float | None
-    median: float
+    median: float | None
     upper: float
     chance: float
 
 
-def new_search(values: Floats, n_new: int) -> NewSearch:
+def new_search(values: Floats, n_new: int, settings: Integers | None = None) -> NewSearch:
     """Return bounds of the least value of n_new trials that are drawn like the earlier ones.
 
     values: of the earlier trials, inf for none. If all trials are exchangeable, the k least of all n + m are earlier
     ones with the probability prod (n - i) / (n + m - i) over i < k, whatever their distribution is, so the bounds hold
-    at least as often as stated. Raises ValueError for NaN and for fewer than one new trial.
+    at least as often as stated. settings: by trial, where trials repeat settings and new ones don't: n counts settings,
+    and ranks are those of equal shares of their trials, from which each bound takes the outer end. Raises ValueError
+    for NaN and for fewer than one new trial.
     Source: Hahn and Meeker 1991, "Statistical Intervals", distribution-free prediction intervals for order statistics.
     """
     if n_new < 1:
         raise ValueError(f"{n_new} new trials: give 1 or more")
-    ordered = np.sort(_checked(values))
-    rank = np.arange(len(ordered))
+    checked = _checked(values)
+    least, greatest = shares_of_settings(checked, np.arange(len(checked)) if settings is None else settings)
+    n = len(greatest)
+    rank = np.arange(n)
     # The probability that all new trials are above the earlier one of this rank.
-    above = np.cumprod((len(ordered) - rank) / (len(ordered) + n_new - rank))
-    ends = np.append(ordered, np.inf)
+    above = np.cumprod((n - rank) / (n + n_new - rank))
+    ends = np.append(greatest, np.inf)
     n_below = int((1 - above <= LOWER + _ROUNDING).sum())
     median, upper = (float(ends[int((above > 1 - chance + _ROUNDING).sum())]) for chance in (0.5, UPPER))
-    n_finite = int(np.isfinite(ordered).sum())
-    chance = 1 - float(above[n_finite - 1]) if n_finite else 0.0
-    return NewSearch(float(ordered[n_below - 1]) if n_below else None, median, upper, chance)
+    n_finite = int(np.isfinite(greatest).sum())
+    return NewSearch(
+        lower=float(least[n_below - 1]) if n_below else None,
+        median=None if n_new > n else median,
+        upper=upper,
+        chance=1 - float(above[n_finite - 1]) if n_finite else 0.0,
+    )
 
 
 def _with_replacement(steps: Floats, m: int) -> Range | None:

@@ -6,14 +6,13 @@ since trials of one are alike: as a cluster sample (Kish 1965, "Survey Sampling"
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from losslake_schema.reached import Floats
 
 Numbers = npt.NDArray[np.integer]
+_ROUNDING = 1e-9
 
 
 def medians_of_settings(values: Floats, settings: Numbers) -> Floats:
@@ -27,6 +26,22 @@ def least_of_settings(values: Floats, settings: Numbers) -> Floats:
     return np.array([group[0] for group in _of_settings(values, settings)], np.float64)
 
 
+def shares_of_settings(values: Floats, settings: Numbers) -> tuple[Floats, Floats]:
+    """Return the values in as many equal shares as there are settings, ascending: the least and greatest of each.
+
+    Each setting counts as one trial, whose value is that of any of its trials, so a trial of m is 1/m of it. Where
+    settings aren't repeated, both are the values of the trials. values: inf for none, not NaN. settings: by trial.
+    """
+    ordered = np.sort(values)
+    if not are_repeated(settings):
+        return ordered, ordered
+    groups, counts = np.unique(settings, return_inverse=True, return_counts=True)[1:]
+    upto = np.cumsum(1 / counts[groups[np.argsort(values, kind="stable")]])
+    share = np.arange(len(counts))
+    last = np.minimum(np.searchsorted(upto, share + 1 - _ROUNDING), len(values) - 1)
+    return ordered[np.searchsorted(upto, share + _ROUNDING)], ordered[last]
+
+
 def are_repeated(settings: Numbers) -> bool:
     """Return True for several settings of which any has several trials: then settings are drawn, not trials.
 
@@ -35,12 +50,9 @@ def are_repeated(settings: Numbers) -> bool:
     return 1 < len(np.unique(settings)) < len(settings)
 
 
-def drawn_alike(values: Floats, settings: Numbers, of_settings: Callable[[Floats, Numbers], Floats]) -> Floats:
-    """Return the values that are drawn alike: of each setting where any is repeated, else of each trial.
-
-    values, settings: by trial. of_settings: gives the value of each setting, as medians_of_settings does.
-    """
-    return of_settings(values, settings) if are_repeated(settings) else values
+def drawn_alike(values: Floats, settings: Numbers) -> Floats:
+    """Return the values that are drawn alike: the least of each setting where any is repeated, else of each trial."""
+    return least_of_settings(values, settings) if are_repeated(settings) else values
 
 
 def evidence(settings: Numbers) -> float:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from losslake_schema.reached import Flags, Floats
 
+FURTHEST = 2.0
+"""How far beyond the known batch sizes times are extrapolated: times the largest one, or the smallest by this."""
+
 
 def seconds_per_step(known: Mapping[float, float], batch_sizes: npt.ArrayLike) -> tuple[Floats, Flags]:
-    """Return seconds per step at batch sizes, and which of them are extrapolated.
+    """Return seconds per step at batch sizes, NaN where they aren't known, and which of them are extrapolated.
 
-    known: seconds by batch size, two or more. Between two of them, the time is linear in the batch size: a part that
-    every step takes, and a part for each example. Outside, the line through the two nearest ones goes on; NaN where
-    that is not above 0. With one known batch size, the time is known there only, NaN elsewhere.
+    known: seconds by batch size. Between two of them, the time is linear in the batch size: a part that every step
+    takes, and a part for each example. Up to twice as far outside, the line through the two nearest ones goes on, but
+    never below a constant time or above one in proportion to the batch size (for smaller ones: the reverse), since a
+    line through noisy times would. With one known batch size, the time is known there only.
     Raises ValueError without any, and for batch sizes or seconds that aren't above 0 and finite.
     """
     if not known:
@@ -30,5 +35,14 @@ def seconds_per_step(known: Mapping[float, float], batch_sizes: npt.ArrayLike) -
         return np.where(is_outside, np.nan, seconds[0]), is_outside & False
     segment = np.clip(np.searchsorted(sizes, wanted, side="right") - 1, 0, len(sizes) - 2)
     slope = np.diff(seconds)[segment] / np.diff(sizes)[segment]
-    times = seconds[segment] + slope * (wanted - sizes[segment])
-    return np.where(times > 0, times, np.nan), is_outside
+    line = seconds[segment] + slope * (wanted - sizes[segment])
+    end = np.where(wanted < sizes[0], 0, len(sizes) - 1)
+    flat, proportional = seconds[end], seconds[end] * wanted / sizes[end]
+    held = np.clip(line, np.minimum(flat, proportional), np.maximum(flat, proportional))
+    is_near = (wanted >= sizes[0] / FURTHEST) & (wanted <= sizes[-1] * FURTHEST)
+    return np.where(is_outside, np.where(is_near, held, np.nan), line), is_outside & is_near
+
+
+def falling(known: Mapping[float, float]) -> list[tuple[float, float]]:
+    """Return the pairs of successive batch sizes of which the larger one has the shorter step."""
+    return [(one, other) for one, other in pairwise(sorted(known)) if known[other] < known[one]]

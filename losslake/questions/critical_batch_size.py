@@ -23,7 +23,7 @@ from losslake.analysis.hyperbola import Kind
 from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
 from losslake.analysis.log_curves import scaling_shape
 from losslake.analysis.measured_levels import measured
-from losslake.analysis.settings import drawn_alike, least_of_settings
+from losslake.analysis.settings import drawn_alike
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters
@@ -204,7 +204,7 @@ def _drawn_steps(view: ReleaseView, curve: UsableCurve, goal: Goal) -> list[Floa
         rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0))
         for rows in map(search.facts.rows_of, curve.studies.tolist())
     ]
-    return [drawn_alike(steps[rows], settings[rows], least_of_settings) for rows in rows_of_studies]
+    return [drawn_alike(steps[rows], settings[rows]) for rows in rows_of_studies]
 
 
 def _warnings(

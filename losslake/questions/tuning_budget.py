@@ -21,7 +21,7 @@ from losslake.analysis.best_of_n import (
     smaller_search,
     trials_needed,
 )
-from losslake.analysis.settings import are_repeated, drawn_alike, evidence, least_of_settings
+from losslake.analysis.settings import are_repeated, drawn_alike, evidence
 from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
 from losslake.output.plain import whole
@@ -310,7 +310,7 @@ class Population:
     @property
     def drawn(self) -> Floats:
         """The steps of what smaller searches draw: the fewest of each setting, or of each trial of a single one."""
-        return drawn_alike(self.steps, self.settings, least_of_settings)
+        return drawn_alike(self.steps, self.settings)
 
 
 def populations(

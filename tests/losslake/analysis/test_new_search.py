@@ -31,7 +31,14 @@ def test_bounds_are_those_of_all_orders(n_old: int, n_new: int) -> None:
     assert found.chance == pytest.approx(1 - above[-1])
     for bound, level in ((found.median, 0.5), (found.upper, 0.95)):
         enough = [rank for rank in range(1, n_old + 1) if 1 - above[rank - 1] >= level - 1e-12]
-        assert bound == (enough[0] if enough else INF)
+        if level > 0.5 or n_new <= n_old:
+            assert bound == (enough[0] if enough else INF)
+
+
+def test_median_is_unknown_where_the_best_is_mostly_below_all_earlier_trials() -> None:
+    assert new_search(np.arange(5.0), 5).median == 0
+    assert new_search(np.arange(5.0), 6).median is None
+    assert new_search(np.array([]), 1).median is None
 
 
 @pytest.mark.parametrize("n_new", [1, 5, 20])
@@ -44,6 +51,7 @@ def test_bounds_cover_as_stated_in_a_simulation(n_new: int) -> None:
         found, best = new_search(trials[:40], n_new), trials[40:].min()
         below += found.lower is not None and best < found.lower
         above += bool(best > found.upper)
+        assert found.median is not None
         halves += bool(best <= found.median)
         reached += bool(np.isfinite(best))
         chances += found.chance
@@ -54,11 +62,30 @@ def test_bounds_cover_as_stated_in_a_simulation(n_new: int) -> None:
     assert halves / n_draws >= 0.5 - 3 * math.sqrt(0.25 / n_draws)
 
 
-@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, INF]), max_size=12), st.integers(1, 10**6))
-def test_bounds_are_in_order_and_among_the_values(values: list[float], n_new: int) -> None:
-    found = new_search(np.array(values, np.float64), n_new)
-    assert {found.median, found.upper} <= {*values, INF}
-    assert (found.lower if found.lower is not None else -INF) <= found.median <= found.upper
+SETTINGS, SEEDS = 20, 4
+
+
+@pytest.mark.parametrize(("spread", "noise"), [(0.3, 0.0), (0.3, 0.3), (0.1, 0.3), (0.0, 0.3)])
+def test_bounds_of_one_new_trial_hold_where_stored_ones_repeat_settings(spread: float, noise: float) -> None:
+    random = np.random.default_rng(2)
+    n_draws, below, above = 2000, 0, 0
+    of_setting = np.arange(SETTINGS + 1).repeat([SEEDS] * SETTINGS + [1])
+    for _ in range(n_draws):
+        trials = np.exp(random.normal(0, spread, SETTINGS + 1)[of_setting] + random.normal(0, noise, len(of_setting)))
+        found = new_search(trials[:-1], 1, of_setting[:-1])
+        below += found.lower is not None and trials[-1] < found.lower
+        above += bool(trials[-1] > found.upper)
+    error = 3 * math.sqrt(0.05 * 0.95 / n_draws)
+    assert below / n_draws <= 0.05 + error
+    assert above / n_draws <= 0.05 + error
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, INF]), max_size=12), st.integers(1, 10**6), st.integers(1, 5))
+def test_bounds_are_in_order_and_among_the_values(values: list[float], n_new: int, n_settings: int) -> None:
+    found = new_search(np.array(values, np.float64), n_new, np.arange(len(values)) % n_settings)
+    assert {found.median or INF, found.upper} <= {*values, INF}
+    lower = -INF if found.lower is None else found.lower
+    assert lower <= (found.upper if found.median is None else found.median) <= found.upper
 
 
 def test_nan_and_no_new_trial_are_refused() -> None:

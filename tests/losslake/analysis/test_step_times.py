@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from losslake.analysis.step_times import seconds_per_step
+from losslake.analysis.step_times import falling, seconds_per_step
 
 
 def test_times_are_linear_between_known_batch_sizes_and_go_on_outside() -> None:
@@ -16,10 +16,22 @@ def test_times_are_linear_between_known_batch_sizes_and_go_on_outside() -> None:
     assert outside.tolist() == [True, False, False, False, False, False, True]
 
 
-def test_time_that_would_not_be_above_zero_is_unknown() -> None:
-    times, _ = seconds_per_step({64: 0.1, 128: 0.3}, [16, 33])
-    assert math.isnan(times[0])
-    assert times[1] > 0
+def test_line_through_noisy_times_goes_on_between_constant_and_proportional_ones() -> None:
+    times, _ = seconds_per_step({64: 0.1, 128: 0.3}, [32, 33, 256])
+    assert times.tolist() == pytest.approx([0.05, 0.1 * 33 / 64, 0.6])
+    times, _ = seconds_per_step({64: 0.1, 128: 0.05}, [32, 256])
+    assert times.tolist() == pytest.approx([0.1, 0.05])
+
+
+def test_times_further_than_twice_beyond_are_unknown() -> None:
+    times, outside = seconds_per_step({64: 0.1, 128: 0.14}, [31, 32, 256, 257])
+    assert np.isnan(times).tolist() == [True, False, False, True]
+    assert outside.tolist() == [False, True, True, False]
+
+
+def test_larger_batch_sizes_with_shorter_steps_are_found() -> None:
+    assert falling({64: 0.1, 8: 0.2, 256: 0.1, 512: 0.05}) == [(8, 64), (256, 512)]
+    assert falling({64: 0.1}) == []
 
 
 def test_one_batch_size_tells_nothing_of_others() -> None:

@@ -14,7 +14,7 @@ from losslake.analysis.measured_levels import measured
 from losslake.questions import advice
 from losslake.questions.release.errors import BadParameter
 from losslake_schema.errors import LossLakeError
-from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of
 from tests.oracle import Row
 
 # By batch size, the steps of ten trials to the target; None: never.
@@ -55,6 +55,7 @@ def test_advice_from_step_times_is_that_by_hand() -> None:
     assert (never["steps"], never["seconds"], never["n_reached"]) == (None, None, 0)
     assert [row["is_fastest"] for row in rows] == [row["is_cheapest"] for row in rows] == [False, True, False]
     assert never["is_extrapolated"]
+    assert never["seconds_per_step"] == pytest.approx(0.16)
     assert facts["advice"][0] == "Fastest: batch size 16, 10.2 s (no stored trial bounds it)."
     assert facts["budget"] == 1
 
@@ -117,9 +118,77 @@ def test_what_is_no_price_is_refused(price: float) -> None:
 
 def test_batch_sizes_without_a_step_time_are_left_out_and_extrapolated_ones_said() -> None:
     _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1"])
-    assert any("no time per step is known at batch size 16, 32" in text for text in facts["left_out"])
-    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1", "16=1.5"])
-    assert any("step times at batch size 32 are extrapolated" in text for text in facts["warnings"])
+    assert any("no time per step is known" in text and "at batch size 16, 32" in text for text in facts["left_out"])
+    rows, facts = advice_of(view_of(rows_of(STEPS)), step_time=["4=1", "8=1.6"])
+    assert any("step times are extrapolated at batch size 16" in text for text in facts["warnings"])
+    assert [row["is_extrapolated"] for row in rows] == [False, True, False]
+    assert facts["advice"] == ["Fastest: batch size 8, 176 s (at most 240 s)."]
+
+
+def test_sentence_says_that_its_step_time_is_extrapolated() -> None:
+    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["4=1", "8=1.01"])
+    assert facts["advice"] == ["Fastest: batch size 16, 67 s (at most 87.5 s), by an extrapolated step time."]
+
+
+def test_shorter_steps_of_larger_batch_sizes_are_questioned() -> None:
+    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1", "16=0.5"])
+    assert "a step at batch size 16 takes less time than one at 8: check these step times" in facts["warnings"]
+
+
+def test_step_times_of_one_model_are_not_those_of_another() -> None:
+    view = view_of(rows_of(STEPS), of_other=rows_of(STEPS))
+    named = [str(WORKLOAD), str(OTHER)]
+    assert len(advice_of(view, step_time=["8=1"], workload=named)[0]) == 6
+    with pytest.raises(BadParameter, match="don't hold for another"):
+        advice_of(view, step_time=["8=1"], workload=[str(WORKLOAD), str(OTHER).replace(OTHER.model, "another")])
+
+
+def test_logs_that_say_their_accelerators_cannot_be_overridden() -> None:
+    view = view_of(rows_of(STEPS, 0.5), parameters=lambda *_: {"accelerators": 4.0})
+    assert advice_of(view, price=7.2, budget=5)[0][0]["cost"] == pytest.approx(110 * 0.5 * 4 * 7.2 / 3600)
+    with pytest.raises(BadParameter, match="say on how many accelerators"):
+        advice_of(view, price=7.2, accelerators=8)
+    assert advice_of(view, price=7.2, accelerators=8, step_time=["8=1", "16=1"])[1]["advice"]
+
+
+def test_accelerators_without_a_price_are_refused() -> None:
+    with pytest.raises(BadParameter, match="give price="):
+        advice_of(view_of(rows_of(STEPS)), step_time=["8=1"], accelerators=8)
+
+
+def test_diverged_trials_are_part_of_new_searches() -> None:
+    rows = [*rows_of({8: [100] * 8}), *(Row(8, trial, "INFEASIBLE", 5, 0.9) for trial in (9, 10))]
+    (row,), _ = advice_of(view_of(rows), step_time=["8=1"], budget=1)
+    assert (row["n_trials"], row["n_reached"], row["chance"]) == (10, 8, pytest.approx(8 / 11))
+    (row,), _ = advice_of(view_of(rows), step_time=["8=1"], budget=1, status=["COMPLETE"])
+    assert row["chance"] == pytest.approx(8 / 9)
+
+
+def test_trials_that_stopped_at_an_easier_goal_leave_their_batch_size_unknown() -> None:
+    rows = [Row(8, 1, "COMPLETE", at, value) for at, value in ((10, 0.8), (20, 0.35))]
+    view = view_of([*rows, *rows_of({8: [None, 15], 16: [50, 60]})[2:]], goal=0.4)
+    first, second = advice_of(view, step_time=["8=1", "16=1"])[0]
+    assert [first[name] for name in ("chance", "steps", "seconds", "steps_upper")] == [None] * 4
+    assert second["steps"] is not None
+
+
+def test_why_batch_sizes_have_no_median_is_said() -> None:
+    view = view_of(rows_of({8: [10, 20, None, None], 16: [None] * 4, 32: [10, 20, 30]}))
+    rows, facts = advice_of(view, step_time=["8=1", "32=1"], budget=4)
+    assert [row["steps"] for row in rows] == [10, None, None]
+    assert f"{WORKLOAD}: no trial reaches the target at batch size 16" in facts["left_out"]
+    assert any("probably better than all stored ones" in text and text.endswith("32") for text in facts["left_out"])
+    rows, facts = advice_of(view_of(rows_of({8: [10, None, None, None]})), step_time=["8=1"], budget=1)
+    assert rows[0]["steps"] is None
+    assert any("doesn't reach the target half of the time at batch size 8" in text for text in facts["left_out"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.01234, "0.0123"), (9.999, "10"), (99.96, "100"), (999.7, "1,000"), (1234.5, "1,234"), (3.58e6, "3,580,000")],
+)
+def test_amounts_have_three_digits_or_all_before_the_point(value: float, text: str) -> None:
+    assert advice.in_digits(value) == text
 
 
 ODD = st.dictionaries(
