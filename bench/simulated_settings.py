@@ -81,17 +81,17 @@ def repeated_survivals(n: int) -> list[SimulatedRow]:
 
 
 def advices(n: int) -> list[SimulatedRow]:
-    """Return rows of the bounds of the best of one new trial, or half as many, or settings with several seeds."""
+    """Return rows of the bounds of the best new trial of one or half as many, also where stored settings have seeds."""
     rows = []
-    for name, words, seeds in (("", "", 1), ("-seeds", f", {SEEDS} seeds a setting", SEEDS)):
+    for name, words, seeds in (("", "", 1), ("-seeds", f", {SEEDS} seeds a stored setting", SEEDS)):
         bound = SimulatedRow(f"advice bound{name}", f"either bound of the best new trial{words}", "at least", BOUND)
         both = SimulatedRow(f"advice interval{name}", f"interval of the best new trial{words}", "at least", INTERVAL)
         for trials, spread, noise in product((each for each in TRIALS if each > seeds), SPREADS, NOISES):
-            rng = generator(trials, spread, noise, 3 + seeds)
-            stored = _medians(_repeated(rng, spread, noise, n, _settings(trials, seeds)), seeds)
-            for n_new in sorted({1, max(1, stored.shape[1] // 2)}):
-                new = _medians(_repeated(rng, spread, noise, n, _settings(n_new * seeds, seeds)), seeds).min(-1)
-                found = [new_search(each, n_new) for each in stored]
+            rng, number = generator(trials, spread, noise, 3 + seeds), _settings(trials, seeds)
+            stored = _repeated(rng, spread, noise, n, number)
+            for n_new in sorted({1, max(1, trials // seeds // 2)}):
+                new = _repeated(rng, spread, noise, n, _settings(n_new, 1)).min(-1)
+                found = [new_search(each, n_new, number) for each in stored]
                 lower, upper = np.array([(each.lower or 0.0, each.upper) for each in found]).T
                 is_above, is_below, has_lower, has_upper = lower <= new, new <= upper, lower > 0, np.isfinite(upper)
                 bound.add(trials, is_above[has_lower])
@@ -129,12 +129,6 @@ def _repeated(rng: np.random.Generator, spread: str, noise: float, n: int, setti
     drawn = spread_of_trials(rng, spread, (n, int(settings[-1]) + 1))[:, settings]
     steps: Floats = drawn * np.exp(rng.normal(0, noise, drawn.shape))
     return steps
-
-
-def _medians(steps: Floats, seeds: int) -> Floats:
-    """Return by search the median steps of each setting."""
-    settings = _settings(steps.shape[1], seeds)
-    return np.array([medians_of_settings(each, settings) for each in steps])
 
 
 def _whole(steps: Floats) -> Integers:

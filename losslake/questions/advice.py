@@ -15,6 +15,7 @@ from losslake.analysis.settings import are_repeated
 from losslake.analysis.step_times import FURTHEST, falling
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
+from losslake.output.digits import amount
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import GoalParameters, Natural
 from losslake.questions.declaration.question import Question
@@ -32,8 +33,6 @@ from losslake_schema.statuses import COMPLETE, INFEASIBLE, Status
 MOST_STEP_TIMES = 50
 # Seconds. Beyond them, products with steps and prices could be 0 or infinite.
 LEAST_TIME, MOST_TIME = 1e-9, 1e9
-# From here on, three digits are whole numbers.
-_WHOLE = 99.95
 # From so many trials on, upper bounds hold as they should, even if a third of the trials never reach the target.
 _MANY = 20
 _DEFINITION = (
@@ -291,7 +290,7 @@ def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool)
             if row[flag]:
                 is_timed = True
                 start = word.lower() if is_named else word
-                size, value = f"{row['batch_size']:,}", f"{in_digits(row[name])}{unit}"
+                size, value = f"{row['batch_size']:,}", f"{amount(row[name])}{unit}"
                 between = _between(row[f"{name}_lower"], row[f"{name}_upper"], unit)
                 how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
                 yield f"{where}{start}: batch size {size}, {value} ({between}){how}."
@@ -300,17 +299,12 @@ def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool)
         yield f"{where}{start} were measured on {trials.systems}, so batch sizes differ by their hardware, too."
 
 
-def in_digits(value: float) -> str:
-    """Return an amount to three digits, but all digits before the point: 0.0123, 12.3, 12,345."""
-    return f"{value:,.0f}" if value >= _WHOLE else f"{value:.3g}"
-
-
 def _between(lower: float | None, upper: float | None, unit: str) -> str:
     """Return bounds in words."""
     if lower is None:
-        return "no stored trial bounds it" if upper is None else f"at most {in_digits(upper)}{unit}"
-    low = in_digits(lower)
-    return f"at least {low}{unit}" if upper is None else f"{low} to {in_digits(upper)}{unit}"
+        return "no stored trial bounds it" if upper is None else f"at most {amount(upper)}{unit}"
+    low = amount(lower)
+    return f"at least {low}{unit}" if upper is None else f"{low} to {amount(upper)}{unit}"
 
 
 def _left_out(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from losslake.output.digits import amount
+
 NOTHING = "\u2013"
 
 
@@ -15,9 +17,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], n_texts: int =
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with `digits` significant digits, but all digits before the point; a dash for None."""
-    if value is None:
-        return NOTHING
-    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    return NOTHING if value is None else amount(value, digits)
 
 
 def interval(lower: float | None, upper: float | None) -> str:

@@ -13,6 +13,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text,
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, DECIMAL, Layer, Plot, layer, tip
 from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
+from losslake.questions.trials.batch_size_words import listed
 
 _TITLES = {"seconds": "Seconds to target", "cost": "Cost to target"}
 
@@ -20,8 +21,10 @@ _TITLES = {"seconds": "Seconds to target", "cost": "Cost to target"}
 def draw(request: ChartRequest) -> ChartPanels:
     """Draw time and cost to a target by batch size, each with its interval."""
     common, series = request.series_by_workload()
-    bars = f"Bars: {stated('advice interval')} intervals, up to the edge where nothing bounds them."
-    notes = [f"Points: the median of the best of new trials. {bars}"]
+    bars = f"bounds that each hold with {stated('advice bound')} probability, up to the edge where one isn't known"
+    notes = [f"Points: the median of the best of new trials. Bars: {bars}; points without a bar have none."]
+    if extrapolated := listed(request.rows.filter(request.rows["is_extrapolated"])["batch_size"].unique().to_pylist()):
+        notes.append(f"Step times are extrapolated at batch size {extrapolated}.")
     shown = [name for name in _TITLES if pc.count(request.rows[name]).as_py()] or ["seconds"]
     if len(shown) == 1:
         title = f"{_TITLES[shown[0]].removesuffix(' to target')} to {goal_text(request.facts)}"

@@ -47,7 +47,8 @@ class Costs(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials
+                diverge, too.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -59,10 +60,12 @@ class Costs(QuestionMethods):
                 Default: that of the workload's goals in this metric; without any, strict.
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
-            step_time: Seconds per step at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between two, a step's
-                time is linear in the batch size. Default: the times in the logs of trials.
+            step_time: Seconds per step of the model at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between
+                two, a step's time is linear in the batch size, as is up to twice as far beyond them. Default: the
+                times in the logs of trials.
             price: The price of an accelerator hour, in any currency; default: no costs.
-            accelerators: On how many accelerators a trial runs; default: 1 with step times, else as the logs say.
+            accelerators: On how many accelerators a trial runs, for costs; default: 1 with step times, else as the
+                logs say. Logs that say it can't be overridden, as their times depend on it.
             budget: Number of new trials at a batch size, of which the best counts; default: half of the smallest
                 number of trials (of settings, where they repeat) at any batch size, at least 1.
         """

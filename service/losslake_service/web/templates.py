@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from losslake.analysis.measured_levels import stated
+from losslake.output.digits import amount
 from losslake.questions.release.changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.documentation import site_documents
@@ -93,11 +94,6 @@ def significant(number: float | None) -> str:
     return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
 
 
-def amount(number: float) -> str:
-    """Return a count, or a time, to the unit from 100 on, else to three digits: 14,076, 11.4."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
 def in_unit(batch_size: int, unit: str | None) -> str:
     """Return a batch size with what it counts, unless that is examples."""
     return f"{batch_size:,}" if unit in (None, "examples") else f"{batch_size:,} {unit}"
@@ -109,8 +105,9 @@ def ratio(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage: 20%."""
-    return f"{100 * share:.3g}%"
+    """Return a share as a percentage, 100% for all only: 20%."""
+    text = f"{100 * share:.3g}%"
+    return "over 99.9%" if text == "100%" and share < 1 else text
 
 
 def moment(when: datetime) -> str:

@@ -183,14 +183,6 @@ def test_why_batch_sizes_have_no_median_is_said() -> None:
     assert any("doesn't reach the target half of the time at batch size 8" in text for text in facts["left_out"])
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.01234, "0.0123"), (9.999, "10"), (99.96, "100"), (999.7, "1,000"), (1234.5, "1,234"), (3.58e6, "3,580,000")],
-)
-def test_amounts_have_three_digits_or_all_before_the_point(value: float, text: str) -> None:
-    assert advice.in_digits(value) == text
-
-
 ODD = st.dictionaries(
     st.sampled_from([1, 8, 2**40]),
     st.lists(st.sampled_from([0, 1, 7, 100, None]), min_size=1, max_size=6),

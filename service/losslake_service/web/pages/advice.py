@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from losslake.questions import advice
-from losslake.questions.declaration.parameters import Natural
-from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_workload
 from losslake_service.web.goals import page_goal
@@ -17,6 +16,13 @@ from losslake_service.web.page import GoalParameters, Page, PageKind, PageReques
 from losslake_service.web.starting_example import first_chart
 
 PATH = "/advice"
+# As the form has them.
+_LABELS = {
+    "step_time": "Seconds per step",
+    "price": "Price of an accelerator hour",
+    "accelerators": "Accelerators",
+    "budget": "Trials to be run",
+}
 
 
 class AdvicePageParameters(GoalParameters):
@@ -28,8 +34,10 @@ class AdvicePageParameters(GoalParameters):
     """Seconds per step, BATCH_SIZE=SECONDS, separated by commas or spaces."""
     price: str = ""
     """The price of an accelerator hour."""
-    accelerators: Natural | None = None
-    budget: Natural | None = None
+    accelerators: str = ""
+    """On how many accelerators a trial runs."""
+    budget: str = ""
+    """How many new trials are run, of which the best counts."""
 
 
 def advice_page(request: PageRequest) -> Page:
@@ -40,21 +48,22 @@ def advice_page(request: PageRequest) -> Page:
     facts = view.measuring(workload, metric) if metric else view.workload(workload)
     goal = page_goal(view, facts, metric, parameters.target)
     given = {
-        "step_time": [text for text in re.split(r"[,;\s]+", parameters.step_times) if text],
+        "step_time": [text for text in re.split(r"[,;\s]+", re.sub(r"\s*=\s*", "=", parameters.step_times)) if text],
         "price": parameters.price.strip() or None,
-        "accelerators": parameters.accelerators,
-        "budget": parameters.budget,
+        "accelerators": parameters.accelerators.strip() or None,
+        "budget": parameters.budget.strip() or None,
     }
     of_goal = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
     rows, facts_of_answer, trouble = [], None, ""
-    if given["step_time"] or given["price"]:
+    if any(given.values()):
         try:
             answer = advice.QUESTION.answer(view, advice.AdviceParameters.model_validate({**of_goal, **given}))
             rows, facts_of_answer = answer.table().to_pylist(), answer.facts
         except BadParameter as error:
-            trouble = str(error)
+            trouble = f"{_LABELS[error.parameter]}: {error}" if error.parameter in _LABELS else str(error)
         except ValidationError as error:
-            trouble = f"{error.errors()[0]['loc'][0]}: give a number above 0 and below a million"
+            fault = error.errors()[0]
+            trouble = f"{_LABELS[str(fault['loc'][0])]}: {reason_of(fault)}"
     query = [(name, str(value)) for name, values in {**of_goal, **given}.items() if values is not None
              for value in (values if isinstance(values, list) else [values])]  # fmt: skip
     title = "Which batch size should I use?"
@@ -76,7 +85,7 @@ def advice_page(request: PageRequest) -> Page:
             "facts": facts_of_answer,
             "trouble": trouble,
             "chart": chart,
-            "sizes": facts.batch_sizes,
+            "unit": view.rows("batch_units", next(stored for _, _, stored, _ in facts.parts()).study_ids)[0][0],
         },
         picture=chart or first_chart(request),
         above=(("Workloads", request.url("/workloads")), (heading_of(workload), request.page_url(workload))),

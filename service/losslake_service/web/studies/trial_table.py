@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from losslake.output.digits import amount
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.errors import BadParameter, near_names
 from losslake_schema.names import Study, Trial
@@ -22,7 +23,7 @@ from losslake_service.web.studies.answers import STATUS_WORDS
 from losslake_service.web.studies.charts import StepAxis
 from losslake_service.web.studies.metaparameters import Metaparameter, shown
 from losslake_service.web.studies.trials import StudyTrials
-from losslake_service.web.templates import amount, significant
+from losslake_service.web.templates import significant
 
 ROWS_ON_A_PAGE = 50
 # The most columns for metaparameters; the one that is sorted by always has a column.

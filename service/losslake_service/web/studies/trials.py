@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from losslake.output.digits import amount
 from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -22,7 +23,6 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.statuses import COMPLETE, STATUSES
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal
-from losslake_service.web.templates import amount
 
 Result = dict[str, Any]
 

@@ -11,10 +11,11 @@ from typing import Any
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
+from losslake.output.digits import amount
 from losslake.questions.regimes import AS_DEFINED
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.templates import amount, percent
+from losslake_service.web.templates import percent
 from losslake_service.web.workload.key_figures import AnswerRow, estimate_words, rough
 from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRequest
 

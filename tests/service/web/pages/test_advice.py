@@ -32,6 +32,8 @@ def test_page_shows_the_sentences_and_rows_of_the_answer(client: TestClient) -> 
         assert sentence in page
     assert page.count('<th scope="row"') == len(answer.json()["rows"])
     assert "The best of 10 new trials" in page
+    spaced = client.get("/advice", params={**GOAL, **given, "step_times": TIMES.replace("=", " = ")}).text
+    assert answer.json()["advice"][0] in spaced
     assert answer.json()["definition"] in unescape(page)
 
 
@@ -50,10 +52,16 @@ def test_form_keeps_what_was_given_and_asks_where_nothing_was(client: TestClient
         ({"step_times": "16"}, "give BATCH_SIZE=SECONDS"),
         ({"step_times": "16=nan"}, "give BATCH_SIZE=SECONDS"),
         ({"step_times": "16=1 16=2"}, "is given twice"),
-        ({"price": "cheap"}, "Price: give a number above 0"),
-        ({"price": "-1"}, "Price: give a number above 0"),
-        ({"step_times": TIMES, "budget": "0"}, "Budget: give"),
-        ({"step_times": TIMES, "accelerators": "20000000"}, "Accelerators: give"),
+        ({"step_times": " ".join(["16=1"] * 51)}, "Seconds per step: list should have at most 50 items"),
+        ({"price": "cheap"}, "Price of an accelerator hour: input should be a valid number"),
+        ({"price": "2,50"}, "Price of an accelerator hour: input should be a valid number"),
+        ({"price": "-1"}, "Price of an accelerator hour: input should be greater than"),
+        ({"price": "2"}, "Seconds per step: the logs of"),
+        ({"step_times": TIMES, "budget": "0"}, "Trials to be run: input should be greater than"),
+        ({"step_times": TIMES, "budget": "1e9"}, "Trials to be run: give a whole number"),
+        ({"budget": "5"}, "Seconds per step: give step_time=BATCH_SIZE=SECONDS"),
+        ({"step_times": TIMES, "accelerators": "2"}, "Price of an accelerator hour: accelerators count for costs"),
+        ({"step_times": TIMES, "price": "1", "accelerators": "20000000"}, "Accelerators: input should be less than"),
     ],
 )
 def test_what_cannot_be_used_is_said_above_the_form(client: TestClient, given: dict[str, str], said: str) -> None:

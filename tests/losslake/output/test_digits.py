@@ -1,0 +1,28 @@
+"""Amounts have three digits, or all of those before the point."""
+
+from __future__ import annotations
+
+import pytest
+
+from losslake.output.digits import amount
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.01234, "0.0123"),
+        (9.999, "10"),
+        (99.96, "100"),
+        (999.7, "1,000"),
+        (-1234.4, "-1,234"),
+        (3e6, "3,000,000"),
+    ],
+)
+def test_amounts_have_three_digits_or_all_before_the_point(value: float, text: str) -> None:
+    assert amount(value) == text
+
+
+def test_rounding_up_to_more_digits_gives_no_exponent() -> None:
+    assert amount(9999.6, 4) == "10,000"
+    assert amount(9999.4, 4) == "9999"
