@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from losslake.analysis.critical_batch_size import CurveFit, fit_other_forms, runs_test
 from losslake.analysis.hyperbola import fit_hyperbola
 from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.critical_batch_size import has_unequal_trials, outside
+from losslake.questions.critical_batch_size import doubts_about_fit, has_unequal_trials
 from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary
@@ -79,7 +80,7 @@ class AtlasRow(Row):
     largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
     """The largest batch size of the workload."""
     why: Annotated[str, shown("no bend: the largest batch size needs 1.17 times the fewest examples")]
-    """Why there is no estimate, or no interval; empty if there are both."""
+    """Why there is no estimate, or no interval, and signs that the curve isn't a hyperbola; empty for none."""
 
 
 class AtlasSummary(ReleaseSummary, Finding):
@@ -176,11 +177,15 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
     known = identifiability(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps)
     is_unequal = has_unequal_trials(curve)
     why = [*known.reasons]
-    if is_unequal:
-        why.append(f"no interval: numbers of trials differ over {MOST_UNEQUAL}-fold")
     size = fit.critical_batch_size if fit is not None and known.is_identifiable else None
-    if size is not None:
-        why += outside(curve, size)
+    if is_unequal:
+        lacking = "no bounds" if size is None else "no interval, and a biased number"
+        why.append(f"{lacking}: numbers of trials differ over {MOST_UNEQUAL}-fold")
+        known = replace(known, lower=None, upper=None)
+    if fit is not None and size is not None:
+        residuals = np.log(curve.steps) - np.log(fit.steps(curve.batch_sizes))
+        other_forms = fit_other_forms(curve.batch_sizes, curve.steps)
+        why += doubts_about_fit(curve, CurveFit(fit, known, other_forms=other_forms, runs_p_value=runs_test(residuals)))
     return {
         "workload": str(facts.workload),
         **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
@@ -190,8 +195,8 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         "direction": view.metrics[parameters.metric].direction,
         "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
         "critical_batch_size": size,
-        "lower": None if is_unequal else known.lower,
-        "upper": None if is_unequal else known.upper,
+        "lower": known.lower,
+        "upper": known.upper,
         "n_batch_sizes": curve.n_reached,
         "smallest": min(facts.batch_sizes),
         "largest": max(facts.batch_sizes),

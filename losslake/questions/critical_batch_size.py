@@ -183,16 +183,6 @@ def has_unequal_trials(curve: UsableCurve) -> bool:
     return bool(are_unequal(curve.steps, curve.measured.n_trials[curve.studies])[0])
 
 
-def outside(curve: UsableCurve, critical_batch_size: float) -> Iterator[str]:
-    """Yield a warning if the estimate is below or above all batch sizes that reached the target."""
-    reached = curve.batch_sizes[curve.is_reached]
-    if not reached[0] <= critical_batch_size <= reached[-1]:
-        yield (
-            "the estimate lies outside the batch sizes that reached the target: for such a critical batch size the "
-            f"interval held in {measured('critical-batch-size outside')} of simulations"
-        )
-
-
 def _drawn_steps(view: ReleaseView, curve: UsableCurve, goal: Goal) -> list[Floats]:
     """Return by usable study what half of is drawn: the steps of each admitted trial, inf for never; without 0.
 
@@ -218,11 +208,9 @@ def _warnings(
             f"{MOST_UNEQUAL} times as many trials as others, and the best of more is better by chance: trials={least} "
             "gives all, from equally many trials each"
         )
-    if fit.fit is not None and fit.known.is_identifiable:
-        yield from (f"{curve.name}: {text}" for text in outside(curve, fit.fit.critical_batch_size))
     for number in defined:
         yield from (f"{curve.name}, {number.definition}: {text}" for text in number.warnings)
-    yield from _misfits(curve, fit)
+    yield from (f"{curve.name}: {text}" for text in doubts_about_fit(curve, fit))
     sizes = curve.batch_sizes
     if fit.known.is_identifiable and not sizes[0] <= optimal_batch_size <= sizes[-1]:
         yield (
@@ -232,25 +220,31 @@ def _warnings(
     yield from curve_warnings(curve, scaling_shape(sizes, curve.steps))
 
 
-def _misfits(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
-    """Yield the signs that the steps don't follow a hyperbola."""
-    if fit.fit is not None and fit.fit.rms_log_residual > LARGE_RESIDUAL:
+def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
+    """Yield the signs that the steps don't follow the hyperbola, or not where its bend is."""
+    if fit.fit is None:
+        return
+    lower, upper = fit.known.lower, fit.known.upper
+    reached = curve.batch_sizes[curve.is_reached]
+    if fit.known.is_identifiable and not reached[0] <= fit.fit.critical_batch_size <= reached[-1]:
+        held = f"the interval held in {measured('critical-batch-size outside')} of simulations"
+        has_interval = lower is not None and upper is not None
+        how = f": for such a critical batch size {held}" if has_interval else ""
+        yield f"the estimate lies outside the batch sizes that reached the target{how}"
+    if fit.fit.rms_log_residual > LARGE_RESIDUAL:
         off = f"{fit.fit.rms_log_residual:.0%}"
-        yield f"{curve.name}: steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"
+        yield f"steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"
     if fit.runs_p_value is not None and fit.runs_p_value < _SMALL_P:
-        yield f"{curve.name}: residuals keep their sign along the batch sizes (runs test, p = {fit.runs_p_value:.2g})"
+        yield f"residuals keep their sign along the batch sizes (runs test, p = {fit.runs_p_value:.2g})"
     forms = fit.other_forms
     if forms is None or forms.p_value >= _SMALL_P:
         return
-    yield (
-        f"{curve.name}: the knee is {'sharper' if forms.sharpness > 1 else 'blunter'} than a hyperbola's "
-        f"(g = {forms.sharpness:.2g}, p = {forms.p_value:.2g})"
-    )
+    shape = "sharper" if forms.sharpness > 1 else "blunter"
+    yield f"the knee is {shape} than a hyperbola's (g = {forms.sharpness:.2g}, p = {forms.p_value:.2g})"
     others = (forms.sharpness_critical_batch_size, forms.exponent_critical_batch_size)
-    lower, upper = fit.known.lower, fit.known.upper
     if lower is not None and upper is not None and not all(lower <= other <= upper for other in others):
         yield (
-            f"{curve.name}: other curves than the hyperbola give B_c = {others[0]:.4g} (g free) and {others[1]:.4g} "
+            f"other curves than the hyperbola give B_c = {others[0]:.4g} (g free) and {others[1]:.4g} "
             "(exponent free), beyond the interval: quote the error of the model's form too"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,6 +21,7 @@ from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.resources import doubts_about_times
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -76,16 +77,18 @@ class _Evaluations:
 def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
     """Return a row by trial and by evaluation on the front; raises UnknownName and BadParameter."""
     members, left_out = _members(view, parameters)
+    noun = parameters.measure.replace("_", "-")
     results = [_evaluations(view, parameters, facts) for facts in members]
     each = [one for one in results if isinstance(one, _Evaluations)]
     left_out += [one for one in results if isinstance(one, str)]
     if not each:
-        raise BadParameter("measure", left_out[-1])
+        none = "" if len(results) == 1 else f"none of {len(results)} workloads can be counted in {noun}, as this one: "
+        raise BadParameter("measure", f"{none}{left_out[-1]}")
     sign = each[0].search.sign
     amounts, values = (np.concatenate([getattr(one, name) for one in each]) for name in ("amount", "value"))
     fronts = np.split(is_on_front(amounts, sign * values), np.cumsum([len(one.step) for one in each])[:-1])
     left_out += [
-        f"{one.search.facts.workload}: {one.n_unknown} trials whose {parameters.measure.replace('_', '-')} aren't known"
+        f"{one.search.facts.workload}: {one.n_unknown} trials whose {noun} aren't known"
         for one in each
         if one.n_unknown
     ]
@@ -98,7 +101,10 @@ def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
         definition=_DEFINITION,
         n_used=sum(int(one.is_best.sum()) for one in each),
         left_out=left_out,
-        warnings=_warnings(parameters),
+        warnings=[
+            *_warnings(parameters, {each.workload.model for each in members}),
+            *(text for one in each if _is_timed(parameters) for text in doubts_about_times(one.search, None, noun)),
+        ],
     )
 
 
@@ -130,7 +136,8 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
         if len(units) > 1:
             counted = " and ".join(sorted(map(str, units)))
             raise BadParameter(
-                "workload", f"batch sizes count {counted}, which can't be compared: give fewer workloads"
+                "workload",
+                f"batch sizes count {counted}, which can't be compared: count steps, or give fewer workloads",
             )
     return list(members.values()), left_out
 
@@ -180,9 +187,20 @@ def _rows(one: _Evaluations, front: Flags) -> pa.RecordBatch:
     )
 
 
-def _warnings(parameters: FrontierParameters) -> Iterator[str]:
+def is_own_objective(metric: str) -> bool:
+    """Return True for what a log only calls a loss: each model's own training objective."""
+    return metric.partition("/")[2] == "loss"
+
+
+def _is_timed(parameters: FrontierParameters) -> bool:
+    return parameters.measure in ("seconds", "accelerator_seconds")
+
+
+def _warnings(parameters: FrontierParameters, models: Collection[str]) -> Iterator[str]:
+    if is_own_objective(parameters.metric) and len(models) > 1:
+        yield f"{parameters.metric} is each model's own training objective: values of different models don't compare"
     if parameters.measure == "steps":
         yield "large batch sizes take fewer steps, each of more examples: measure=examples counts those"
-    if parameters.measure in ("seconds", "accelerator_seconds"):
+    if _is_timed(parameters):
         yield "times are those of each trial's own hardware"
     yield "the best of many trials and evaluations is optimistic, more so for workloads with more of them"

@@ -46,12 +46,13 @@ class FrontierColours(BaseModel):
 
 def draw(request: ChartRequest) -> ChartPanels:
     """Draw the best value of each trial against what it took, with the Pareto front of all evaluations."""
-    rows = [row for row in request.rows.to_pylist() if row["amount"] > 0]
+    every = request.rows.to_pylist()
+    rows = [row for row in every if row["amount"] > 0]
     noun, metric = request.facts["measure"].replace("_", "-"), request.facts["metric"]
     groups = _groups(rows, request.parameters.colour_by)
     notes = ["Points: the best value of each trial. Line: the best of any evaluation so far."]
-    if n_at_once := request.rows.num_rows - len(rows):
-        notes.append(f"Not drawn: {n_at_once} at 0 {noun}, which has no logarithm.")
+    if n_at_once := sum(row["is_best"] for row in every) - sum(row["is_best"] for row in rows):
+        notes.append(f"Not drawn: {n_at_once} trial{'s' * (n_at_once > 1)} with the best value at 0 {noun}.")
     counts = Counter(groups[row["workload"]] for row in rows if row["is_best"])
     order = sorted(counts, key=lambda name: (name == _OTHERS, -counts[name], name))
     labels = {name: f"{name} ({counts[name]:,})" for name in order}
@@ -63,7 +64,7 @@ def draw(request: ChartRequest) -> ChartPanels:
         notes.append(f"{n_beyond:,} point{'s are' if n_beyond > 1 else ' is'} beyond the axis.")
     panel = replace(request.panel(f"Best {metric} by {noun}", "", list(labels.values()), notes), y_limits=(least, most))
     chart = frontier_chart(rows, list(labels.values()), panel, noun=noun, metric=metric, has_others=_OTHERS in labels)
-    return ChartPanels([chart], notes, summary=_in_words(rows, noun))
+    return ChartPanels([chart], notes, summary=_in_words(every, noun))
 
 
 KIND = Kind("frontier", "/v1/analysis/frontier", draw, most_rows=20_000, parameters=FrontierColours)

@@ -41,8 +41,8 @@ def systems_in_words(systems: Set[str | None]) -> str:
     return f"{what} and unknown ones" if None in systems else what
 
 
-def doubts_about_times(search: Search, goal: Goal, noun: str = "seconds") -> Iterator[str]:
-    """Yield in words how many trials that reached a goal have times that can't all be right.
+def doubts_about_times(search: Search, goal: Goal | None, noun: str = "seconds") -> Iterator[str]:
+    """Yield in words how many trials that reached a goal, or all if it is None, have times that can't all be right.
 
     A later step has an earlier time where evaluations of saved checkpoints are logged in another order, or where a
     clock starts anew when training is resumed. noun: what is counted.
@@ -52,8 +52,12 @@ def doubts_about_times(search: Search, goal: Goal, noun: str = "seconds") -> Ite
         return
     trials = np.repeat(records.rows, np.diff(records.offsets))
     falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
-    if falls.any() and (n := int((search.first_hits(goal)[np.unique(trials[1:][falls])] != NEVER).sum())):
+    doubtful = np.unique(trials[1:][falls])
+    if goal is not None:
+        doubtful = doubtful[search.first_hits(goal)[doubtful] != NEVER]
+    if n := int(search.admitted[doubtful].sum()):
+        which = "trials" if goal is None else "trials that reached the target"
         yield (
-            f"{search.facts.workload}: in {n} of the trials that reached the target, an evaluation has an earlier time "
-            f"than one at a smaller step: their {noun} may be wrong"
+            f"{search.facts.workload}: in {n} of the {which}, an evaluation has an earlier time than one at a smaller "
+            f"step: their {noun} may be wrong"
         )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from losslake.figures.charts.frontier import _groups, frontier_chart
+from losslake.figures.charts.frontier import FrontierColours, _groups, draw, frontier_chart
+from losslake.figures.drawing import ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
+from losslake.questions import frontier
 from tests.losslake.figures.drawing import marks, svg_of, texts
+from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
+from tests.oracle import Row
 
 
 def row(trial: int, amount: float, value: float, *, best: bool = True, front: bool = False) -> dict[str, Any]:
@@ -25,6 +29,17 @@ def test_points_are_bests_and_the_line_is_the_front_in_order() -> None:
     assert [mark["amount"] for mark in marks(drawn, "line")] == [100, 900]
     assert sorted(mark["amount"] for mark in marks(drawn, "point")) == [100, 800, 900, 900]
     assert {"mlp_64 (2)", "Steps", "val/error"} <= set(texts(svg_of(drawn)))
+
+
+def test_trials_whose_best_is_at_the_start_are_counted_and_said() -> None:
+    rows = [*(Row(8, trial, "COMPLETE", step, 0.5 * step + 0.1) for trial in (1, 2) for step in (0, 1))]
+    rows += [Row(8, 3, "COMPLETE", step, 0.4 - 0.1 * step) for step in (0, 1, 2)]
+    view = view_of(rows)
+    asked = frontier.FrontierParameters(workload=[str(WORKLOAD)], metric=METRIC)
+    answer = frontier.QUESTION.answer(view, asked)
+    drawn = draw(ChartRequest(answer.table(), answer.facts, view, FrontierColours(), "/v1/analysis/frontier", 400, 360))
+    assert "Not drawn: 2 trials with the best value at 0 steps." in drawn.notes
+    assert drawn.summary[0].startswith("The best of 3 trials is")
 
 
 def test_without_trials_it_says_so() -> None:

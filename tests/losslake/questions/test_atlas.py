@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from losslake.output.answer import Answer
 from losslake.questions import atlas, critical_batch_size
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
@@ -22,9 +24,13 @@ def atlas_of(view: ReleaseView, **filters: Any) -> tuple[list[dict[str, Any]], d
     return found.table().to_pylist(), dict(found.facts)
 
 
-def alone(view: ReleaseView, workload: str) -> dict[str, Any]:
+def answer_alone(view: ReleaseView, workload: str) -> Answer:
     parameters = critical_batch_size.CriticalBatchSizeParameters(workload=[workload])
-    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.answer(view, parameters).table().to_pylist()
+    return critical_batch_size.QUESTION.answer(view, parameters)
+
+
+def alone(view: ReleaseView, workload: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = answer_alone(view, workload).table().to_pylist()
     return next(row for row in rows if row["definition"] == "mccandlish2018")
 
 
@@ -55,7 +61,21 @@ def test_unequal_numbers_of_trials_have_no_interval() -> None:
     own = alone(view, row["workload"])
     assert [row[name] for name in NAMES] == [own[name] for name in NAMES]
     assert row["lower"] is row["upper"] is None
-    assert "numbers of trials differ" in row["why"]
+    assert "no interval, and a biased number: numbers of trials differ" in row["why"]
+
+
+SCATTERED = {size: steps * (1.5 if place % 2 else 0.7) for place, (size, steps) in enumerate(STEPS_85M.items())}
+SHARP = {size: max(3000 + size / 100, 46000 * 64 / size) for size in STEPS_85M}
+
+
+@pytest.mark.parametrize("steps", [SCATTERED, SHARP])
+def test_doubts_about_a_fit_are_those_of_the_workload_alone(steps: dict[int, float]) -> None:
+    view = view_of(rows_of({size: int(each) for size, each in steps.items()}), goal=0.3)
+    (row,), _ = atlas_of(view)
+    doubts = [text for text in answer_alone(view, str(WORKLOAD)).facts["warnings"] if text.startswith(f"{WORKLOAD}: ")]
+    said = {text.removeprefix(f"{WORKLOAD}: ") for text in doubts if re.search("hyperbola|knee|runs test", text)}
+    assert said
+    assert said <= set(row["why"].split("; "))
 
 
 def test_workloads_that_are_left_out_are_counted_with_the_reason() -> None:

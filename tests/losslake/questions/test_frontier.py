@@ -121,6 +121,28 @@ def test_pattern_stands_for_its_workloads_and_says_which_are_left_out() -> None:
     assert any(f"{OTHER} have no times" in text for text in answer.facts["left_out"])
 
 
+def test_a_measure_that_no_workload_has_is_refused_for_all_of_them() -> None:
+    rows = [Row(8, 1, "COMPLETE", 1, 0.4)]
+    with pytest.raises(BadParameter, match="none of 3 workloads can be counted in seconds, as this one: the logs of"):
+        frontier_of(view_of(rows, of_other=rows), workload=["*/mnist/cnn/*"], measure="seconds")
+
+
+def test_times_that_run_backwards_are_said() -> None:
+    rows = [Row(8, 1, "COMPLETE", 1, 0.5, 9.0), Row(8, 1, "COMPLETE", 2, 0.4, 3.0), Row(8, 2, "COMPLETE", 1, 0.6, 1.0)]
+    for measure, n_said in (("seconds", 1), ("steps", 0)):
+        parameters = {"workload": [str(WORKLOAD)], "metric": METRIC, "measure": measure}
+        answer = frontier.QUESTION.answer(view_of(rows), frontier.FrontierParameters.model_validate(parameters))
+        said = [text for text in answer.facts["warnings"] if "in 1 of the trials, an evaluation has an earlier" in text]
+        assert len(said) == n_said
+
+
+def test_losses_of_several_models_do_not_compare() -> None:
+    parameters = frontier.FrontierParameters(workload=[str(WORKLOAD)], metric="val/loss")
+    for models, is_said in ((["cnn"], False), (["cnn", "vae"], True)):
+        said = [text for text in frontier._warnings(parameters, models) if "own training objective" in text]
+        assert bool(said) == is_said
+
+
 def test_unlike_batch_sizes_are_not_counted_together_in_examples() -> None:
     rows = [Row(8, 1, "COMPLETE", 1, 0.5)]
     view = view_of(rows, of_other=rows, batch_units={WORKLOAD: "tokens", OTHER: "examples"})

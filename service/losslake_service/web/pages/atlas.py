@@ -40,7 +40,7 @@ def atlas_page(request: PageRequest) -> Page:
     return Page(
         template="atlas.html",
         title=title,
-        description=f"The critical batch sizes of {len(known)} workloads, each at its own goal, with intervals.",
+        description=f"The critical batch sizes of {len(known)} workloads at their goals, with intervals where known.",
         url=request.url(PATH, **given),
         content={
             "parameters": parameters,

@@ -113,11 +113,14 @@ def _without_data(request: PageRequest) -> Page:
 
 
 def _metrics(view: ReleaseView, dataset: str) -> list[str]:
-    """Return the metrics of a data set with a known direction: those of goals first, then the most measured."""
+    """Return the metrics of a data set with a known direction: those of goals first, then the most measured.
+
+    Of equals, a loss that is each model's own is last.
+    """
     members = [facts for facts in view.workloads.values() if facts.workload.dataset == dataset]
     measured = Counter(name for facts in members for name in facts.measured if view.metrics[name].direction)
     aimed = Counter(goal.metric for goal in view.goals if goal.workload.dataset == dataset)
-    return sorted(measured, key=lambda name: (-aimed[name], -measured[name], name))
+    return sorted(measured, key=lambda name: (-aimed[name], frontier.is_own_objective(name), -measured[name], name))
 
 
 def _front(request: PageRequest, table: pa.Table) -> list[dict[str, object]]:
