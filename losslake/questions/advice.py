@@ -50,7 +50,7 @@ _FEW = (
     "the best of {budget} new trials is probably better than all stored ones, which are fewer (give a smaller budget "
     "for a median),"
 )
-_MOSTLY = "a search with {budget} trials doesn't reach the target half of the time"
+_MOSTLY = "fewer than half of the searches with {budget} trials reach the target"
 _NO_STEP_TIME = f"no time per step is known (it holds between two given ones, and up to {FURTHEST:g} times beyond them)"
 _DOUBTFUL = (
     "not all of the few trials reach the target at batch size {sizes}: a search states an upper bound where by chance "
@@ -263,7 +263,7 @@ def _rows(trials: DrawnTrials, budget: int) -> list[dict[str, Any]]:
 
 
 def _bounds(name: str, values: Floats, settings: Integers, budget: int) -> dict[str, float | None]:
-    """Return the columns of a median and its bounds. Without all trials of trials that reached it, they are null."""
+    """Return the columns of a median and its bounds. They are null unless the amounts of all trials are known."""
     if _are_unknown(values):
         return dict.fromkeys((name, f"{name}_lower", f"{name}_upper"))
     new = new_search(values, budget, settings)

@@ -62,3 +62,8 @@ def test_every_formula_has_a_text_alternative(page: Page) -> None:
 def test_percent_has_no_space_before_the_sign() -> None:
     assert percent(0.2) == "20%"
     assert percent(2 * 0.95 - 1) == "90%"
+
+
+def test_100_percent_is_all() -> None:
+    assert percent(1) == "100%"
+    assert percent(0.99951) == percent(1 - 1e-12) == "over 99.9%"
