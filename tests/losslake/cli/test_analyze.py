@@ -53,6 +53,11 @@ def test_a_fact_that_is_a_list_of_objects_is_a_separate_table(losslake: Run) -> 
     assert headings[:3] == ["n_batch_sizes", "exponent", "lower"]
 
 
+def test_sentences_of_advice_come_first(losslake: Run) -> None:
+    lines = losslake("analyze", "advice", *OPTIONS, "--step-time", "8=0.5").stdout.splitlines()
+    assert lines[1].startswith("Fastest: batch size 8, ")
+
+
 def test_missing_metric_and_target_come_from_the_goal(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
     at = ("--lake", tmp_path / "new")
