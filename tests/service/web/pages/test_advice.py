@@ -84,3 +84,13 @@ def test_embedded_chart_links_to_the_page_with_its_step_times(client: TestClient
     assert answer.status_code == 200
     assert 'href="/advice?workload=bundled/digits/mlp_64/nesterov_momentum' in answer.text
     assert "step_times=16%3D0.01" in answer.text
+
+
+def test_a_proposed_target_is_said_and_stays_proposed_when_the_form_is_sent(client: TestClient) -> None:
+    query = {"workload": WORKLOAD, "metric": "train/cross_entropy_error", "step_times": TIMES}
+    page = client.get("/advice", params=query).text
+    form = page[page.index('action="/advice"') :]
+    assert "No goal is set for train/cross_entropy_error of this workload" in page
+    assert 'name="metric" value="train/cross_entropy_error"' in form
+    assert 'name="target"' not in form
+    assert 'name="target" value="0.3"' in client.get("/advice", params={**query, "target": "0.3"}).text
