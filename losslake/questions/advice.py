@@ -278,25 +278,29 @@ def _plain(value: float | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
+_BESTS = (("is_fastest", "seconds", "time", "Fastest", " s"), ("is_cheapest", "cost", "cost", "Cheapest", ""))
+
+
 def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool) -> Iterator[str]:
     """Yield the sentences of a workload. is_named: whether they begin with it."""
-    where = f"{trials.name}: " if is_named else ""
-    is_timed = False
-    for row in rows:
-        for flag, name, word, unit in (
-            ("is_fastest", "seconds", "Fastest", " s"),
-            ("is_cheapest", "cost", "Cheapest", ""),
-        ):
-            if row[flag]:
-                is_timed = True
-                start = word.lower() if is_named else word
-                size, value = f"{row['batch_size']:,}", f"{amount(row[name])}{unit}"
-                between = _between(row[f"{name}_lower"], row[f"{name}_upper"], unit)
-                how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
-                yield f"{where}{start}: batch size {size}, {value} ({between}){how}."
-    if is_timed and trials.systems:
-        start = "times" if is_named else "Times"
-        yield f"{where}{start} were measured on {trials.systems}, so batch sizes differ by their hardware, too."
+    found = [
+        f"{start}: {_best(row, rows, name, noun, unit)}."
+        for row in rows
+        for flag, name, noun, start, unit in _BESTS
+        if row[flag]
+    ]
+    if found and trials.systems:
+        found.append(f"Times were measured on {trials.systems}, so batch sizes differ by their hardware, too.")
+    yield from (f"{trials.name}: {text[:1].lower()}{text[1:]}" if is_named else text for text in found)
+
+
+def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: str, unit: str) -> str:
+    """Return a batch size and its time or cost in words, and among how many it is the best if not of all."""
+    between = _between(row[f"{name}_lower"], row[f"{name}_upper"], unit)
+    n_known = sum(each[name] is not None for each in rows)
+    how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
+    among = f", of {n_known} batch size{'s' * (n_known > 1)} with a known {noun}" if n_known < len(rows) else ""
+    return f"batch size {row['batch_size']:,}, {amount(row[name])}{unit} ({between}){how}{among}"
 
 
 def _between(lower: float | None, upper: float | None, unit: str) -> str:

@@ -56,7 +56,10 @@ def test_advice_from_step_times_is_that_by_hand() -> None:
     assert [row["is_fastest"] for row in rows] == [row["is_cheapest"] for row in rows] == [False, True, False]
     assert never["is_extrapolated"]
     assert never["seconds_per_step"] == pytest.approx(0.16)
-    assert facts["advice"][0] == "Fastest: batch size 16, 10.2 s (no stored trial bounds it)."
+    assert (
+        facts["advice"][0]
+        == "Fastest: batch size 16, 10.2 s (no stored trial bounds it), of 2 batch sizes with a known time."
+    )
     assert facts["budget"] == 1
 
 
@@ -122,12 +125,14 @@ def test_batch_sizes_without_a_step_time_are_left_out_and_extrapolated_ones_said
     rows, facts = advice_of(view_of(rows_of(STEPS)), step_time=["4=1", "8=1.6"])
     assert any("step times are extrapolated at batch size 16" in text for text in facts["warnings"])
     assert [row["is_extrapolated"] for row in rows] == [False, True, False]
-    assert facts["advice"] == ["Fastest: batch size 8, 176 s (at most 240 s)."]
+    assert facts["advice"] == ["Fastest: batch size 8, 176 s (at most 240 s), of 2 batch sizes with a known time."]
 
 
 def test_sentence_says_that_its_step_time_is_extrapolated() -> None:
     _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["4=1", "8=1.01"])
-    assert facts["advice"] == ["Fastest: batch size 16, 67 s (at most 87.5 s), by an extrapolated step time."]
+    assert facts["advice"] == [
+        "Fastest: batch size 16, 67 s (at most 87.5 s), by an extrapolated step time, of 2 batch sizes with a known time."
+    ]
 
 
 def test_shorter_steps_of_larger_batch_sizes_are_questioned() -> None:
@@ -180,7 +185,10 @@ def test_why_batch_sizes_have_no_median_is_said() -> None:
     assert any("probably better than all stored ones" in text and text.endswith("32") for text in facts["left_out"])
     rows, facts = advice_of(view_of(rows_of({8: [10, None, None, None]})), step_time=["8=1"], budget=1)
     assert rows[0]["steps"] is None
-    assert any("fewer than half of the searches with 1 trials reach the target at batch size 8" in text for text in facts["left_out"])
+    assert any(
+        "fewer than half of the searches with 1 trials reach the target at batch size 8" in text
+        for text in facts["left_out"]
+    )
 
 
 ODD = st.dictionaries(
