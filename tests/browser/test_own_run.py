@@ -239,6 +239,12 @@ def test_steps_and_medians_are_those_of_python(visit: Visit) -> None:
         assert in_modules(page, "medianOf(argument)", rows) == median
 
 
+def test_pages_without_the_panel_do_not_run_its_script(visit: Visit) -> None:
+    page = visit.open("/workloads/bundled/digits/mlp_64/%2A")
+    assert page.locator("#own").count() == 0
+    assert page.locator("script[src*='own_run.js']").count() == 0
+
+
 def test_a_file_of_a_hundred_thousand_lines_is_read_within_a_second(visit: Visit) -> None:
     page = visit.open(f"/studies/{STUDY}?{GOAL}")
     text = "step,loss,other,more\n" + "".join(f"{step},{1 / (step + 1)},{step * 2},text\n" for step in range(100_000))

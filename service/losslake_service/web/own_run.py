@@ -11,8 +11,6 @@ from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
 
-SCRIPT = "own_run.js"
-
 
 def own_run(
     view: ReleaseView,

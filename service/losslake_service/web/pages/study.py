@@ -16,7 +16,7 @@ from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal, goals_of
 from losslake_service.web.measures import OfferedMeasure, measured, offered_measures
-from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, StatusWords, study_answer
 from losslake_service.web.studies.charts import curves_of_study, goal_query, map_of_study
@@ -91,7 +91,7 @@ def study_page(request: PageRequest) -> Page:
         picture=curves,
         above=(("Workloads", request.url("/workloads")), (name, workload_url)),
         styles=("study.css",),
-        scripts=("study.js", SCRIPT),
+        scripts=("study.js",),
         data=with_query("/v1/trials.json", [("study", study), ("release", view.number)]),
     )
 

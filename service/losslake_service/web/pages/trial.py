@@ -13,7 +13,7 @@ from losslake_schema.statuses import STATUSES
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import goals_of
 from losslake_service.web.measures import CountedParameters, measured, offered_measures
-from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
 from losslake_service.web.studies.charts import StepAxis, curves_of_trial
@@ -108,7 +108,7 @@ def trial_page(request: PageRequest) -> Page:
             (f"Batch size {study.batch_size:,}", study_url),
         ),
         styles=("study.css",),
-        scripts=("study.js", SCRIPT),
+        scripts=("study.js",),
         data=with_query("/v1/curves.json", [("trial", trial), ("release", view.number)]),
     )
 

@@ -20,7 +20,7 @@ from losslake_schema.names import Study
 from losslake_schema.reached import Integers
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.own_run import own_run
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
 from losslake_service.web.studies.charts import curves_of_study
 from losslake_service.web.studies.trial_table import StudyParameters
@@ -133,7 +133,7 @@ def viewer_page(request: PageRequest) -> Page:
             *((heading_of(each), request.page_url(each, **state.goal)) for each in workloads[:1]),
         ),
         styles=("viewer.css",),
-        scripts=("viewer.js", SCRIPT),
+        scripts=("viewer.js",),
     )
 
 

@@ -24,7 +24,7 @@ from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import as_fraction, goals_of
 from losslake_service.web.measures import measured, offered_measures
-from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Content, Page, PageKind, PageRequest
 from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
@@ -84,7 +84,7 @@ def workload_page(page: PageRequest) -> Page:
         picture=main,
         above=(("Workloads", page.url("/workloads")),),
         styles=("workload.css",),
-        scripts=("workload.js", SCRIPT) if answer else (),
+        scripts=("workload.js",) if answer else (),
         json_ld=_json_ld(request, main, title, description) if request and main else "",
         data=main.data("json") if main else None,
     )
