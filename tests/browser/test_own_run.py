@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from playwright.sync_api import FilePayload, Locator, Page, Request, expect
+from playwright.sync_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.browser.pictures import ALLOWED, difference
-from tests.browser.quiet import median_times
 from tests.browser.visit import Visit
 from tests.servers.processes import wait_until
 
@@ -22,17 +21,6 @@ METRIC = "val/classification_error"
 POINT = 1e-4
 """Share of the pixels of a chart that a single point changes at least."""
 GOAL = f"metric={METRIC}&target=0.05"
-_IN_MODULES = """async (argument) => {
-  const folder = document.querySelector('script[src*="own_run.js"]').src.replace('own_run.js', 'own_run/');
-  const { cellOf, readTable } = await import(`${folder}table.js`);
-  const { curveOf, medianOf, stepsTo } = await import(`${folder}curve.js`);
-  return BODY;
-}"""
-
-
-def in_modules(page: Page, body: str, argument: Any) -> Any:
-    """Return the value of an expression of JavaScript that may use the functions of the scripts, and `argument`."""
-    return page.evaluate(_IN_MODULES.replace("BODY", body), argument)
 
 
 def csv_of(values: Sequence[tuple[int, float]], name: str = METRIC) -> str:
@@ -169,93 +157,165 @@ def test_columns_that_names_do_not_tell_are_asked_for(visit: Visit) -> None:
     expect(said).to_contain_text("Your run needs")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "mine.csv: There is nothing in it."),
-        ("step,loss\n", "mine.csv: There are no rows below its heading."),
-        ("step,step\n1,2\n", "mine.csv: Two columns are named step."),
-        ("step,loss\n1,2,3\n", "mine.csv: Line 2 has 3 columns, line 1 has 2."),
-        ("step,loss\n1,0.5\n1,0.6\n", "Step 1 has two values of loss, in lines 2 and 3: give one run."),
-        ("step,loss\n1.5,0.5\n", "Line 2: step is 1.5, but steps are whole numbers from 0."),
-        ("step,loss\n1,0.5\n2,low\n", "Line 3: loss is “low”, which isn't a number."),
-        ('{"step": 1, "loss": 2}\n{"step": 2,\n', "mine.csv: Line 2 isn't JSON."),
-        ("[1, 2]", "mine.csv: Entry 1 isn't a JSON object."),
-        ("<img src=x onerror=alert(1)>,step\n1,2\n", "Your run doesn't reach"),
-    ],
-)
-def test_what_cannot_be_read_is_said_in_a_line(visit: Visit, text: str, said: str) -> None:
-    page = visit.open(f"/studies/{STUDY}?{GOAL}")
-    found = give(page, text)
-    expect(found).to_contain_text(said)
-
-
-TABLES: tuple[tuple[str, list[str], list[str]], ...] = (
-    ("a,b\n1,2\n", ["a", "b"], ["1", "2"]),
-    ("\ufeffa;b\r\n1;2\r\n", ["a", "b"], ["1", "2"]),
-    ("# comment\na\tb\n1\t2\n\n", ["a", "b"], ["1", "2"]),
-    ("1 2\n", ["column 1", "column 2"], ["1", "2"]),
-    ('"a, ""b""",c\n"x\ny", 3\n', ['a, "b"', "c"], ["x\ny", "3"]),
-    ("a,b\n1,\n", ["a", "b"], ["1", ""]),
-    ('{"a": 1, "b": {"c": NaN}, "d": null, "e": [1]}', ["a", "b.c"], ["1", "NaN"]),
-    ('[{"a": -Infinity}]', ["a"], ["-Infinity"]),
-    ('{"a": 1}\n{"b": 2}\n', ["a", "b"], ["1", ""]),
+REFUSED: tuple[tuple[str, str], ...] = (
+    ("", "mine.csv: There is nothing in it."),
+    ("step,loss\n", "mine.csv: There are no rows below its heading."),
+    ("step,step\n1,2\n", "mine.csv: Two columns are named step."),
+    ("step,loss\n1,2,3\n", "mine.csv: Line 2 has 3 columns, line 1 has 2."),
+    ("step loss acc\n1 0.5 0.5\n2 0.4\n", "mine.csv: Line 3 has 2 columns, line 1 has 3."),
+    ("step,{error}\n1,0.5\n1,0.6\n", "Step 1 has two values of {error} (Line 2, Line 3): give one run."),
+    ("step,{error}\n1.5,0.5\n", "Line 2: step is 1.5, but steps are whole numbers from 0."),
+    ("step,{error}\n1,0.5\n2,low\n", "Line 3: {error} is “low”, which isn't a number."),
+    ("step;{error}\n1;0,5\n2;0,4\n", "Line 2: {error} is “0,5”, which isn't a number."),
+    ("step,{error}\n1_000,0.5\n", "Line 2: step is “1_000”, which isn't a number."),
+    (
+        "step,{error}\n0,0.9\n1000,0.5\n550,0.6\n700,0.04\n",
+        "Line 4: step goes back from 1,000 to 550: give one run.",
+    ),
+    ("step\t{error}\n900\t0.5\n1.000\t0.04\n", "Line 3: step is 1.000, which may be 1 or 1,000: write"),
+    ("step,{error}\n9,0.5\n7,0.6\n8,0.4\n", "Line 4: step goes up from 7 to 8: give one run."),
+    ('{"step": 1, "loss": 2}\n{"step": 2,\n', "mine.csv: Line 2 isn't JSON."),
+    ("[1, 2]", "mine.csv: Entry 1 isn't a JSON object."),
+    ('{\n"log_history": [\n{"step": 1, "{error}": "low"}\n]\n}', "Entry 1: {error} is “low”, which isn't a number."),
+    ('{"a": [{"step": 1}], "b": [{"step": 2}]}', "It has several lists of objects: a, b. Give one of them."),
+    ('{"step": [1, 2], "loss": [1]}', "mine.csv: loss has 1 values, step has 2: columns are equally long."),
+    ("PK\x03\x04\x00\x00", "mine.csv: This isn't text in UTF-8: save it as such, or as CSV."),
+    ("step,{error}\n0,90\n1,5.1\n2,1.1\n", "Its values up to 90 look like percent: {error} lies between 0 and 1."),
+    ("step,{error}\n0,0.9\n1,-0.1\n", "Its values down to -0.1 are too small: {error} lies between 0 and 1."),
+    ("<img src=x onerror=alert(1)>,step,{error}\n1,2,0.5\n", "Your run doesn't reach"),
 )
 
 
-def test_tables_are_read_as_they_are_written(visit: Visit) -> None:
+def test_what_cannot_be_read_is_said_in_a_line(visit: Visit) -> None:
     page = visit.open(f"/studies/{STUDY}?{GOAL}")
-    for text, names, cells in TABLES:
-        table = "(({ names, rows }) => [names, names.map((_, index) => cellOf(rows[0], index))])(readTable(argument))"
-        assert in_modules(page, table, text) == [names, cells], text
+    for text, said in REFUSED:
+        found = give(page, text.replace("{error}", METRIC))
+        expect(found).to_contain_text(said.replace("{error}", METRIC))
+        assert "the nearest is" not in found.inner_text()
 
 
-def test_steps_and_medians_are_those_of_python(visit: Visit) -> None:
+def test_sentence_names_a_column_that_is_not_named_like_the_metric(visit: Visit) -> None:
     page = visit.open(f"/studies/{STUDY}?{GOAL}")
-    nan = float("nan")
-    curves = [[0.5, 0.2], [nan, 0.1, 0.3], [0.1], [nan], [0.3, 0.1, 0.1]]
-    curve = "{ steps: argument[0].map((_, at) => at), values: Float64Array.from(argument[0]) }"
-    for values in curves:
-        for direction, comparator in (("minimize", "strict"), ("minimize", "inclusive"), ("maximize", "inclusive")):
-            sign = -1 if direction == "maximize" else 1
-            expected = next(
-                (
-                    at
-                    for at, value in enumerate(values)
-                    if sign * value < sign * 0.1 or (comparator == "inclusive" and value == 0.1)
-                ),
-                None,
-            )
-            goal = {"target": 0.1, "direction": direction, "comparator": comparator}
-            assert in_modules(page, f"stepsTo({curve}, argument[1])", [values, goal]) == expected
-    for steps, median in (
-        ([4, None, 2], 4),
-        ([1, 2], 1.5),
-        ([1, None], None),
-        ([None], None),
-        ([3, None, None, 1], None),
+    said = give(page, csv_of([(0, 0.9), (200, 0.04)], "valid_classification_error"))
+    expect(said).to_contain_text("Its values are those of the column valid_classification_error.")
+    expect(give(page, csv_of([(0, 0.9), (201, 0.04)]))).to_contain_text("(201 rather than")
+    expect(said).not_to_contain_text("column")
+
+
+def test_a_column_given_for_a_metric_is_asked_for_in_another(visit: Visit) -> None:
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    expect(give(page, "step,value\n0,0.9\n200,0.04\n")).to_contain_text("Your run needs")
+    other = "train/cross_entropy_error"
+    page = visit.open(f"/studies/{STUDY}?metric={other}")
+    expect(page.locator("#own").get_by_role("status")).to_contain_text(f"Choose the column of {other}")
+
+
+def test_an_outdated_comparison_is_dropped(visit: Visit) -> None:
+    """Stored trials that load slowly neither come back for an earlier target, nor for a run that was removed."""
+    page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    def is_held() -> bool:
+        page.title()  # routes are handled while the page is asked for something
+        return bool(held)
+
+    page.route("**/v1/steps-to-target.json*target=0.05*", hold)
+    panel = panel_of(page)
+    text = csv_of([(0, 0.9), (100, 0.2), (400, 0.06), (900, 0.01)])
+    panel.locator("textarea").fill(text)
+    panel.get_by_label("Batch size").fill("64")
+    wait_until(is_held, "the stored trials are asked for")
+    page.locator("#slider").focus()
+    page.locator("#slider").press("End")
+    said = panel.get_by_role("status")
+    expect(said).to_contain_text("rather than")
+    later = said.inner_text()
+    assert "< 0.05 (" not in later
+    for route in held:
+        route.continue_()
+    visit.settle()
+    assert said.inner_text() == later
+
+    held.clear()
+    page.goto(f"{visit.address}/workloads/{WORKLOAD}?{GOAL}")
+    wait_until(is_held, "the stored trials are asked for again")
+    page.get_by_role("button", name="Remove").click()
+    for route in held:
+        route.continue_()
+    page.unroute("**/v1/steps-to-target.json*target=0.05*")
+    visit.settle()
+    expect(said).to_have_text("")
+
+
+def test_a_run_that_is_not_kept_leaves_none_behind(visit: Visit) -> None:
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    good = csv_of([(0, 0.9), (200, 0.04)])
+    large = csv_of([(0, 0.9), (300, 0.04)]) + "\n" * 2_000_000
+    for other, said in (
+        (large, "It is too large to be kept for other pages."),
+        ("step", "mine.csv: There are no rows below its heading."),
     ):
-        rows = [{"steps": each} for each in steps]
-        assert in_modules(page, "medianOf(argument)", rows) == median
+        expect(give(page, good)).to_contain_text("Your run needs")
+        expect(give(page, other)).to_contain_text(said)
+        page = visit.open(f"/studies/{STUDY}?{GOAL}")
+        expect(panel_of(page).get_by_role("status")).to_have_text("")
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('full'); }; }")
+    expect(give(page, good)).to_contain_text("(200 rather than 221)")
+    expect(give(page, good)).to_contain_text("It is too large to be kept for other pages.")
+
+
+def test_a_batch_size_that_was_given_outlives_visits_to_studies(visit: Visit) -> None:
+    page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}")
+    status = give(page, csv_of([(0, 0.9), (200, 0.04)]))
+    panel_of(page).get_by_label("Batch size").fill("32")
+    expect(status).to_contain_text("trials at batch size 32 to")
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    expect(page.locator("#own").get_by_role("status")).to_contain_text("the median of 64 trials to")
+    page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}")
+    expect(page.locator("#own").get_by_role("status")).to_contain_text("trials at batch size 32 to")
+
+
+def test_a_batch_size_that_changes_in_the_file_is_said(visit: Visit) -> None:
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    said = give(page, f"step,batch_size,{METRIC}\n0,256,0.9\n100,32,0.1\n200,32,0.04\n")
+    expect(said).to_contain_text("Its batch size changes in its file (32, 256), and it is compared with trials at 64.")
+
+
+def test_trials_that_do_not_count_are_said(visit: Visit) -> None:
+    page = visit.open(f"/studies/bundled/digits/mlp_29_29_29_29/sgd/1?{GOAL}")
+    expect(give(page, csv_of([(0, 0.9), (200, 0.04)]))).to_contain_text("7 diverged trials don't count.")
+    page = visit.open(f"/workloads/bundled/digits/mlp_29_29_29_29/sgd?{GOAL}")
+    expect(page.locator("#own").get_by_role("status")).to_contain_text("7 diverged trials don't count.")
+
+
+def test_files_that_cannot_be_taken_are_refused(visit: Visit) -> None:
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    drop = """(count) => {
+      const data = new DataTransfer();
+      for (let at = 0; at < count; at += 1) data.items.add(new File(['step'], 'folder'));
+      document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+    }"""
+    page.evaluate(drop, 3)
+    said = page.locator("#own").get_by_role("status")
+    expect(said).to_have_text("Drop one file: 3 were dropped.")
+    page.evaluate("() => { Blob.prototype.text = async () => { throw new Error('it is a folder.'); }; }")
+    page.evaluate(drop, 1)
+    expect(said).to_have_text("folder couldn't be read: it is a folder.")
+
+
+def test_an_answer_that_is_not_json_is_said_in_a_line(visit: Visit) -> None:
+    visit.expected_statuses.add(502)
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    page.route("**/v1/steps-to-target.json*", lambda route: route.fulfill(status=502, body="<html>Bad gateway</html>"))
+    expect(give(page, csv_of([(0, 0.9), (200, 0.04)]))).to_have_text(
+        "The stored trials couldn't be loaded. The service answered 502: try again later."
+    )
 
 
 def test_pages_without_the_panel_do_not_run_its_script(visit: Visit) -> None:
     page = visit.open("/workloads/bundled/digits/mlp_64/%2A")
     assert page.locator("#own").count() == 0
     assert page.locator("script[src*='own_run.js']").count() == 0
-
-
-def test_a_file_of_a_hundred_thousand_lines_is_read_within_a_second(visit: Visit) -> None:
-    page = visit.open(f"/studies/{STUDY}?{GOAL}")
-    text = "step,loss,other,more\n" + "".join(f"{step},{1 / (step + 1)},{step * 2},text\n" for step in range(100_000))
-    page.evaluate("(text) => { window.given = text; }", text)
-    clocked = "[performance.now(), curveOf(readTable(window.given), 'step', 'loss').steps.length, performance.now()]"
-
-    def reading() -> dict[str, float]:
-        begin, n_steps, end = in_modules(page, clocked, None)
-        assert n_steps == 100_000
-        return {"reading": end - begin}
-
-    times = median_times(reading)
-    print(f"100,000 lines, ms: {times}")
-    assert times["reading"] < 1000

@@ -1,9 +1,10 @@
 // The panel for a reader's own run: it is read here, in the browser, compared with stored trials, and sent nowhere.
 
+import { batchSizesIn, guessed, plain } from "./own_run/columns.js";
+import { compared, curveOf, unlike } from "./own_run/curve.js";
 import { showOwnRun } from "./own_run/layer.js";
-import { bestOf, compared, curveOf, guessed, statedBatchSize } from "./own_run/curve.js";
+import { storedTrials, uncounted } from "./own_run/stored.js";
 import { readTable } from "./own_run/table.js";
-import { numberOf } from "./values.js";
 
 const KEPT = "losslake-own-run";
 const MOST_KEPT = 2e6;
@@ -16,54 +17,73 @@ const said = panel.querySelector("[role=status]");
 let about = JSON.parse(place.textContent);
 let table;
 let stored;
+// What was begun last: what was begun earlier, and ends later, is outdated.
+let lastFile;
+let lastShown;
 
 panel.hidden = false;
-controls.file.addEventListener("change", () => controls.file.files.length && take(controls.file.files[0]));
-controls.text.addEventListener("input", () => (controls.text.value.trim() ? read("pasted columns", controls.text.value) : remove()));
+controls.file.addEventListener("change", () => controls.file.files.length && take(controls.file.files));
+controls.text.addEventListener("input", () => (controls.text.value.trim() ? replace("pasted columns", controls.text.value) : remove()));
 controls.remove.addEventListener("click", remove);
-for (const name of ["step", "value", "batch_size"]) controls[name].addEventListener("input", show);
+for (const name of ["step", "value"]) controls[name].addEventListener("input", show);
+controls.batch_size.addEventListener("input", () => {
+  table.source.batchSize = controls.batch_size.value;
+  show();
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
 addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
   event.preventDefault();
-  take(event.dataTransfer.files[0]);
+  take(event.dataTransfer.files);
 });
-panel.addEventListener("toggle", () => panel.open && storedTrials());
+panel.addEventListener("toggle", () => panel.open && trialsOf(about).catch(() => {}));
 // A slider changes the target.
 new MutationObserver(() => {
   about = JSON.parse(place.textContent);
-  stored = undefined;
   show();
 }).observe(place, { childList: true });
 restore();
 
-async function take(file) {
+/** Reads a file in place of the run before, which is gone even if this one can't be read. */
+async function take(files) {
   panel.open = true;
-  if (file.size > MOST_BYTES) {
-    tell(`${file.name} has ${Math.round(file.size / 1e6)} MB: keep the columns of steps and of ${about.metric}.`);
-    return;
+  forget();
+  const [file] = files;
+  const begun = (lastFile = {});
+  if (files.length > 1) tell(`Drop one file: ${files.length} were dropped.`);
+  else if (file.size > MOST_BYTES) tell(`${file.name} has ${Math.round(file.size / 1e6)} MB: keep the columns of steps and of ${about.metric}.`);
+  else {
+    try {
+      const text = await file.text();
+      if (begun === lastFile) read(file.name, text);
+    } catch (error) {
+      if (begun === lastFile) tell(`${file.name} couldn't be read: ${error.message}`);
+    }
   }
-  read(file.name, await file.text());
+}
+
+function replace(name, text) {
+  forget();
+  read(name, text);
 }
 
 /** Reads a text, fills the choices of columns, and shows the run. */
 function read(name, text, kept = {}) {
   panel.open = true;
-  table = undefined;
   try {
     table = readTable(text);
   } catch (error) {
-    showOwnRun(undefined);
     tell(`${name}: ${error.message}`);
     return;
   }
-  const columns = guessed(table, about.metric);
+  const { values = {}, batchSize } = kept;
+  const columns = guessed(table, about.metric, Object.entries(values).filter(([metric]) => metric !== about.metric).map(([, column]) => column));
   offer(controls.step, "Choose the steps", kept.step ?? columns.step);
-  offer(controls.value, `Choose ${about.metric}`, kept.values?.[about.metric] ?? columns.value);
-  if (about.batchSize === null) controls.batch_size.value = kept.batchSize ?? statedBatchSize(table) ?? "";
+  offer(controls.value, `Choose ${about.metric}`, values[about.metric] ?? columns.value);
+  if (about.batchSize === null) controls.batch_size.value = batchSize || (statedBatchSize(batchSizesIn(table)) ?? kept.pageBatchSize ?? "");
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = false;
-  table.source = { name, text, values: kept.values ?? {} };
+  table.source = { name, text, values, batchSize, pageBatchSize: about.batchSize ?? kept.pageBatchSize };
   show();
 }
 
@@ -72,99 +92,95 @@ function offer(select, hint, chosen) {
   select.value = table.names.includes(chosen) ? chosen : "";
 }
 
-/** Draws the run, and says how it compares. */
+function statedBatchSize(sizes) {
+  return sizes.length === 1 ? sizes[0] : undefined;
+}
+
+/** Draws the run, and says how it compares; nothing of it if another one, or another target, comes meanwhile. */
 async function show() {
   if (!table) return;
-  const { step, value } = { step: controls.step.value, value: controls.value.value };
-  if (!step || !value) {
-    showOwnRun(undefined);
-    tell(`Choose the column of ${step ? about.metric : "steps"}: the names don't make it clear.`);
-    return;
-  }
-  keep(step, value);
-  let curve;
+  const begun = (lastShown = {});
+  const [step, value] = [controls.step.value, controls.value.value];
   try {
-    curve = curveOf(table, step, value);
+    const text = await described({ table, about, step, value, batchSize: about.batchSize ?? (Number(controls.batch_size.value) || undefined) });
+    if (begun === lastShown) tell(text);
   } catch (error) {
-    showOwnRun(undefined);
-    tell(error.message);
-    return;
-  }
-  const batchSize = about.batchSize ?? (Number(controls.batch_size.value) || undefined);
-  showOwnRun({ ...curve, metric: about.metric, goal: about.goal, batchSize });
-  try {
-    tell(await sentence(curve, batchSize));
-  } catch (error) {
-    tell(`The stored trials couldn't be loaded. ${error.message}`);
+    if (begun === lastShown) tell(`The stored trials couldn't be loaded. ${error.message}`);
   }
 }
 
-async function sentence(curve, batchSize) {
+/** Draws a run as far as its columns are known, and returns what there is to say of it. */
+function described(run) {
+  const { step, value } = run;
+  const refused = (text) => {
+    showOwnRun(undefined);
+    return text;
+  };
+  if (!step || !value) return refused(`Choose the column of ${step ? run.about.metric : "steps"}: the names don't make it clear.`);
+  const isKept = keep(step, value);
+  let curve;
+  try {
+    curve = curveOf(run.table, step, value);
+  } catch (error) {
+    return refused(error.message);
+  }
+  const why = unlike(curve, run.about.range);
+  if (why) return refused(why);
+  showOwnRun({ ...curve, metric: run.about.metric, goal: run.about.goal, batchSize: run.batchSize });
+  return sentences(run, curve, isKept);
+}
+
+async function sentences(run, curve, isKept) {
+  const notes = [];
+  const odd = curve.values.filter((value) => !Number.isFinite(value)).length;
+  if (odd) notes.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
+  if (plain(run.value) !== plain(run.about.metric)) notes.push(`Its values are those of the column ${run.value}.`);
+  if (!isKept) notes.push("It is too large to be kept for other pages.");
+  return [await comparison(run, curve), ...notes].join(" ");
+}
+
+async function comparison({ about, table, batchSize }, curve) {
   if (!about.workload) return "Several workloads are shown here: open one of them for a comparison.";
   if (!about.goal) return "There is no target to reach, so the curve alone is drawn.";
   if (!batchSize) return `${compared(curve, about.goal, [])} Give its batch size to compare it with stored trials.`;
-  const rows = await storedTrials();
-  const sizes = [...new Set(rows.map((row) => row.batch_size))];
-  const text = compared(curve, about.goal, rows.filter((row) => row.batch_size === batchSize));
-  const stated = statedBatchSize(table);
+  const trials = await trialsOf(about);
+  const where = about.batchSize === null ? ` at batch size ${batchSize}` : "";
+  const text = compared(curve, about.goal, trials.counted.filter((row) => row.batch_size === batchSize), where);
+  return [text, ...uncounted(trials, batchSize), ...aboutBatchSize(batchSize, trials.counted, batchSizesIn(table))].join(" ");
+}
+
+/** Returns what is odd about the batch size that a run is compared at, as sentences; stated: the ones in its file. */
+function aboutBatchSize(batchSize, rows, stated) {
   const notes = [];
-  if (!sizes.includes(batchSize)) notes.push(`No trial has batch size ${batchSize}: there are ${sizes.sort((one, other) => one - other).join(", ")}.`);
-  if (stated !== undefined && stated !== batchSize) notes.push(`Its file says batch size ${stated}, and it is compared with trials at ${batchSize}.`);
-  const odd = curve.values.filter((value) => !Number.isFinite(value)).length;
-  if (odd) notes.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
-  const best = bestOf(curve, about.goal.direction);
-  if (best > 1.5 && about.unit === "fraction") notes.push("Its values are above 1: they look like percent, and the stored ones are fractions.");
-  return [text, ...notes].join(" ");
+  const sizes = [...new Set(rows.map((row) => row.batch_size))].sort((one, other) => one - other);
+  if (!sizes.includes(batchSize)) notes.push(`No trial that counts has batch size ${batchSize}${sizes.length ? `: there are ${sizes.join(", ")}` : ""}.`);
+  if (stated.length > 1) notes.push(`Its batch size changes in its file (${stated.join(", ")}), and it is compared with trials at ${batchSize}.`);
+  else if (stated.length && stated[0] !== batchSize) notes.push(`Its file says batch size ${stated[0]}, and it is compared with trials at ${batchSize}.`);
+  return notes;
 }
 
-/** Returns the trials of this page with their steps to the target and their metaparameters, fetched once. */
-function storedTrials() {
-  if (!about.goal || !about.workload) return Promise.resolve([]);
-  stored ??= Promise.all([rowsOf("steps-to-target", stepsQuery()), parametersByTrial()]).then(([rows, parameters]) =>
-    rows.map((row) => ({ ...row, parameters: parameters.get(`${row.batch_size}/${row.trial_id}`) })));
-  stored.catch(() => (stored = undefined));
-  return stored;
+/** Returns the stored trials for a target, fetched once. */
+function trialsOf(page) {
+  if (!page.goal || !page.workload) return Promise.resolve();
+  if (stored?.page !== page) {
+    const fetching = { page, trials: storedTrials(page) };
+    fetching.trials.catch(() => stored === fetching && (stored = undefined));
+    stored = fetching;
+  }
+  return stored.trials;
 }
 
-function stepsQuery() {
-  const { target, comparator, direction } = about.goal;
-  const size = about.batchSize === null ? {} : { batch_size: about.batchSize };
-  const where = about.where ? { where: about.where } : {};
-  return { workload: about.workload, ...size, ...where, metric: about.metric, target, comparator, direction, release: about.release };
-}
-
-async function parametersByTrial() {
-  const place = about.batchSize === null ? { workload: about.workload } : { study: `${about.workload}/${about.batchSize}` };
-  const found = new Map();
-  let cursor;
-  do {
-    const answer = await answerOf("trials", { ...place, fields: "trial,batch_size,parameters", limit: 10000, release: about.release, ...(cursor && { cursor }) });
-    for (const { trial, batch_size, parameters } of answer.rows) {
-      const numbers = Object.entries(parameters).map(([name, value]) => [name, typeof value === "number" ? value : numberOf(value)]);
-      found.set(`${batch_size}/${trial.slice(trial.lastIndexOf("/") + 1)}`, Object.fromEntries(numbers));
-    }
-    cursor = answer.next_cursor;
-  } while (cursor);
-  return found;
-}
-
-async function rowsOf(question, parameters) {
-  return (await answerOf(question, parameters)).rows;
-}
-
-async function answerOf(question, parameters) {
-  const response = await fetch(`/v1/${question}.json?${new URLSearchParams(parameters)}`);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.detail ?? `The service answered ${response.status}.`);
-  return answer;
-}
-
-/** Keeps the run for the other pages of this tab. */
+/** Keeps the run for the other pages of this tab; returns false if it is too large. */
 function keep(step, value) {
-  const { name, text, values } = table.source;
+  const { name, text, values, batchSize, pageBatchSize } = table.source;
   values[about.metric] = value;
-  if (text.length > MOST_KEPT) return;
-  sessionStorage.setItem(KEPT, JSON.stringify({ name, text, step, values, batchSize: controls.batch_size.value || about.batchSize }));
+  if (text.length > MOST_KEPT) return false;
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify({ name, text, step, values, batchSize, pageBatchSize }));
+    return true;
+  } catch {
+    return false; // The browser has no room for it.
+  }
 }
 
 function restore() {
@@ -173,9 +189,15 @@ function restore() {
 }
 
 function remove() {
-  sessionStorage.removeItem(KEPT);
-  table = undefined;
+  forget();
   form.reset();
+}
+
+/** Forgets the run, and what is under way for it. */
+function forget() {
+  lastFile = lastShown = undefined;
+  table = undefined;
+  sessionStorage.removeItem(KEPT);
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = true;
   showOwnRun(undefined);
   tell("");

@@ -1,82 +1,57 @@
 // A reader's own run: its curve from a table, its steps to a target, and how it compares to stored trials.
 
-import { general, significant, whole } from "../numbers.js";
+import { general, half, significant, whole } from "../numbers.js";
 import { cellOf, numberIn } from "./table.js";
 
-const STEPS = ["step", "steps", "global_step", "iteration", "iterations", "iter", "update", "updates", "num_updates", "trainer_global_step"];
 const RATES = ["learning_rate", "effective_learning_rate", "lr", "init_lr", "base_learning_rate"];
-const OTHERS = /epoch|time|learning_rate|^lr$|batch|seed|version|grad_norm/;
-
-/** Returns a name in lower case, with anything but letters and digits as _. */
-function plain(name) {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "");
-}
-
-/**
- * Guesses which columns hold the steps and a metric; undefined where that isn't clear.
- * @returns {{step: string | undefined, value: string | undefined}}
- */
-export function guessed({ names, rows }, metric) {
-  const numeric = names.filter((_, index) => rows.some((row) => numberIn(cellOf(row, index)) !== undefined));
-  const byName = STEPS.map((each) => numeric.find((name) => plain(name) === each)).find(Boolean);
-  const isUnnamed = names.every((name, index) => name === `column ${index + 1}`);
-  const step = byName ?? (isUnnamed && names.length === 2 ? names[0] : undefined);
-  const others = numeric.filter((name) => name !== step && !OTHERS.test(plain(name)));
-  const wanted = plain(metric);
-  const value = others.find((name) => name === metric) ?? only(others.filter((name) => plain(name) === wanted)) ?? only(others.filter((name) => plain(name).endsWith(wanted)));
-  return { step, value: value ?? only(others) };
-}
-
-function only(list) {
-  return list.length === 1 ? list[0] : undefined;
-}
-
-/** Returns the batch size that all rows of a table state; undefined if they don't. */
-export function statedBatchSize({ names, rows }) {
-  const place = names.findIndex((each) => ["batch_size", "global_batch_size"].includes(plain(each)));
-  const sizes = new Set(rows.map((row) => numberIn(cellOf(row, place))));
-  sizes.delete(undefined);
-  return sizes.size === 1 ? [...sizes][0] : undefined;
-}
 
 /**
  * Returns the curve of two columns, by step; rows without one of both are left out.
- * Throws an error of one line where a cell is no number, a step no whole one, or a step has two values.
+ * Throws an error of one line where a cell is no number, a step no whole one, a step has two values, or steps turn back.
  * @returns {{steps: Float64Array, values: Float64Array}}
  */
 export function curveOf({ names, rows }, step, value) {
   const [stepPlace, valuePlace] = [names.indexOf(step), names.indexOf(value)];
   const found = new Map();
-  const lines = new Map();
+  const places = new Map();
+  let last;
+  let direction = 0;
   for (const row of rows) {
-    const { line } = row;
+    const { place } = row;
     const cells = [cellOf(row, stepPlace), cellOf(row, valuePlace)];
     if (!cells[0] || !cells[1]) continue;
-    const at = number(cells[0], line, step);
-    const measured = number(cells[1], line, value);
-    if (!Number.isInteger(at) || at < 0) throw new Error(`Line ${line}: ${step} is ${cells[0]}, but steps are whole numbers from 0.`);
+    const at = number(cells[0], place, step);
+    const measured = number(cells[1], place, value);
+    if (!Number.isInteger(at) || at < 0) throw new Error(`${place}: ${step} is ${cells[0]}, but steps are whole numbers from 0.`);
+    if (at && /^\d{1,3}\.000$/.test(cells[0])) throw new Error(`${place}: ${step} is ${cells[0]}, which may be ${at} or ${whole(1000 * at)}: write steps as whole numbers.`);
     if (found.has(at) && !Object.is(found.get(at), measured)) {
-      throw new Error(`Step ${whole(at)} has two values of ${value}, in lines ${lines.get(at)} and ${line}: give one run.`);
+      throw new Error(`Step ${whole(at)} has two values of ${value} (${places.get(at)}, ${place}): give one run.`);
     }
+    const turn = last === undefined ? 0 : Math.sign(at - last);
+    if (turn * direction < 0) {
+      throw new Error(`${place}: ${step} goes ${turn < 0 ? "back" : "up"} from ${whole(last)} to ${whole(at)}: give one run.`);
+    }
+    direction ||= turn;
+    last = at;
     found.set(at, measured);
-    lines.set(at, line);
+    places.set(at, place);
   }
   if (!found.size) throw new Error(`No row has both ${step} and ${value}.`);
   const steps = Float64Array.from(found.keys()).sort();
   return { steps, values: steps.map((at) => found.get(at)) };
 }
 
-function number(cell, line, name) {
+function number(cell, place, name) {
   const value = numberIn(cell);
-  if (value === undefined) throw new Error(`Line ${line}: ${name} is “${cell.slice(0, 40)}”, which isn't a number.`);
+  if (value === undefined) throw new Error(`${place}: ${name} is “${cell.slice(0, 40)}”, which isn't a number.`);
   return value;
 }
 
-/** Returns the first step at which a curve reaches the target, else null. NaN never does. */
+/** Returns the first step at which a curve reaches the target, else null. A value that isn't finite never does. */
 export function stepsTo({ steps, values }, { target, direction, comparator }) {
   const isAt = (value) => comparator === "inclusive" && value === target;
   const isBeyond = direction === "minimize" ? (value) => value < target : (value) => value > target;
-  const index = values.findIndex((value) => isBeyond(value) || isAt(value));
+  const index = values.findIndex((value) => Number.isFinite(value) && (isBeyond(value) || isAt(value)));
   return index < 0 ? null : steps[index];
 }
 
@@ -85,6 +60,26 @@ export function bestOf({ values }, direction) {
   const finite = values.filter(Number.isFinite);
   if (!finite.length) return undefined;
   return finite.reduce((one, other) => (direction === "maximize" ? Math.max(one, other) : Math.min(one, other)));
+}
+
+/**
+ * Returns why values can't be those of a metric, as a sentence; undefined if they can.
+ * @param {{values: Float64Array}} curve
+ * @param {{smallest: number | null, largest: number, isOfBest: boolean, text: string} | null} range of the metric; isOfBest:
+ *   some values of a curve may be larger
+ */
+export function unlike({ values }, range) {
+  const finite = values.filter(Number.isFinite).sort();
+  if (!range || !finite.length) return undefined;
+  const [low, high] = [finite[0], finite.at(-1)];
+  // Where single values may be larger, a curve of fractions is in the range for most of its evaluations.
+  const typical = range.isOfBest ? finite[Math.floor(finite.length / 2)] : high;
+  const upTo = `Its values up to ${general(high)}`;
+  if (Math.round(range.largest) === 1 && typical > range.largest && typical <= 100) return `${upTo} look like percent: ${range.text}. Divide them by 100.`;
+  if (Math.round(range.largest) === 100 && high > 0 && high <= 1) return `${upTo} look like fractions: ${range.text}. Multiply them by 100.`;
+  if (typical > range.largest) return `${upTo} are too large: ${range.text}. Choose another column.`;
+  if (range.smallest !== null && low < range.smallest) return `Its values down to ${general(low)} are too small: ${range.text}. Choose another column.`;
+  return undefined;
 }
 
 /** Returns the median of steps, null for never; null if fewer than half are known, or an even number's half. */
@@ -109,17 +104,18 @@ export function nearestTo(steps, rows) {
  * @param {{steps: Float64Array, values: Float64Array}} curve
  * @param {{target: number, direction: string, comparator: string, text: string}} goal
  * @param {{trial_id: number, steps: number | null, parameters: Record<string, unknown>}[]} rows
+ * @param {string} where what the trials have in common, such as " at batch size 64"
  */
-export function compared(curve, goal, rows) {
+export function compared(curve, goal, rows, where = "") {
   const own = stepsTo(curve, goal);
   const n = rows.length;
-  const trials = `${whole(n)} trial${n === 1 ? "" : "s"}`;
+  const trials = `${whole(n)} trial${n === 1 ? "" : "s"}${where}`;
   const reached = rows.filter((row) => row.steps !== null).length;
   const median = n ? medianOf(rows) : null;
   if (own === null) {
     const best = bestOf(curve, goal.direction);
     const reach = best === undefined ? "no value is finite" : `its best value is ${general(best)}`;
-    const others = !n ? "" : ` ${whole(reached)} of ${trials} reach${n === 1 && reached ? "es" : ""} it${median === null ? "" : `, the median after ${whole(median)}`}.`;
+    const others = !n ? "" : ` ${whole(reached)} of ${trials} reach${n === 1 && reached ? "es" : ""} it${median === null ? "" : `, the median after ${half(median)}`}.`;
     return `Your run doesn't reach ${goal.text} within its ${whole(curve.steps.at(-1))} steps: ${reach}.${others}`;
   }
   if (!n) return `Your run needs ${whole(own)} steps to ${goal.text}.`;
@@ -131,7 +127,7 @@ export function compared(curve, goal, rows) {
   }
   const ratio = significant(own / median, 2);
   const so = ratio === "1" ? "about as many steps as" : `${ratio} times the steps of`;
-  return `Your run needs ${so} the median of ${trials} to ${goal.text} (${whole(own)} rather than ${whole(median)})${beside}.`;
+  return `Your run needs ${so} the median of ${trials} to ${goal.text} (${whole(own)} rather than ${half(median)})${beside}.`;
 }
 
 function rateOf({ parameters }) {

@@ -1,0 +1,76 @@
+// The stored trials that a reader's own run is compared with.
+
+import { numberOf } from "../values.js";
+import { whole } from "../numbers.js";
+
+const COUNTED = "COMPLETE";
+// The statuses of trials that don't count, in words.
+const STATUSES = new Map([["INCOMPLETE", "stopped"], ["INFEASIBLE", "diverged"]]);
+
+/**
+ * Fetches the trials of a page, of all its batch sizes and statuses, with their steps to the target.
+ * @param {object} about what the page is about
+ * @returns {Promise<{counted: object[], others: object[], notes: string[]}>} others: trials whose status doesn't count
+ */
+export async function storedTrials(about) {
+  const [{ rows, left_out }, parameters] = await Promise.all([answerOf("steps-to-target", stepsQuery(about)), parametersByTrial(about)]);
+  const trials = rows.map((row) => ({ ...row, parameters: parameters.get(`${row.batch_size}/${row.trial_id}`) }));
+  return {
+    counted: trials.filter((row) => row.status === COUNTED),
+    others: trials.filter((row) => row.status !== COUNTED),
+    notes: left_out.map((text) => flaggedIn(text, about)).filter(Boolean),
+  };
+}
+
+/** Returns how many trials of a batch size don't count, and how many may yet reach the target, as sentences. */
+export function uncounted({ counted, others, notes }, batchSize) {
+  const ofSize = (rows) => rows.filter((row) => row.batch_size === batchSize);
+  const texts = [...STATUSES].map(([status, word]) => [ofSize(others).filter((row) => row.status === status).length, word]).filter(([count]) => count);
+  const earlier = ofSize(counted).filter((row) => row.stopped_earlier).length;
+  return [
+    ...texts.map(([count, word]) => sentence(count, word)),
+    ...(earlier ? [`${trialsOf(earlier)} stopped at an easier goal: the median takes them as not reaching this one.`] : []),
+    ...notes,
+  ];
+}
+
+function flaggedIn(text, { batchSize }) {
+  const count = Number(/: (\d+) trials? flagged/.exec(text)?.[1] ?? 0);
+  return count && sentence(count, "flagged", batchSize === null ? " of this workload" : "");
+}
+
+function sentence(count, word, where = "") {
+  return `${trialsOf(count, `${word} `)}${where} ${count === 1 ? "doesn't" : "don't"} count.`;
+}
+
+function trialsOf(count, word = "") {
+  return `${whole(count)} ${word}trial${count === 1 ? "" : "s"}`;
+}
+
+function stepsQuery({ workload, batchSize, metric, where, goal: { target, comparator, direction }, release }) {
+  const selected = Object.entries({ workload, metric, target, comparator, direction, release, ...(batchSize !== null && { batch_size: batchSize }), ...(where && { where }) });
+  return [...selected, ...[COUNTED, ...STATUSES.keys()].map((status) => ["status", status])];
+}
+
+async function parametersByTrial({ workload, batchSize, release }) {
+  const place = batchSize === null ? { workload } : { study: `${workload}/${batchSize}` };
+  const found = new Map();
+  let cursor;
+  do {
+    const answer = await answerOf("trials", { ...place, fields: "trial,batch_size,parameters", limit: 10000, release, ...(cursor && { cursor }) });
+    for (const { trial, batch_size, parameters } of answer.rows) {
+      const numbers = Object.entries(parameters).map(([name, value]) => [name, typeof value === "number" ? value : numberOf(value)]);
+      found.set(`${batch_size}/${trial.slice(trial.lastIndexOf("/") + 1)}`, Object.fromEntries(numbers));
+    }
+    cursor = answer.next_cursor;
+  } while (cursor);
+  return found;
+}
+
+async function answerOf(question, parameters) {
+  const response = await fetch(`/v1/${question}.json?${new URLSearchParams(parameters)}`);
+  if (response.ok) return response.json();
+  // What stands before the service, such as a proxy, answers in HTML.
+  const { detail } = await response.json().catch(() => ({}));
+  throw new Error(detail ?? `The service answered ${response.status}: try again later.`);
+}

@@ -1,0 +1,174 @@
+"""The modules behind a reader's own run: its columns, its curve, and what is drawn of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.quiet import median_times
+from tests.browser.visit import Visit
+
+pytestmark = pytest.mark.slow
+
+METRIC = "val/classification_error"
+PAGE = "/studies/bundled/digits/mlp_64/nesterov_momentum/64"
+_IN_MODULES = """async (argument) => {
+  const folder = document.querySelector('script[src*="own_run.js"]').src.replace('own_run.js', 'own_run/');
+  const { cellOf, readTable } = await import(`${folder}table.js`);
+  const { batchSizesIn, guessed } = await import(`${folder}columns.js`);
+  const { compared, curveOf, medianOf, stepsTo, unlike } = await import(`${folder}curve.js`);
+  return BODY;
+}"""
+
+
+def in_modules(page: Page, body: str, argument: Any) -> Any:
+    """Return the value of an expression of JavaScript that may use the functions of the scripts, and `argument`."""
+    return page.evaluate(_IN_MODULES.replace("BODY", body), argument)
+
+
+COLUMNS: tuple[tuple[str, str, str | None, str | None], ...] = (
+    # The text, the metric, and the columns of steps and of the metric; None where the reader is asked.
+    ("step,train_loss\n1,2\n", "val/classification_error", "step", None),
+    ("step,train_loss,val_loss\n1,2,3\n", "val/loss", "step", "val_loss"),
+    ("step,train_loss,loss\n1,2,3\n", "val/loss", "step", None),
+    ("step,classification_error\n1,2\n", "val/classification_error", "step", "classification_error"),
+    ("step,loss,eval_loss\n1,2,3\n", "val/loss", "step", "eval_loss"),
+    ("step,validation_loss\n1,2\n", "val/loss", "step", "validation_loss"),
+    ("step,valid/loss,test_loss\n1,2,3\n", "val/loss", "step", "valid/loss"),
+    ("step,eval_loss\n1,2\n", "train/loss", "step", None),
+    ("Wall time,Step,Value\n1,2,3\n", "val/loss", "Step", "Value"),
+    ("1 2\n", "val/loss", "column 1", "column 2"),
+    ("1 2 3\n", "val/loss", None, None),
+    ("step,best_val/loss\n1,2\n", "val/loss", "step", None),
+    ("step,best/val/loss\n1,2\n", "val/loss", "step", None),
+    ("step,interval/loss\n1,2\n", "val/loss", "step", None),
+    ("step,metrics.val/loss,metrics.ema.val/loss\n1,2,3\n", "val/loss", "step", "metrics.val/loss"),
+    ("Step,run 1 - val/loss,run 1 - val/loss__MIN\n1,2,3\n", "val/loss", "Step", "run 1 - val/loss"),
+    ("Step,run 1 - val/loss,run 2 - val/loss\n1,2,3\n", "val/loss", "Step", None),
+    ("_step,trainer/global_step,val/loss\n1,50,2\n", "val/loss", None, "val/loss"),
+    ("step,iteration,val/loss\n1,1,2\n2,2.0,3\n", "val/loss", "step", "val/loss"),
+    ("step,iteration,val/loss\n,1,2\n2,2,3\n", "val/loss", None, "val/loss"),
+    ("step,iteration,val/loss\n1,,2\n2,,3\n", "val/loss", "step", "val/loss"),
+    ("step,val/loss\n1_000,90%\n", "val/loss", "step", "val/loss"),
+)
+
+
+def test_columns_are_taken_only_where_their_names_are_clear(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    columns = "Object.values(guessed(readTable(argument[0]), argument[1])).map((each) => each ?? null)"
+    for text, metric, step, value in COLUMNS:
+        assert in_modules(page, columns, [text, metric]) == [step, value], text
+
+
+TABLES: tuple[tuple[str, list[str], list[str]], ...] = (
+    ("a,b\n1,2\n", ["a", "b"], ["1", "2"]),
+    ("\ufeffa;b\r\n1;2\r\n", ["a", "b"], ["1", "2"]),
+    ("# comment\na\tb\n1\t2\n\n", ["a", "b"], ["1", "2"]),
+    ("1 2\n", ["column 1", "column 2"], ["1", "2"]),
+    ('"a, ""b""",c\n"x\ny", 3\n', ['a, "b"', "c"], ["x\ny", "3"]),
+    ("a,b\n1,\n", ["a", "b"], ["1", ""]),
+    ('{"a": 1, "b": {"c": NaN}, "d": null, "e": [1]}', ["a", "b.c"], ["1", "NaN"]),
+    ('[{"a": -Infinity}]', ["a"], ["-Infinity"]),
+    ('{"a": 1}\n{"b": 2}\n', ["a", "b"], ["1", ""]),
+    ('"a"\t"b"\t"c"\n"1"\t\t"3"\n', ["a", "b", "c"], ["1", "", "3"]),
+    ('"a","b"\n"1",\n"2","4"\n', ["a", "b"], ["1", ""]),
+    ("a,b\r1,2\r", ["a", "b"], ["1", "2"]),
+    ('{\n"epoch": 3.0,\n"best": null,\n"log_history": [\n{"a": 1, "b": NaN}]\n}', ["a", "b"], ["1", "NaN"]),
+    ('{"a": [1, 2], "b": [NaN, 4]}', ["a", "b"], ["1", "NaN"]),
+    ('{"a": "is: NaN, \\"Infinity\\"", "b": 2}', ["a", "b"], ['is: NaN, "Infinity"', "2"]),
+)
+
+
+def test_tables_are_read_as_they_are_written(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    for text, names, cells in TABLES:
+        table = "(({ names, rows }) => [names, names.map((_, index) => cellOf(rows[0], index))])(readTable(argument))"
+        assert in_modules(page, table, text) == [names, cells], text
+
+
+def test_steps_and_medians_are_those_of_python(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    nan = float("nan")
+    infinity = float("inf")
+    curves = [[0.5, 0.2], [nan, 0.1, 0.3], [0.1], [nan], [0.3, 0.1, 0.1], [-infinity, infinity, 0.05, 0.3]]
+    curve = "{ steps: argument[0].map((_, at) => at), values: Float64Array.from(argument[0]) }"
+    for values in curves:
+        for direction, comparator in (("minimize", "strict"), ("minimize", "inclusive"), ("maximize", "inclusive")):
+            sign = -1 if direction == "maximize" else 1
+            expected = next(
+                (
+                    at
+                    for at, value in enumerate(values)
+                    if math.isfinite(value)
+                    and (sign * value < sign * 0.1 or (comparator == "inclusive" and value == 0.1))
+                ),
+                None,
+            )
+            goal = {"target": 0.1, "direction": direction, "comparator": comparator}
+            assert in_modules(page, f"stepsTo({curve}, argument[1])", [values, goal]) == expected
+    for steps, median in (
+        ([4, None, 2], 4),
+        ([1, 2], 1.5),
+        ([1, None], None),
+        ([None], None),
+        ([3, None, None, 1], None),
+    ):
+        rows = [{"steps": each} for each in steps]
+        assert in_modules(page, "medianOf(argument)", rows) == median
+
+
+def test_a_half_median_keeps_its_half(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    curve = "{ steps: Float64Array.of(7), values: Float64Array.of(0) }"
+    goal = {"target": 0.1, "direction": "minimize", "comparator": "strict", "text": "x < 0.1"}
+    rows = [{"trial_id": 1, "steps": 1100}, {"trial_id": 2, "steps": 1133}]
+    assert "(7 rather than 1,116.5)" in in_modules(page, f"compared({curve}, ...argument)", [goal, rows])
+
+
+@pytest.mark.parametrize("metric", ["fraction", "points", "rate"])
+def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
+    page = visit.open(PAGE)
+    text = "x lies between"
+    ranges: dict[str, dict[str, Any]] = {
+        "fraction": {"smallest": 0, "largest": 1.000001, "isOfBest": False, "text": text},
+        "points": {"smallest": 0, "largest": 100.0001, "isOfBest": False, "text": text},
+        "rate": {"smallest": 0, "largest": 1.000001, "isOfBest": True, "text": text},
+    }
+    percent, fractions = "look like percent: x lies between. Divide them by 100.", "look like fractions"
+    infinity = float("inf")
+    cases: dict[str, list[tuple[list[float], str | None]]] = {
+        "fraction": [
+            ([90, 5.1, 1.1], percent),
+            ([90, 0.9], percent),
+            ([infinity, 0.9, 1], None),
+            ([500, 0.9], "up to 500 are too large"),
+            ([-0.5, 0.9], "down to -0.5 are too small"),
+            ([infinity], None),
+        ],
+        "points": [([0, 0.2, 0.35], fractions), ([0, 0], None), ([0, 35], None), ([101, 35], "too large")],
+        "rate": [([14.9, 0.9, 0.3], None), ([105, 60, 9, 0.9], percent)],
+    }
+    for values, expected in cases[metric]:
+        said = in_modules(
+            page, "unlike({ values: Float64Array.from(argument[0]) }, argument[1]) ?? null", [values, ranges[metric]]
+        )
+        assert expected is None if said is None else expected is not None and expected in said, values
+
+
+def test_a_file_of_a_hundred_thousand_lines_is_read_within_a_second(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    text = "step,loss,other,more\n" + "".join(f"{step},{1 / (step + 1)},{step * 2},text\n" for step in range(100_000))
+    page.evaluate("(text) => { window.given = text; }", text)
+    clocked = "[performance.now(), curveOf(readTable(window.given), 'step', 'loss').steps.length, performance.now()]"
+
+    def reading() -> dict[str, float]:
+        begin, n_steps, end = in_modules(page, clocked, None)
+        assert n_steps == 100_000
+        return {"reading": end - begin}
+
+    times = median_times(reading)
+    print(f"100,000 lines, ms: {times}")
+    assert times["reading"] < 1000
