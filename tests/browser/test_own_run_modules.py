@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ _IN_MODULES = """async (argument) => {
   const { cellOf, readTable } = await import(`${folder}table.js`);
   const { batchSizesIn, guessed } = await import(`${folder}columns.js`);
   const { compared, curveOf, medianOf, stepsTo, unlike } = await import(`${folder}curve.js`);
+  const { addOwnRun, showOwnRun } = await import(`${folder}layer.js`);
   return BODY;
 }"""
 
@@ -156,6 +158,43 @@ def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
             page, "unlike({ values: Float64Array.from(argument[0]) }, argument[1]) ?? null", [values, ranges[metric]]
         )
         assert expected is None if said is None else expected is not None and expected in said, values
+
+
+def drawn(page: Page, figure: str, points: Sequence[tuple[int, float]], scale: str) -> tuple[list[str], list[Any]]:
+    """Return the notes that a run adds to a figure whose axes go from 1 to 100, and the marks with their values."""
+    run = {"metric": METRIC, "batchSize": 8, "goal": {"direction": "minimize", "comparator": "strict"}}
+    body = """(() => {
+      const [figure, points, scale, run] = argument;
+      const axis = () => ({ field: 'a', scale: { type: scale, domain: [1, 100] } });
+      const plot = { layer: [{ mark: 'line', encoding: { x: axis(), y: axis() } }] };
+      const specification = { concat: [plot], usermeta: { notes: [] } };
+      const [steps, values] = [0, 1].map((at) => Float64Array.from(points.map((point) => point[at])));
+      showOwnRun({ ...run, steps, values });
+      addOwnRun({ dataset: { live: `/figures/${figure}.json?metric=${run.metric}&target=2` } }, specification, 'light');
+      const layers = plot.layer.slice(1).filter(({ mark }) => mark.type !== 'text');
+      return [specification.usermeta.notes, layers.map(({ mark, data }) => [mark.type, data.values.map(({ y }) => y)])];
+    })()"""
+    notes, marks = in_modules(page, body, [figure, points, scale, run])
+    return notes, marks
+
+
+def test_what_is_not_seen_of_a_run_is_said(visit: Visit) -> None:
+    page = visit.open(PAGE)
+    nan = float("nan")
+    assert drawn(page, "curves", [(5, 50.0)], "linear") == ([], [["line", [50]], ["point", [50]]])
+    gaps = [(1, 9.0), (2, 8.0), (3, nan), (4, 7.0), (5, nan), (6, 6.0), (7, 5.0)]
+    notes, marks = drawn(page, "curves", gaps, "log")
+    assert notes == ["2 of 7 evaluations of your run aren't finite, so not drawn."]
+    assert marks == [["line", [9, 8, None, 7, None, 6, 5]], ["point", [7]]]
+    notes, _ = drawn(page, "curves", [(1, 9.0), (2, nan), (3, 500.0), (900, 5.0)], "linear")
+    assert notes == [
+        "2 of 4 evaluations of your run lie outside of this picture; the curve viewer shows all.",
+        "1 of 4 evaluations of your run isn't finite, so not drawn.",
+    ]
+    notes, _ = drawn(page, "scaling", [(0, 1.0)], "log")
+    assert notes == ["Your run isn't drawn: it is at the target at step 0, for which a logarithmic axis has no place."]
+    assert drawn(page, "scaling", [(0, 1.0)], "linear")[0] == []
+    assert drawn(page, "scaling", [(1, float("-inf")), (5, 1.0)], "log")[1] == [["point", [5]]]
 
 
 def test_a_file_of_a_hundred_thousand_lines_is_read_within_a_second(visit: Visit) -> None:

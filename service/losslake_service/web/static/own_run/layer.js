@@ -1,5 +1,6 @@
 // Draws a reader's own run over the figure of stored curves, or of steps by batch size.
 
+import { whole } from "../numbers.js";
 import { stepsTo } from "./curve.js";
 
 // Those of --own in viewer.css.
@@ -40,10 +41,26 @@ export function addOwnRun(figure, specification, theme) {
   const axes = { x: axisOf(plot, "x"), y: axisOf(plot, "y") };
   if (!isCurve) for (const name of ["x", "y"]) widen(axes[name], points.map((point) => point[name]));
   const seen = points.filter(({ x, y }) => isWithin(axes.x, x) && isWithin(axes.y, y));
-  if (isCurve && seen.length < points.filter(({ y }) => Number.isFinite(y)).length) {
-    tell(`${points.length - seen.length} of ${points.length} evaluations of your run lie outside of this picture; the curve viewer shows all.`);
-  }
+  for (const text of isCurve ? unseenOf(points, seen) : unplacedOf(points, axes)) tell(text);
   plot.layer.push(...layers(points, seen.at(-1), axes, OWN[theme], isCurve));
+}
+
+/** Returns what isn't seen of a curve, as sentences. */
+function unseenOf(points, seen) {
+  const n = points.length;
+  const finite = points.filter(({ y }) => Number.isFinite(y)).length;
+  const texts = [];
+  if (seen.length < finite) texts.push(`${whole(finite - seen.length)} of ${whole(n)} evaluations of your run ${finite - seen.length === 1 ? "lies" : "lie"} outside of this picture; the curve viewer shows all.`);
+  if (finite < n) texts.push(`${whole(n - finite)} of ${whole(n)} evaluations of your run ${n - finite === 1 ? "isn't" : "aren't"} finite, so not drawn.`);
+  return texts;
+}
+
+function unplacedOf(points, axes) {
+  return points.every((point) => isPlaced(axes, point)) ? [] : ["Your run isn't drawn: it is at the target at step 0, for which a logarithmic axis has no place."];
+}
+
+function isPlaced(axes, point) {
+  return ["x", "y"].every((name) => axes[name][0].scale.type !== "log" || point[name] > 0);
 }
 
 /** Returns the points of the curve; undefined if a chart measures what the file doesn't have. */
@@ -82,14 +99,18 @@ function isWithin([{ scale }], value) {
 function layers(points, last, axes, colour, isCurve) {
   const across = { ...axes.x[0], field: "x" };
   const up = { ...axes.y[0], field: "y" };
-  // A logarithmic axis has no place for 0.
-  const placed = points.filter(({ x, y }) => (axes.x[0].scale.type !== "log" || x > 0) && (axes.y[0].scale.type !== "log" || y > 0));
-  const values = placed.map(({ x, y }) => ({ x, y: Number.isFinite(y) ? y : null }));
+  const values = points.filter(({ x }) => isPlaced(axes, { x, y: 1 })).map(({ x, y }) => ({ x, y: Number.isFinite(y) && isPlaced(axes, { x: 1, y }) ? y : null }));
   const tooltip = [{ field: "x", type: "quantitative", title: across.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: up.axis?.title ?? NAME, format: ".6~g" }];
   const mark = isCurve
     ? { type: "line", strokeWidth: 3, color: colour, clip: true, tooltip: null }
     : { type: "point", shape: "diamond", filled: true, size: 160, opacity: 1, color: colour, clip: true };
   const found = [{ data: { values }, mark, encoding: { x: across, y: up, ...(isCurve ? {} : { tooltip }) } }];
+  // A line needs two neighbours: what has none is a point.
+  const isDrawn = (index) => (values[index]?.y ?? null) !== null;
+  const lone = values.filter((_, index) => isDrawn(index) && !isDrawn(index - 1) && !isDrawn(index + 1));
+  if (isCurve && lone.length) {
+    found.push({ data: { values: lone }, mark: { type: "point", filled: true, size: 60, opacity: 1, color: colour, clip: true, tooltip: null }, encoding: { x: across, y: up } });
+  }
   if (last) {
     const text = { type: "text", text: NAME, fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, color: colour, tooltip: null };
     found.push({ data: { values: [last] }, mark: text, encoding: { x: across, y: up } });
