@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.errors import BadParameter
@@ -16,13 +18,13 @@ from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake_schema.names import Study
-from losslake_schema.reached import Integers
+from losslake_schema.names import Study, Workload
+from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import own_run
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
-from losslake_service.web.studies.charts import curves_of_study
+from losslake_service.web.studies.charts import StepAxis, curves_of_study
 from losslake_service.web.studies.trial_table import StudyParameters
 from losslake_service.web.studies.trials import SelectedGoal, StudyTrials, select_goal, study_trials
 
@@ -33,6 +35,19 @@ _MOST_EVALUATIONS = 200_000
 # As colours show them, where they are not of use: a trial that completed has reached the target, or not.
 _STATUS_WORDS = {COMPLETE: "completed", INCOMPLETE: "incomplete", INFEASIBLE: "diverged"}
 _POINTS = (400, 200, 100, 48, 24, 12, 4)
+# A number as both Python and JavaScript read it.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def _range(text: str) -> str:
+    """Return a range FROM,TO, or an empty text for none; raises ValueError for anything else."""
+    ends = [float(end) if _NUMBER.fullmatch(end) else math.nan for end in text.split(",")]
+    if text and not (len(ends) == 2 and all(map(math.isfinite, ends)) and ends[0] < ends[1]):
+        raise ValueError("give two finite numbers, the smaller one first: FROM,TO")
+    return text
+
+
+_Range = Annotated[str, AfterValidator(_range)]
 
 
 class ViewerParameters(GoalParameters):
@@ -46,32 +61,52 @@ class ViewerParameters(GoalParameters):
     """All studies of this workload; may be repeated."""
     batch_size: Annotated[list[Natural], Field(default_factory=list)]
     """Of `workload`, only the studies at this batch size; may be repeated."""
-    log: str = ""
+    log: Literal["", "x", "y", "xy"] = ""
     """The logarithmic axes: x, y or xy."""
-    x: str = ""
+    x: _Range = ""
     """The range of steps, FROM,TO; default: all."""
-    y: str = ""
+    y: _Range = ""
     """The range of the metric, FROM,TO; default: all."""
     smooth: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """The weight of earlier evaluations in the exponential moving average; 0 for none."""
     colour: str = ""
     """The metaparameter or fact that colours show; default: whether the target was reached."""
-    panels: str = ""
+    panels: Literal["", "size"] = ""
     """size: one small chart for each batch size; default: one chart."""
+    selected: str = ""
+    """The trial that is drawn in front, one of those shown; default: none."""
+
+    def check(self, view: ReleaseView) -> None:
+        """Raise BadParameter for parameters that contradict each other, and for a selected trial that isn't there."""
+        if self.batch_size and not self.workload:
+            raise BadParameter("batch_size", "batch_size selects studies of workload=…: give one, or leave it out")
+        for axis, ends in (("x", self.x), ("y", self.y)):
+            if axis in self.log and ends and float(ends.partition(",")[0]) <= 0:
+                why = f"{axis}={ends} has no place on a logarithmic axis"
+                raise BadParameter(axis, f"{why}: give a range above 0, or leave {axis} out of log={self.log}")
+        if self.selected:
+            view.trial(parse_trial(self.selected))
 
 
 @dataclass(frozen=True)
 class ShownStudy:
-    """The curves of a study. rows: of the trials that are shown."""
+    """The curves of a study. rows: of the trials that are shown. n_unmeasured: trials without the metric."""
 
     study: Study
     trials: StudyTrials
     rows: Integers
+    n_unmeasured: int = 0
+
+    @property
+    def best(self) -> int | None:
+        """The first shown trial to reach the goal, else the one with the best value; None if there is none."""
+        shown = set(self.rows.tolist())
+        return next((row for row in (*self.trials.ranked, *self.trials.by_value) if row in shown), None)
 
     @property
     def data(self) -> dict[str, Any]:
         """What the script needs to know. trials: None for all."""
-        best = self.trials.best
+        best = self.best
         is_whole = len(self.rows) == len(self.trials.trial_id)
         steps = None if best is None or not self.trials.reached[best] else int(self.trials.steps[best])
         return {
@@ -87,6 +122,7 @@ class ShownStudy:
 def viewer_page(request: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
     view, state = request.view, request.parameters
+    state.check(view)
     wanted = _wanted(view, state)
     (first, _), *_ = wanted.items()
     facts, index = view.study(first)
@@ -95,6 +131,8 @@ def viewer_page(request: PageRequest) -> Page:
         raise BadParameter("study", f"nothing was measured in {first}: choose another study")
     every = list(_studies(view, wanted, selected.metric, selected.goal))
     n_trials = sum(len(each.rows) for each in every)
+    if not n_trials:
+        raise BadParameter("metric", f"none of these trials measures {selected.metric}: choose another metric or trial")
     shown = _sampled(every)
     n_curves = sum(len(each.rows) for each in shown)
     n_records = sum(int(each.trials.n_records[each.rows].sum()) for each in shown)
@@ -104,9 +142,9 @@ def viewer_page(request: PageRequest) -> Page:
     batch_size = first.batch_size if len(wanted) == 1 else None
     name = heading_of(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
     known = StudyParameters(metric=selected.metric)
-    fallback = curves_of_study(
-        request, first, selected.metric, selected.goal, known, "log" if "x" in state.log else "linear", every[0].trials
-    )
+    axis: StepAxis = "log" if "x" in state.log else "linear"
+    drawn = next(each for each in every if len(each.rows))
+    fallback = curves_of_study(request, drawn.study, selected.metric, selected.goal, known, axis, drawn.trials)
     return Page(
         template="viewer.html",
         title=f"Curves: {name}",
@@ -115,10 +153,12 @@ def viewer_page(request: PageRequest) -> Page:
         content={
             "name": name,
             "selected": selected,
+            "about_goal": _about_goal(selected.goal, workloads) if state.target is None else "",
             "metrics": facts.metrics[index],
             "n_curves": n_curves,
             "n_trials": n_trials,
             "n_studies": len(shown),
+            "n_unmeasured": sum(each.n_unmeasured for each in every),
             "left_out": [str(each) for each in wanted if each not in {known.study for known in every}],
             "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not state.trial else [],
             "kept": list(state.model_dump(exclude_defaults=True, include={"trial"}).items()),
@@ -133,7 +173,7 @@ def viewer_page(request: PageRequest) -> Page:
             *((heading_of(each), request.page_url(each, **state.goal)) for each in workloads[:1]),
         ),
         styles=("viewer.css",),
-        scripts=("viewer.js",),
+        scripts=("viewer.js", "study.js"),
     )
 
 
@@ -165,15 +205,26 @@ def _wanted(view: ReleaseView, state: ViewerParameters) -> dict[Study, list[int]
 def _studies(
     view: ReleaseView, wanted: dict[Study, list[int] | None], metric: str, goal: PageGoal | None
 ) -> Iterator[ShownStudy]:
-    """Yield the studies that measure the metric, with all wanted trials that have evaluations."""
+    """Yield the studies that measure the metric, with all wanted trials that have evaluations of it."""
     for study, numbers in wanted.items():
         facts, index = view.study(study)
         if metric in facts.metrics[index]:
             trials = study_trials(view, facts, index, goal)
-            is_shown = trials.last_step >= 0
-            if numbers is not None:
-                is_shown &= np.isin(trials.trial_id, numbers)
-            yield ShownStudy(study, trials, np.flatnonzero(is_shown))
+            is_measured = facts.opened.last_steps(metric)[facts.rows_of(index)] != NEVER
+            is_wanted = np.isin(trials.trial_id, trials.trial_id if numbers is None else numbers)
+            rows, n_unmeasured = np.flatnonzero(is_wanted & is_measured), int((is_wanted & ~is_measured).sum())
+            yield ShownStudy(study, trials, rows, n_unmeasured)
+
+
+def _about_goal(goal: PageGoal | None, workloads: Sequence[Workload]) -> str:
+    """Say where a target that the request doesn't give comes from, unless it is the goal of the only workload."""
+    if goal is None:
+        return ""
+    first, *others = workloads
+    if not others:
+        return goal.why_proposed
+    whose = f"Of {first}: {goal.why_proposed}" if goal.is_proposed else f"The target is a goal of {first}."
+    return f"{whose} It applies to each of the {len(workloads)} workloads here."
 
 
 def _sampled(every: Sequence[ShownStudy]) -> list[ShownStudy]:
@@ -183,7 +234,7 @@ def _sampled(every: Sequence[ShownStudy]) -> list[ShownStudy]:
     most = min(_MOST_CURVES, int(_MOST_EVALUATIONS / (_POINTS[-1] + n_records / max(n_trials, 1))))
     if n_trials <= most:
         return list(every)
-    chosen = np.concatenate([each.rows == (-1 if each.trials.best is None else each.trials.best) for each in every])
+    chosen = np.concatenate([each.rows == (-1 if each.best is None else each.best) for each in every])
     others = np.flatnonzero(~chosen)
     chosen[others[np.linspace(0, len(others) - 1, max(most - int(chosen.sum()), 0)).astype(np.int64)]] = True
     parts = np.split(chosen, np.cumsum([len(each.rows) for each in every])[:-1])
@@ -203,7 +254,13 @@ def _data(request: PageRequest, selected: SelectedGoal, shown: Sequence[ShownStu
         "release": request.view.number,
         "metric": selected.metric,
         "goal": goal
-        and {"target": goal.target, "direction": goal.direction, "comparator": goal.comparator, "text": goal.text},
+        and {
+            "target": goal.target,
+            "direction": goal.direction,
+            "comparator": goal.comparator,
+            "text": goal.text,
+            "isProposed": goal.is_proposed,
+        },
         "statuses": _STATUS_WORDS,
         "points": points,
         "mostEvaluations": _MOST_EVALUATIONS,
