@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +14,7 @@ from playwright.sync_api import Page, expect
 from losslake.figures.outliers import largest_usual
 from tests.browser.pictures import ALLOWED, difference
 from tests.browser.quiet import median_times
-from tests.browser.visit import Site, Visit
+from tests.browser.visit import Site, Visit, change_answers
 from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.slow
@@ -157,11 +158,132 @@ def test_every_batch_size_gets_its_own_chart_without_moving_the_view(visit: Visi
     visit.settle(DRAWN)
     assert page.get_by_label("one chart per batch size").is_checked()
     plot = page.locator(".viewer .plot")
-    expect(page.locator(".viewer .notes")).to_contain_text("704 curves")
+    assert page.get_by_label("log steps").is_checked()
+    said = "704 curves; the thick ones are the best trials of each batch size, the first to reach the target."
+    expect(page.locator(".viewer .notes")).to_contain_text(said)
     height = "(plot) => plot.getBoundingClientRect().height"
     tall = plot.evaluate(height)
     page.get_by_label("one chart per batch size").uncheck()
     wait_until(lambda: plot.evaluate(height) < tall, "one chart for all batch sizes is lower")
+
+
+def test_selected_curve_is_drawn_at_its_values_on_every_axis(explorer: Site, visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    plot = page.locator(".viewer .plot")
+    plot.focus()
+    plot.press("PageDown")
+    page.wait_for_url("**selected=**")
+    page.get_by_label("log values").check()
+    page.get_by_label("Smoothing").fill("0.6")
+    drawn_anew(visit)
+    plot.focus()
+    picture = plot.screenshot()
+    with explorer.visiting() as other:
+        other.open(page.url.removeprefix(visit.address), DRAWN)
+        drawn_anew(other)
+        expect(other.page.locator(".viewer .said")).to_contain_text("Trial ")
+        shown = other.page.locator(".viewer .plot")
+        shown.focus()
+        wait_until(lambda: difference(shown.screenshot(), picture) <= ALLOWED, "the selected curve is where it was")
+        assert other.faults == []
+
+
+def test_pointed_curve_says_what_was_measured(visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    box = page.locator(".viewer .plot").bounding_box()
+    assert box is not None
+    said = page.locator(".viewer .said")
+    for share in np.linspace(0.1, 0.9, 30):
+        page.mouse.move(box["x"] + box["width"] / 3, box["y"] + share * box["height"])
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        if said.inner_text():
+            break
+    match = re.match(r"Trial (\d+):.*; at step (\d+): (\S+)$", said.inner_text())
+    assert match
+    query = f"trial={STUDY}/{match[1]}&metric=val/classification_error"
+    rows = page.evaluate("(query) => fetch(`/v1/curves?${query}`).then((found) => found.json())", query)["rows"]
+    assert {row["step"]: str(row["value"]) for row in rows}[int(match[2])] == match[3]
+
+
+def test_outcome_of_trials_that_dont_count_is_not_known(explorer: Site, visit: Visit) -> None:
+    def flag_and_stop(answer: dict[str, Any]) -> None:
+        missed = [row for row in answer["rows"] if row["steps"] is None]
+        answer["rows"] = [row for row in answer["rows"] if row not in missed[:3]]
+        missed[3]["stopped_earlier"] = True
+
+    change_answers(visit.page, explorer, "/v1/steps-to-target.json", flag_and_stop)
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    legend, notes = page.locator(".viewer .legend"), page.locator(".viewer .notes")
+    expect(legend).to_contain_text("flagged (3)")
+    expect(legend).to_contain_text("not known: stopped at an easier goal (1)")
+    expect(notes).to_contain_text("3 trials are flagged and count for no target")
+    expect(notes).to_contain_text("1 trial stopped at an easier goal: whether it would reach this one isn't known.")
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        (f"trial={STUDY}/33", "1 curve. The dashed line is the target, val/classification_error < 0.035."),
+        (f"study={STUDY}&target=0.001", "64 curves; the thick one is the best trial, the one with the best value."),
+        (f"study={STUDY}&metric=train/cross_entropy_error", "The dashed line is a proposed target, "),
+        (f"study={STUDY}&log=y&target=0", "No line shows the target, val/classification_error < 0: it has no place"),
+    ],
+)
+def test_notes_say_what_is_drawn(visit: Visit, query: str, note: str) -> None:
+    page = visit.open(f"/viewer?{query}", DRAWN)
+    expect(page.locator(".viewer .notes")).to_contain_text(note)
+
+
+def test_change_of_the_metric_clears_the_target(visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}&target=0.05", DRAWN)
+    page.locator("#subject select[name=metric]").select_option("val/cross_entropy_error")
+    page.wait_for_url("**metric=val%2Fcross_entropy_error**")
+    visit.settle(DRAWN)
+    assert query(page).get("target") is None
+    expect(page.locator("#subject input[name=target]")).not_to_have_value("0.05")
+
+
+def test_address_that_cannot_be_shown_is_said(visit: Visit) -> None:
+    other = f"{WORKLOAD}/8/1"
+    page = visit.open(f"/viewer?study={STUDY}&colour=nothing&selected={other}&smooth=0.555", DRAWN)
+    said = page.locator(".viewer .said")
+    expect(said).to_contain_text('These trials don\'t differ in "nothing": colours show outcome.')
+    expect(said).to_contain_text(f"Trial {other} isn't among these curves.")
+    page.get_by_label("log steps").check()
+    page.wait_for_url("**log=x**")
+    assert query(page)["smooth"] == ["0.555"]
+    expect(page.locator(".viewer output")).to_have_text("0.555")
+
+
+def test_curves_that_fail_to_load_are_said_and_the_scale_stays(explorer: Site, visit: Visit) -> None:
+    def make_many(answer: dict[str, Any]) -> None:
+        for row in answer["rows"]:
+            row["n_evaluations"] = 100_000
+
+    change_answers(visit.page, explorer, "/v1/trials.json", make_many)
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    expect(page.locator(".viewer .notes")).to_contain_text("Thinned")
+    visit.expected_statuses.add(503)
+    trouble = {"detail": "The service is busy."}
+    page.route("**/v1/curves.json*", lambda route: route.fulfill(status=503, json=trouble))
+    page.get_by_label("log steps").click()
+    expect(page.locator(".viewer .said")).to_have_text("The curves couldn't be loaded. The service is busy.")
+    expect(page.get_by_label("log steps")).not_to_be_checked()
+    assert "log" not in query(page)
+
+
+def test_wheel_between_charts_zooms_the_nearest(visit: Visit) -> None:
+    page = visit.open(f"/viewer?workload={WORKLOAD}&panels=size", DRAWN)
+    plot = page.locator(".viewer .plot")
+    plot.focus()
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 110)
+    page.mouse.wheel(0, -80)
+    page.wait_for_url("**y=**")
+    first, last = map(float, query(page)["x"][0].split(","))
+    steps = page.evaluate("(path) => fetch(`/v1/trials?study=${path}`).then((found) => found.json())", f"{WORKLOAD}/1")
+    assert 0 <= first < last == pytest.approx(max(row["last_step"] for row in steps["rows"]), rel=1e-4)
 
 
 def test_smoothing_is_the_debiased_moving_average_and_says_so(visit: Visit) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import (
@@ -18,6 +18,7 @@ from playwright.sync_api import (
     Page,
     Request,
     Response,
+    Route,
     WebError,
 )
 
@@ -165,3 +166,15 @@ class Site:
             yield Visit(context, self.address)
         finally:
             context.close()
+
+
+def change_answers(page: Page, site: Site, path: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the JSON answers of the service that a page gets at a path, such as /v1/trials.json."""
+
+    def answer(route: Route) -> None:
+        # Only the browser knows the host of the site.
+        body = route.fetch(url=route.request.url.replace(site.address, site.url)).json()
+        change(body)
+        route.fulfill(json=body)
+
+    page.route(lambda url: urlsplit(url).path == path, answer)

@@ -4,9 +4,9 @@ import { colouring } from "./viewer/colours.js";
 import { loadCurves } from "./viewer/curves.js";
 import { showLegend } from "./viewer/legend.js";
 import { offerMoves } from "./viewer/moves.js";
+import { notesOf } from "./viewer/notes.js";
 import { Plot } from "./viewer/plot.js";
 import * as address from "./viewer/state.js";
-import { whole } from "./numbers.js";
 
 const figure = document.getElementById("viewer");
 const request = JSON.parse(figure.dataset.request);
@@ -24,19 +24,16 @@ document.addEventListener("own-run", ({ detail }) => {
   own = detail;
   if (loaded) show();
 });
+document.getElementById("subject").addEventListener("formdata", (event) => {
+  for (const name of ["log", "smooth", "colour", "panels"]) if (state[name]) event.formData.set(name, state[name]);
+});
 begin();
 
 async function begin() {
   said.textContent = "Loading the curves …";
-  try {
-    await reload();
-  } catch (error) {
-    figure.dataset.trouble = error.message;
-    said.textContent = `The curves couldn't be loaded. ${error.message}`;
-    return;
-  }
+  if (!(await reload())) return;
   said.textContent = "";
-  prepareForm();
+  const missing = prepareForm();
   form.hidden = false;
   figure.querySelector(".keys").hidden = false;
   for (const input of form.querySelectorAll("input, select")) input.addEventListener("input", choose);
@@ -45,40 +42,70 @@ async function begin() {
   controls.all.onclick = () => plot.showAll();
   controls.link.onclick = copyLink;
   form.addEventListener("submit", (event) => event.preventDefault());
-  document.getElementById("subject").addEventListener("formdata", (event) => {
-    for (const name of ["log", "smooth", "colour", "panels"]) if (state[name]) event.formData.set(name, state[name]);
-  });
   dark.addEventListener("change", show);
   offerMoves(plot, point);
   show();
   plot.look(state.x, state.y);
+  select(missing);
 }
 
-/** Fetches the curves, thinned for the scale of steps. */
+/** Fetches the curves, thinned for the scale of steps; if that fails, says so and returns false. */
 async function reload() {
-  loaded = await loadCurves(request, state.log.includes("x"));
+  const isLog = state.log.includes("x");
+  try {
+    const found = await loadCurves(request, isLog);
+    // The reader may have changed the scale since.
+    if (!loaded || isLog === state.log.includes("x")) loaded = found;
+  } catch (error) {
+    figure.dataset.trouble = error.message;
+    said.textContent = `The curves couldn't be loaded. ${error.message}`;
+    return false;
+  }
+  delete figure.dataset.trouble;
+  return true;
 }
 
+/** Selects the trial of the address, and says what of the address isn't there. */
+function select(missing) {
+  const mark = state.selected && plot.markOf(state.selected);
+  if (mark) {
+    plot.select(mark);
+    point(mark);
+  } else if (state.selected) missing.push(`Trial ${state.selected} isn't among these curves.`);
+  said.prepend(...missing.map((text) => `${text} `));
+}
+
+/** Fills the form; returns sentences about what of the address isn't there. */
 function prepareForm() {
   const names = [...loaded.facts.keys()];
+  const missing = [];
   controls.colour.replaceChildren(...names.map((name) => new Option(name, name)));
-  if (!names.includes(state.colour)) state.colour = names[0];
+  if (!names.includes(state.colour)) {
+    if (state.colour) missing.push(`These trials don't differ in "${state.colour}": colours show ${names[0]}.`);
+    state.colour = names[0];
+  }
   controls.colour.value = state.colour;
   controls.logx.checked = state.log.includes("x");
   controls.logy.checked = state.log.includes("y");
   controls.panels.checked = state.panels === "size";
   controls.panels.disabled = new Set(request.studies.map((study) => study.batchSize)).size < 2;
   controls.smooth.value = state.smooth;
+  return missing;
 }
 
-async function choose(event) {
+async function choose({ target }) {
   const before = state.log;
   state.log = (controls.logx.checked ? "x" : "") + (controls.logy.checked ? "y" : "");
   state.colour = controls.colour.value;
   state.panels = controls.panels.checked ? "size" : "";
-  state.smooth = Number(controls.smooth.value);
-  if (before.includes("x") !== state.log.includes("x") && loaded.isThinned) await reload();
-  show(event?.target.name);
+  // The slider has steps, and a weight of the address may lie between them.
+  if (target === controls.smooth) state.smooth = Number(controls.smooth.value);
+  if (before.includes("x") !== state.log.includes("x") && loaded.isThinned && !(await reload())) {
+    state.log = before;
+    controls.logx.checked = before.includes("x");
+    controls.logy.checked = before.includes("y");
+  }
+  show();
 }
 
 /** Draws everything in the current state. */
@@ -95,43 +122,38 @@ function show() {
     isDivided: state.panels === "size",
   });
   showLegend(figure.querySelector(".legend"), state.colour, colours.legend, own !== undefined);
-  controls.smooth.nextElementSibling.textContent = state.smooth ? state.smooth.toFixed(2) : "none";
-  figure.querySelector(".notes").textContent = notes().join(" ");
+  controls.smooth.nextElementSibling.textContent = state.smooth || "none";
+  figure.querySelector(".notes").textContent = notesOf(loaded, request, state, plot).join(" ");
   remember();
 }
 
-function notes() {
-  const texts = [`${whole(loaded.curves.length)} curves; the thick one is the best trial.`];
-  if (loaded.isThinned) texts.push(`Thinned to about ${request.points} evaluations a curve; every record is kept.`);
-  if (state.smooth) {
-    const which = loaded.isThinned ? "the evaluations drawn, not of all" : "all evaluations";
-    texts.push(`Smoothed: exponential moving average of ${which}, weight ${state.smooth}, debiased; the measured curves stay faint behind.`);
-  }
-  if (request.goal) texts.push(`The dashed line is the target, ${request.goal.text}.`);
-  return [...texts, ...plot.notes()];
-}
-
-/** Says which curve is pointed at, with a link to its trial. */
-function point(curve) {
+/** Says which curve is pointed at, with a link to its trial, and what was measured at one of its evaluations. */
+function point(mark) {
   said.replaceChildren();
-  if (!curve) return;
+  if (!mark) return;
+  const { line: { curve }, at } = mark;
   const link = document.createElement("a");
   link.href = `/trials/${curve.trial.split("/").map(encodeURIComponent).join("/")}?${address.goalQuery(request)}`;
   link.textContent = `Trial ${curve.trialId}`;
   const facts = [...loaded.facts].filter(([, fact]) => fact.get(curve.trial) !== undefined).slice(0, 7);
-  said.append(link, `: ${facts.map(([name, fact]) => `${name} ${fact.get(curve.trial)}`).join(", ")}`);
+  const value = `${state.smooth ? "measured " : ""}at step ${curve.steps[at]}: ${curve.values[at]}`;
+  said.append(link, `: ${facts.map(([name, fact]) => `${name} ${fact.get(curve.trial)}`).join(", ")}; ${value}`);
 }
 
 /** Writes the view into the address when it rests: browsers limit how often. */
 function remember() {
   clearTimeout(saving);
   saving = setTimeout(() => {
-    address.write({ ...state, ...plot.ranges() });
+    address.write(view());
   }, 150);
 }
 
+function view() {
+  return { ...state, ...plot.ranges(), selected: plot.selected?.line.curve.trial };
+}
+
 async function copyLink() {
-  const link = address.linkOf({ ...state, ...plot.ranges() }, request.release);
+  const link = address.linkOf(view(), request.release);
   try {
     await navigator.clipboard.writeText(link);
     said.textContent = `Copied: the link to this view, in release ${request.release}.`;

@@ -1,7 +1,7 @@
 // The axes of a panel: numbers and lines of a grid, placed by the scales of D3.
 
 import { scaleLinear, scaleLog } from "../vendor/d3.js";
-import { from } from "./lines.js";
+import { MARGIN, from } from "./lines.js";
 
 const FONT = '12px "Liberation Sans"';
 const NUMBERS = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
@@ -21,7 +21,9 @@ export function drawAxes(context, { box, label }, view, isLog, { text, quiet, li
     const x = Math.round(across(at)) + 0.5;
     context.moveTo(x, box.top);
     context.lineTo(x, box.top + box.height);
-    if (words) context.fillText(words, x, box.top + box.height + 15);
+    // The last one may not be cut off: 100,000 would read as 100,00.
+    const rightmost = box.left + box.width + MARGIN.right - context.measureText(words).width / 2;
+    if (words) context.fillText(words, Math.min(x, rightmost), box.top + box.height + 15);
   }
   context.textAlign = "right";
   for (const [at, words] of ticks(view.y, isLog.y, box.height / APART.y)) {

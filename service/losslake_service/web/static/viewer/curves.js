@@ -5,23 +5,48 @@ import { numberOf } from "../values.js";
 // Trials that one address names.
 const MOST_NAMED = 100;
 const MOST_STUDIES = 20;
+// As in losslake/questions/curves.py: thinning keeps the extremes and the ends of each column of steps.
+const POINTS_IN_A_COLUMN = 4;
+
+/** Outcomes of trials of which it isn't known whether they reach the target. */
+export const UNKNOWN = { flagged: "flagged", stopped: "not known: stopped at an easier goal" };
 
 /**
  * Fetches the curves.
  * @param {object} request what the page asks for
  * @param {boolean} isLog whether steps are thinned for a logarithmic axis
  * @returns {Promise<{curves: object[], facts: Map<string, Map<string, unknown>>, steps: Map<string, object>, isThinned: boolean}>}
- *   facts: by name and trial, beginning with the one that colours show by default; steps: rows of steps to the target
+ *   facts: by name and trial, beginning with the one that colours show by default; steps: rows of steps to the target;
+ *   isThinned: whether a curve may have had more evaluations
  */
 export async function loadCurves(request, isLog) {
   const [trials, steps] = await Promise.all([trialsOf(request), stepsOf(request)]);
   const shown = new Set(request.studies.flatMap(({ study, trials: some }) => some?.map((id) => `${study}/${id}`) ?? []));
   const whole = new Set(request.studies.filter((each) => !each.trials).map((each) => each.study));
   const rows = trials.filter(({ trial }) => shown.has(trial) || whole.has(trial.slice(0, trial.lastIndexOf("/"))));
-  const isThinned = rows.reduce((sum, row) => sum + row.n_evaluations, 0) > request.mostEvaluations;
-  const thinned = isThinned ? { points: request.points, axis: isLog ? "log" : "linear" } : {};
+  // Evaluations of any metric: those of this one may be fewer.
+  const mayBeMany = rows.reduce((sum, row) => sum + row.n_evaluations, 0) > request.mostEvaluations;
+  const thinned = mayBeMany ? { points: request.points, axis: isLog ? "log" : "linear" } : {};
   const answers = await Promise.all(places(request).map((place) => rowsOf("curves", { ...place, metric: request.metric, ...thinned, release: request.release })));
-  return { curves: answers.flatMap(curvesOf), facts: factsOf(rows, steps, request), steps, isThinned };
+  const curves = answers.flatMap(curvesOf);
+  const isThinned = mayBeMany && mayBeCut(curves, rows, request.points, isLog);
+  return { curves, facts: factsOf(rows, steps, request), steps, isThinned };
+}
+
+/** Returns whether thinned curves may lack evaluations: some trial has more, and its curve has two in the width of a column. */
+function mayBeCut(curves, rows, points, isLog) {
+  const counts = new Map(rows.map((row) => [row.trial, row.n_evaluations]));
+  const place = (step) => (isLog ? Math.log(Math.max(step, 1)) : step);
+  const ends = new Map();
+  for (const { study, steps } of curves) {
+    const [first, last] = ends.get(study) ?? [Infinity, -Infinity];
+    ends.set(study, [Math.min(first, place(steps[0])), Math.max(last, place(steps.at(-1)))]);
+  }
+  return curves.some(({ trial, study, steps }) => {
+    const [first, last] = ends.get(study);
+    const width = (last - first) / Math.max(1, Math.floor(points / POINTS_IN_A_COLUMN));
+    return steps.length < counts.get(trial) && steps.some((step, at) => at > 0 && place(step) - place(steps[at - 1]) <= width);
+  });
 }
 
 /** Returns the parameters of each question about curves: whole studies, or some of the trials of one. */
@@ -92,8 +117,9 @@ function factsOf(rows, steps, { goal, statuses }) {
     facts.get(name).set(trial, value);
   };
   for (const { trial, batch_size, status, parameters, attributes } of rows) {
-    const reached = steps.get(trial)?.steps ?? null;
-    if (goal) add("outcome", trial, status !== complete ? statuses[status] : reached === null ? "not reached" : "reached");
+    const row = steps.get(trial);
+    const reached = row?.steps ?? null;
+    if (goal) add("outcome", trial, status !== complete ? statuses[status] : outcomeOf(row));
     else add("status", trial, statuses[status]);
     if (reached !== null) add("steps to target", trial, reached);
     add("batch size", trial, batch_size);
@@ -102,6 +128,13 @@ function factsOf(rows, steps, { goal, statuses }) {
   }
   const first = facts.keys().next().value;
   return new Map([...facts].filter(([name, values]) => name === first || new Set(values.values()).size > 1 || values.size < rows.length));
+}
+
+/** Returns whether a trial that completed reached the target, in words. row: none of a flagged trial */
+function outcomeOf(row) {
+  if (!row) return UNKNOWN.flagged;
+  if (row.steps !== null) return "reached";
+  return row.stopped_earlier ? UNKNOWN.stopped : "not reached";
 }
 
 async function rowsOf(question, parameters) {

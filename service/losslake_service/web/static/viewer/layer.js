@@ -6,6 +6,8 @@ import { firstAfter } from "./lines.js";
 const SEGMENTS = { least: 300, first: 1500, most: 10000 };
 const FRAME_MS = { short: 18, long: 24 };
 const FURTHEST = 50;
+// In px; where values are larger, a segment is upright.
+const FARTHEST = 1e15;
 
 export class Layer {
   /** progressed: called when there is more to see. */
@@ -89,35 +91,63 @@ export function clip(context, box) {
   context.clip();
 }
 
-/** Draws the part of a line that is in view; returns how many segments it has. */
+/** Draws the part of a line that is in view, and dots for lone evaluations; returns how many segments it has. */
 export function trace(context, { x }, y, box, view, { colour, width, alpha = 1 }) {
   const [unitX, unitY] = [box.width / (view.x[1] - view.x[0]), box.height / (view.y[1] - view.y[0])];
   const begin = Math.max(0, firstAfter(x, view.x[0]) - 2);
   const end = Math.min(x.length, firstAfter(x, view.x[1]) + 1);
   // Lines far outside of a canvas cost time, and lose precision.
-  const [above, below] = [box.top - 4 * box.height, box.top + 5 * box.height];
+  const bounds = { x: [box.left - 4 * box.width, box.left + 5 * box.width], y: [box.top - 4 * box.height, box.top + 5 * box.height] };
+  const dots = [];
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.globalAlpha = alpha;
   context.beginPath();
-  let isBroken = true;
-  let alone;
-  for (let at = begin; at < end; at++) {
-    if (Number.isNaN(y[at]) || Number.isNaN(x[at])) {
-      if (alone) context.lineTo(alone[0] + 0.5, alone[1]);
-      [isBroken, alone] = [true, undefined];
+  // The evaluation before: its place, whether that is within bounds, and how many there are since the last break.
+  let [beforeX, beforeY, wasWithin, length] = [0, 0, false, 0];
+  for (let at = begin; at <= end; at++) {
+    if (at === end || Number.isNaN(y[at]) || Number.isNaN(x[at])) {
+      if (length === 1) dots.push([beforeX, beforeY]);
+      length = 0;
       continue;
     }
     const px = box.left + (x[at] - view.x[0]) * unitX;
-    const py = Math.max(above, Math.min(below, box.top + (view.y[1] - y[at]) * unitY));
-    if (isBroken) context.moveTo(px, py);
-    else context.lineTo(px, py);
-    alone = isBroken ? [px, py] : undefined;
-    isBroken = false;
+    const py = Math.max(-FARTHEST, Math.min(FARTHEST, box.top + (view.y[1] - y[at]) * unitY));
+    const isWithin = px >= bounds.x[0] && px <= bounds.x[1] && py >= bounds.y[0] && py <= bounds.y[1];
+    if (!length) context.moveTo(px, py);
+    else if (wasWithin && isWithin) context.lineTo(px, py);
+    else traceWithin(context, [beforeX, beforeY], [px, py], bounds);
+    [beforeX, beforeY, wasWithin] = [px, py, isWithin];
+    length++;
   }
-  // An evaluation between two that are NaN is a point.
-  if (alone) context.lineTo(alone[0] + 0.5, alone[1]);
   context.stroke();
+  if (dots.length) drawDots(context, dots, colour, 0.4 + 0.9 * width);
   context.globalAlpha = 1;
   return Math.max(0, end - begin);
+}
+
+/** Adds the part of a segment that is within bounds to the path. */
+function traceWithin(context, [x0, y0], [x1, y1], bounds) {
+  let [from, until] = [0, 1];
+  for (const [start, change, [least, most]] of [[x0, x1 - x0, bounds.x], [y0, y1 - y0, bounds.y]]) {
+    // Parallel to the bounds: the quotients would be infinite, or NaN on a bound.
+    if (change === 0 && start >= least && start <= most) continue;
+    const [one, other] = [(least - start) / change, (most - start) / change];
+    from = Math.max(from, Math.min(one, other));
+    until = Math.min(until, Math.max(one, other));
+  }
+  if (!(from < until)) return;
+  context.moveTo(x0 + from * (x1 - x0), y0 + from * (y1 - y0));
+  context.lineTo(x0 + until * (x1 - x0), y0 + until * (y1 - y0));
+}
+
+/** Draws evaluations without a neighbour, which have no line. */
+function drawDots(context, dots, colour, radius) {
+  context.fillStyle = colour;
+  context.beginPath();
+  for (const [x, y] of dots) {
+    context.moveTo(x + radius, y);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  context.fill();
 }

@@ -9,8 +9,8 @@ const WIDTH = 160;
 export function showLegend(place, name, legend, hasOwn) {
   place.hidden = false;
   const own = hasOwn ? [entry("your run", "var(--own)")] : [];
-  if (legend.entries) {
-    const entries = legend.entries.map(({ text, count, colour }) => entry(`${text} (${whole(count)})`, colour));
+  const entries = legend.entries.map(({ text, count, colour }) => entry(`${text} (${whole(count)})`, colour));
+  if (!legend.at) {
     place.replaceChildren(element("strong", {}, name), ...entries, ...own);
     return;
   }
@@ -22,7 +22,7 @@ export function showLegend(place, name, legend, hasOwn) {
   }
   canvas.setAttribute("aria-hidden", "true");
   const scale = legend.isLog ? " (logarithmic)" : "";
-  place.replaceChildren(element("strong", {}, name), significant(legend.low, 3), canvas, `${significant(legend.high, 3)}${scale}`, ...own);
+  place.replaceChildren(element("strong", {}, name), significant(legend.low, 3), canvas, `${significant(legend.high, 3)}${scale}`, ...entries, ...own);
 }
 
 function entry(text, colour) {

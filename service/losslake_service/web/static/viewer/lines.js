@@ -2,7 +2,8 @@
 
 import { smoothed } from "./smoothing.js";
 
-const MARGIN = { left: 58, right: 12, top: 24, bottom: 38 };
+/** The room around the box of a panel, in px. */
+export const MARGIN = { left: 58, right: 12, top: 24, bottom: 38 };
 const PANEL = { width: 300, height: 220 };
 const NEAR = 14;
 
@@ -47,26 +48,39 @@ export function panelsOf({ curves, isDivided }, width) {
   return { panels, height: isDivided ? nRows * PANEL.height : 0 };
 }
 
-/** Returns the line of a panel that passes nearest above or below a point in px; undefined if none is near. */
+/**
+ * Returns the line of a panel that passes nearest above or below a point in px, or has an evaluation nearest to it.
+ * @returns {{line: object, at: number} | undefined} at: the index of the evaluation; undefined if no line is near
+ */
 export function nearestLine({ box, indexes }, lines, view, [px, py]) {
-  const x = view.x[0] + ((px - box.left) / box.width) * (view.x[1] - view.x[0]);
-  const unit = box.height / (view.y[1] - view.y[0]);
-  const y = view.y[0] + (1 - (py - box.top) / box.height) * (view.y[1] - view.y[0]);
+  const [unitX, unitY] = [box.width / (view.x[1] - view.x[0]), box.height / (view.y[1] - view.y[0])];
+  const x = view.x[0] + (px - box.left) / unitX;
+  const y = view.y[1] - (py - box.top) / unitY;
   let [nearest, least] = [undefined, NEAR];
   for (const index of indexes) {
     const line = lines[index];
-    const distance = Math.abs(heightAt(line, x) - y) * unit;
-    if (distance < least) [nearest, least] = [line, distance];
+    const after = firstAfter(line.x, x);
+    const height = Math.abs(heightAt(line, after, x) - y) * unitY;
+    if (height < least) [nearest, least] = [{ line, at: x - line.x[after - 1] < line.x[after] - x ? after - 1 : after }, height];
+    for (const at of [after - 1, after]) {
+      const distance = Math.hypot((line.x[at] - x) * unitX, (line.y[at] - y) * unitY);
+      if (distance < least) [nearest, least] = [{ line, at }, distance];
+    }
   }
   return nearest;
 }
 
-/** Returns the value of a line at a coordinate of steps, between its evaluations; NaN outside of them. */
-function heightAt({ x, y }, at) {
-  const after = firstAfter(x, at);
-  if (after <= 0 || after >= x.length) return NaN;
+/** Returns the value of a line at a coordinate of steps between two evaluations; NaN without one of them. */
+function heightAt({ x, y }, after, at) {
   const share = (at - x[after - 1]) / (x[after] - x[after - 1]);
   return y[after - 1] + share * (y[after] - y[after - 1]);
+}
+
+/** Returns the index of the number nearest to another. numbers: ascending */
+export function nearestOf(numbers, wanted) {
+  const after = firstAfter(numbers, wanted);
+  if (after === 0 || after === numbers.length) return Math.max(0, after - 1);
+  return wanted - numbers[after - 1] < numbers[after] - wanted ? after - 1 : after;
 }
 
 /** Returns the index of the first coordinate above a number. NaN, the place of step 0 on a log axis, comes first. */

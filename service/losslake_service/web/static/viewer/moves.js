@@ -13,14 +13,14 @@ const KEYS = {
   0: (plot) => plot.showAll(),
 };
 
-/** Makes a plot movable. point: says which curve is selected, undefined for none. */
+/** Makes a plot movable. point: says which curve is selected, and an evaluation of it; undefined for none. */
 export function offerMoves(plot, point) {
   const { place } = plot;
   const held = new Map();
   let pressed;
-  const select = (curve) => {
-    plot.select(curve);
-    point(curve);
+  const select = (mark) => {
+    plot.select(mark);
+    point(mark);
   };
   place.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -3,7 +3,7 @@
 import { drawAxes, tickText } from "./axes.js";
 import { Layer, clip, trace } from "./layer.js";
 import { extent } from "./extent.js";
-import { batched, lineOf, nearestLine, panelsOf, to, from } from "./lines.js";
+import { batched, lineOf, nearestLine, nearestOf, panelsOf, to, from } from "./lines.js";
 
 // The picture is drawn anew when the view has rested for as many ms; until then the last one is moved.
 const REST_MS = 60;
@@ -43,6 +43,7 @@ export class Plot {
     this.what = what;
     const { log, smooth } = what;
     this.lines = what.curves.map((curve, index) => lineOf(curve, log, smooth, what.colours[index]));
+    [this.selected, this.pointed] = [this.selected, this.pointed].map((mark) => mark && this.markOf(mark.line.curve.trial, mark.line.curve.steps[mark.at]));
     this.own = what.own && lineOf(what.own, log, smooth);
     this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal, log);
     this.view = { ...this.whole };
@@ -64,7 +65,8 @@ export class Plot {
     const ranges = {};
     for (const name of this.what ? ["x", "y"] : []) {
       const isWhole = this.view[name].every((end, index) => end === this.whole[name][index]);
-      ranges[name] = isWhole ? undefined : this.view[name].map((end) => from(end, this.what.log.includes(name)));
+      const isLog = this.what.log.includes(name);
+      ranges[name] = isWhole ? undefined : this.view[name].map((end) => (isLog ? positive(from(end, isLog)) : end));
     }
     return { x: undefined, y: undefined, ...ranges };
   }
@@ -76,9 +78,10 @@ export class Plot {
 
   /** Zooms by factors of the ranges, around a point in px, by default the middle. */
   zoom(across, down, px, py) {
-    const { box } = this.panelAt([px, py]) ?? this.panels[0];
-    const shareX = px === undefined ? 0.5 : (px - box.left) / box.width;
-    const shareY = py === undefined ? 0.5 : 1 - (py - box.top) / box.height;
+    const { box } = px === undefined ? this.panels[0] : this.panelNear([px, py]);
+    const within = (share) => Math.max(0, Math.min(1, share));
+    const shareX = px === undefined ? 0.5 : within((px - box.left) / box.width);
+    const shareY = py === undefined ? 0.5 : within(1 - (py - box.top) / box.height);
     this.view = { x: zoomed(this.view.x, across, shareX), y: zoomed(this.view.y, down, shareY) };
     this.moved();
   }
@@ -114,7 +117,11 @@ export class Plot {
     this.canvas.height = this.place.clientHeight * this.ratio;
     const theme = getComputedStyle(this.place);
     for (const name of COLOURS) this.colours[name] = theme.getPropertyValue(`--${name}`).trim();
-    for (const panel of this.panels) panel.best = this.lines.find((line) => line.curve.trial === bestOf(panel, this.what));
+    for (const panel of this.panels) {
+      const { trial, isFirst } = bestOf(panel, this.what) ?? {};
+      panel.best = this.lines.find((line) => line.curve.trial === trial);
+      panel.isFirst = isFirst;
+    }
     this.layer.forget();
     this.repaint();
     this.redraw();
@@ -140,7 +147,7 @@ export class Plot {
       clip(context, box);
       this.layer.place(context, box, this.view);
       if (this.what.goal) this.paintTarget(context, box, colours.text, isLog.y);
-      const front = [[panel.best, "text", 2.5], [this.own, "own", 3], [this.pointed, "link", 2.5], [this.selected, "link", 3]];
+      const front = [[panel.best, "text", 2.5], [this.own, "own", 3], [this.pointed?.line, "link", 2.5], [this.selected?.line, "link", 3]];
       for (const [line, name, width] of front) {
         if (!line || (line !== this.own && !panel.studies.includes(line.curve.study))) continue;
         trace(context, line, line.raw, box, this.view, { colour: colours.ground, width: width + 3 });
@@ -168,36 +175,50 @@ export class Plot {
     return this.panels.find(({ box }) => x >= box.left && x <= box.left + box.width && y >= box.top && y <= box.top + box.height);
   }
 
-  /** Returns the curve nearest to a point in px; undefined if none is near. */
+  /** Returns the panel nearest to a point in px. */
+  panelNear([x, y]) {
+    const beyond = (at, from, size) => Math.max(from - at, 0, at - from - size);
+    const away = ({ box }) => Math.hypot(beyond(x, box.left, box.width), beyond(y, box.top, box.height));
+    return this.panels.reduce((nearest, panel) => (away(panel) < away(nearest) ? panel : nearest));
+  }
+
+  /** Returns the line nearest to a point in px, and the index of its evaluation there; undefined if none is near. */
   nearest(point) {
     const panel = this.panelAt(point);
-    return panel && nearestLine(panel, this.lines, this.view, point)?.curve;
+    return panel && nearestLine(panel, this.lines, this.view, point);
+  }
+
+  /** Returns the line of a trial and the index of its evaluation nearest to a step; undefined if it isn't shown. */
+  markOf(trial, step = Infinity) {
+    const line = this.lines.find(({ curve }) => curve.trial === trial);
+    return line && { line, at: nearestOf(line.curve.steps, step) };
   }
 
   /** Shows the curve under the pointer, once a frame. */
   hover(point, told) {
     this.hovered = point;
     this.hovering ??= batched(() => {
-      const curve = this.nearest(this.hovered);
-      if (curve === this.pointed?.curve) return;
-      this.pointed = this.lines.find((line) => line.curve === curve);
-      if (curve || !this.selected) told(curve ?? this.selected?.curve);
+      const mark = this.nearest(this.hovered);
+      if (mark?.line === this.pointed?.line && mark?.at === this.pointed?.at) return;
+      this.pointed = mark;
+      told(mark ?? this.selected);
       this.repaint();
     });
     this.hovering();
   }
 
-  select(curve) {
-    this.selected = curve && this.lines.find((line) => line.curve === curve);
+  select(mark) {
+    this.selected = mark;
     this.pointed = undefined;
     this.repaint();
+    this.changed();
   }
 
-  /** Returns the curve before or after the selected one, at first the best. */
+  /** Returns the last evaluation of the curve before or after the selected one, at first the best. */
   neighbour(step) {
-    const at = this.lines.indexOf(this.selected);
+    const at = this.lines.indexOf(this.selected?.line);
     const start = this.panels[0].best ?? this.lines[0];
-    return (at < 0 ? start : this.lines[(at + step + this.lines.length) % this.lines.length]).curve;
+    return this.markOf((at < 0 ? start : this.lines[(at + step + this.lines.length) % this.lines.length]).curve.trial);
   }
 
   /** Returns sentences about what the picture doesn't show. */
@@ -214,13 +235,18 @@ export class Plot {
   }
 }
 
+/** Returns the positive number nearest to another: zooming out on a logarithmic axis leads beyond all of them. */
+function positive(number) {
+  return Math.max(Number.MIN_VALUE, Math.min(Number.MAX_VALUE, number));
+}
+
 function zoomed([low, high], factor, share) {
   const at = low + share * (high - low);
   const ends = [at - (at - low) * factor, at + (high - at) * factor];
   return ends[1] - ends[0] > NARROWEST * Math.max(1, Math.abs(at)) ? ends : [low, high];
 }
 
-/** Returns the name of the best trial of a panel: fewest steps to the target, else the best value. */
+/** Returns the name of the best trial of a panel, and whether it is the first to reach the target, or has the best value. */
 function bestOf(panel, { bests, goal }) {
   const shown = new Set(panel.studies);
   const sign = goal?.direction === "maximize" ? -1 : 1;
@@ -230,5 +256,6 @@ function bestOf(panel, { bests, goal }) {
     const [a, b] = [order(one), order(other)];
     return a[0] === b[0] ? a[1] - b[1] : a[0] - b[0];
   });
-  return candidates.length ? `${candidates[0].study}/${candidates[0].best}` : undefined;
+  const [first] = candidates;
+  return first && { trial: `${first.study}/${first.best}`, isFirst: first.bestSteps !== null };
 }

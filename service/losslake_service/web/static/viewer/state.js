@@ -1,12 +1,15 @@
-// The view of curves in the address: logarithmic axes, ranges, smoothing, colour, panels.
+// The view of curves in the address: logarithmic axes, ranges, smoothing, colour, panels, the selected trial.
 
-const NAMES = ["log", "x", "y", "smooth", "colour", "panels"];
+const NAMES = ["log", "x", "y", "smooth", "colour", "panels", "selected"];
+// A range is written to a millionth of its width.
+const DIGITS = 6;
+const MOST_DIGITS = 17;
 
 /** Reads the view. Ranges are [from, to], or undefined for all. */
 export function read() {
   const query = new URLSearchParams(location.search);
-  const [log, x, y, smooth, colour, panels] = NAMES.map((name) => query.get(name) ?? "");
-  return { log, x: rangeOf(x), y: rangeOf(y), smooth: Number(smooth) || 0, colour, panels };
+  const [log, x, y, smooth, colour, panels, selected] = NAMES.map((name) => query.get(name) ?? "");
+  return { log, x: rangeOf(x), y: rangeOf(y), smooth: Number(smooth) || 0, colour, panels, selected };
 }
 
 /** Writes the view into the address of the page. */
@@ -31,7 +34,7 @@ export function goalQuery(request) {
 function queryOf(state, release) {
   const query = new URLSearchParams(location.search);
   for (const name of NAMES) {
-    const value = Array.isArray(state[name]) ? state[name].map(short).join(",") : state[name];
+    const value = Array.isArray(state[name]) ? short(state[name]).join(",") : state[name];
     if (value) query.set(name, value);
     else query.delete(name);
   }
@@ -44,6 +47,10 @@ function rangeOf(text) {
   return text && numbers.length === 2 && numbers.every(Number.isFinite) && numbers[0] < numbers[1] ? numbers : undefined;
 }
 
-function short(number) {
-  return Number(number.toPrecision(6));
+function short(range) {
+  const width = range[1] - range[0];
+  return range.map((end) => {
+    const digits = DIGITS + Math.ceil(Math.max(0, Math.log10(Math.abs(end) / width)));
+    return Number(end.toPrecision(Math.min(MOST_DIGITS, digits)));
+  });
 }
