@@ -1,5 +1,6 @@
 // Charts: draws figures from their specifications, with their headings and notes as text.
 
+import { jsonOf } from "./answers.js";
 import { offerKeys } from "./chart_keys.js";
 import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
 import { loadVega } from "./vega.js";
@@ -82,9 +83,7 @@ async function fetched(figure, width, signal) {
   const theme = dark.matches ? "dark" : "light";
   const parameters = { width, height: heightOf(figure, width), theme, captioned: false };
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
-  const response = await fetch(address, { signal });
-  if (!response.ok) throw new Error((await response.json()).detail);
-  return response.json();
+  return jsonOf(await fetch(address, { signal }));
 }
 
 function drawIfWider(figure) {

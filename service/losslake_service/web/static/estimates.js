@@ -1,5 +1,6 @@
 // The other estimates of the critical batch size, fetched on demand, since they take hundreds of fits.
 
+import { jsonOf } from "./answers.js";
 import { significant } from "./numbers.js";
 
 const METHODS = [
@@ -21,10 +22,13 @@ export function offerEstimates(node) {
     event.preventDefault();
     const place = link.closest("[data-renewed]");
     link.textContent = "Fitting …";
-    const response = await fetch(link.href);
-    const answer = await response.json();
-    if (!link.isConnected) return;
-    place.replaceChildren(...(response.ok ? shown(answer) : [withText("p", answer.detail)]));
+    let nodes;
+    try {
+      nodes = shown(await jsonOf(await fetch(link.href)));
+    } catch (error) {
+      nodes = [withText("p", `The estimates couldn't be loaded. ${error.message}`)];
+    }
+    if (link.isConnected) place.replaceChildren(...nodes);
   });
 }
 

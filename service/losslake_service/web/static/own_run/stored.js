@@ -1,7 +1,8 @@
 // The stored trials that a reader's own run is compared with.
 
-import { numberOf } from "../values.js";
+import { answerOf, everyRow } from "../answers.js";
 import { whole } from "../numbers.js";
+import { numberOf } from "../values.js";
 
 const COUNTED = "COMPLETE";
 // The statuses of trials that don't count, in words.
@@ -48,29 +49,15 @@ function trialsOf(count, word = "") {
 }
 
 function stepsQuery({ workload, batchSize, metric, where, goal: { target, comparator, direction }, release }) {
-  const selected = Object.entries({ workload, metric, target, comparator, direction, release, ...(batchSize !== null && { batch_size: batchSize }), ...(where && { where }) });
-  return [...selected, ...[COUNTED, ...STATUSES.keys()].map((status) => ["status", status])];
+  const selected = { workload, metric, target, comparator, direction, release, status: [COUNTED, ...STATUSES.keys()] };
+  return { ...selected, ...(batchSize !== null && { batch_size: batchSize }), ...(where && { where }) };
 }
 
 async function parametersByTrial({ workload, batchSize, release }) {
   const place = batchSize === null ? { workload } : { study: `${workload}/${batchSize}` };
-  const found = new Map();
-  let cursor;
-  do {
-    const answer = await answerOf("trials", { ...place, fields: "trial,batch_size,parameters", limit: 10000, release, ...(cursor && { cursor }) });
-    for (const { trial, batch_size, parameters } of answer.rows) {
-      const numbers = Object.entries(parameters).map(([name, value]) => [name, typeof value === "number" ? value : numberOf(value)]);
-      found.set(`${batch_size}/${trial.slice(trial.lastIndexOf("/") + 1)}`, Object.fromEntries(numbers));
-    }
-    cursor = answer.next_cursor;
-  } while (cursor);
-  return found;
-}
-
-async function answerOf(question, parameters) {
-  const response = await fetch(`/v1/${question}.json?${new URLSearchParams(parameters)}`);
-  if (response.ok) return response.json();
-  // What stands before the service, such as a proxy, answers in HTML.
-  const { detail } = await response.json().catch(() => ({}));
-  throw new Error(detail ?? `The service answered ${response.status}: try again later.`);
+  const rows = await everyRow("trials", { ...place, fields: "trial,batch_size,parameters", release });
+  return new Map(rows.map(({ trial, batch_size, parameters }) => {
+    const numbers = Object.entries(parameters).map(([name, value]) => [name, typeof value === "number" ? value : numberOf(value)]);
+    return [`${batch_size}/${trial.slice(trial.lastIndexOf("/") + 1)}`, Object.fromEntries(numbers)];
+  }));
 }

@@ -1,5 +1,6 @@
 // The curves of the viewer and the facts of their trials, from the answers of REST.
 
+import { answerOf, everyRow } from "../answers.js";
 import { numberOf } from "../values.js";
 
 // Trials that one address names.
@@ -79,19 +80,11 @@ function curvesOf(rows) {
 }
 
 async function trialsOf(request) {
-  const rows = [];
   const studies = request.studies.map((each) => each.study);
-  const fields = "trial,batch_size,workload,status,n_evaluations,parameters,attributes";
-  for (let at = 0; at < studies.length; at += MOST_STUDIES) {
-    const asked = { study: studies.slice(at, at + MOST_STUDIES), fields: fields.replace("workload,", ""), limit: 10000, release: request.release };
-    let cursor;
-    do {
-      const answer = await answerOf("trials", cursor ? { ...asked, cursor } : asked);
-      rows.push(...answer.rows);
-      cursor = answer.next_cursor;
-    } while (cursor);
-  }
-  return rows;
+  const fields = "trial,batch_size,status,n_evaluations,parameters,attributes";
+  const places = [];
+  for (let at = 0; at < studies.length; at += MOST_STUDIES) places.push(studies.slice(at, at + MOST_STUDIES));
+  return (await Promise.all(places.map((study) => everyRow("trials", { study, fields, release: request.release })))).flat();
 }
 
 /** Returns the rows of steps to the target by trial; none without a goal. */
@@ -139,13 +132,4 @@ function outcomeOf(row) {
 
 async function rowsOf(question, parameters) {
   return (await answerOf(question, parameters)).rows;
-}
-
-async function answerOf(question, parameters) {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) for (const each of [value].flat()) query.append(name, each);
-  const response = await fetch(`/v1/${question}.json?${query}`);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.detail ?? `The service answered ${response.status}.`);
-  return answer;
 }

@@ -1,0 +1,28 @@
+// The answers of the service to questions, as JSON.
+
+/** Asks a question; a parameter may be a list. Throws an error of one line, for readers. */
+export async function answerOf(question, parameters) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) for (const each of [value].flat()) query.append(name, each);
+  return jsonOf(await fetch(`/v1/${question}.json?${query}`));
+}
+
+/** Asks for a list, page by page, and returns all of its rows. */
+export async function everyRow(list, parameters) {
+  const rows = [];
+  let cursor;
+  do {
+    const answer = await answerOf(list, { ...parameters, limit: 10000, ...(cursor && { cursor }) });
+    rows.push(...answer.rows);
+    cursor = answer.next_cursor;
+  } while (cursor);
+  return rows;
+}
+
+/** Returns the JSON of a response; throws an error with what the service says where it isn't one of success. */
+export async function jsonOf(response) {
+  if (response.ok) return response.json();
+  // What stands before the service, such as a proxy, answers in HTML.
+  const { detail } = await response.json().catch(() => ({}));
+  throw new Error(detail ?? `The service answered ${response.status}: try again later.`);
+}
