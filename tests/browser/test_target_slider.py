@@ -62,7 +62,7 @@ def test_critical_batch_size_estimates_open_in_place(visit: Visit) -> None:
 def test_estimates_that_cannot_be_loaded_are_said(visit: Visit) -> None:
     visit.expected_statuses.add(502)
     page = visit.open(PATH, READY)
-    page.route("**/v1/analysis/critical-batch-size*", lambda route: route.fulfill(status=502, body="<html>"))
+    page.route("**/v1/analysis/critical-batch-size**", lambda route: route.fulfill(status=502, body="<html>"))
     page.get_by_role("heading", name="How sure is the critical batch size?").click()
     page.get_by_role("link", name="Show all estimates").click()
     said = page.get_by_text("The estimates couldn't be loaded. The service answered 502: try again later.")
