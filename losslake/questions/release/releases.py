@@ -17,7 +17,8 @@ from losslake_schema.release import Release
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_OPEN = 4
-_SECONDS_TO_STOP = 1.0
+# A process that ends while a thread opens a release in C++ aborts, and opening takes seconds.
+_SECONDS_TO_STOP = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class Releases:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop looking for releases; one that is being opened is still completed."""
+        """Stop looking for releases; waits for one that is being opened."""
         self._is_stopped.set()
         if self._thread is not None:
             self._thread.join(_SECONDS_TO_STOP)

@@ -127,6 +127,28 @@ def test_unreadable_release_is_logged_once_and_the_previous_one_answers(
     assert len(troubles()) == 1
 
 
+def test_stopping_waits_for_a_release_that_is_being_opened(growing: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    releases = Releases(growing, seconds_between_looks=0.01)
+    releases.start()
+    view = releases.view()
+    is_opening, may_go_on = threading.Event(), threading.Event()
+
+    def opening() -> ReleaseView:
+        is_opening.set()
+        may_go_on.wait(60)
+        return view
+
+    monkeypatch.setattr(releases, "refresh", opening)
+    assert is_opening.wait(60)
+    stopping = threading.Thread(target=releases.stop)
+    stopping.start()
+    stopping.join(2)
+    assert stopping.is_alive()
+    may_go_on.set()
+    stopping.join(60)
+    assert not stopping.is_alive()
+
+
 def test_concurrent_requests_open_a_release_once(growing: Lake) -> None:
     releases = Releases(growing)
     with ThreadPoolExecutor(8) as pool:
