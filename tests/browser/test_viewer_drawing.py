@@ -1,4 +1,4 @@
-"""What the modules of the curve viewer compute: lines, dots, the nearest evaluation, colours, ranges, thinning."""
+"""The modules of the curve viewer: lines, dots, the nearest evaluation, colours, ranges, thinning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stored trials of a workload took to a goal, as new trials that are drawn like them would."""
+"""Steps, seconds and cost to a goal of the stored trials of a workload, from which new trials are predicted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
 
 @dataclass(frozen=True)
 class DrawnTrials:
-    """By trial of a workload: steps, seconds and cost to the goal; inf for never, NaN for unknown.
+    """The steps, seconds and cost to a goal of the trials of a workload; inf for never, NaN for unknown.
 
     settings: by trial. is_stopped: by trial, True if it ended at an easier goal of its own, so that it isn't known
     whether it would reach this one. per_step: seconds by study, NaN where they aren't given. extrapolated: by study.

@@ -53,7 +53,7 @@ def doubts_about_times(search: Search, goal: Goal | None, noun: str = "seconds")
     trials = np.repeat(records.rows, np.diff(records.offsets))
     falls = (trials[1:] == trials[:-1]) & (np.diff(records.elapsed_s) < 0)
     doubtful = np.unique(trials[1:][falls])
-    if goal is not None:
+    if len(doubtful) and goal is not None:
         doubtful = doubtful[search.first_hits(goal)[doubtful] != NEVER]
     if n := int(search.admitted[doubtful].sum()):
         which = "trials" if goal is None else "trials that reached the target"

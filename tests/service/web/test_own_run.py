@@ -1,4 +1,4 @@
-"""What the panel for a reader's own run knows of the values of its metric."""
+"""The panel for a reader's own run gets the range of its metric."""
 
 from __future__ import annotations
 

@@ -5,6 +5,11 @@ export function whole(number) {
   return number.toLocaleString("en", { maximumFractionDigits: 0 });
 }
 
+/** Formats a number of things: 1 trial, 2,000 trials. */
+export function counted(count, noun) {
+  return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Formats a median of integers: with thousands separators, and a half where it lies between two. */
 export function half(number) {
   return number.toLocaleString("en", { maximumFractionDigits: 1 });

@@ -1,6 +1,6 @@
 // A reader's own run: its curve from a table, its steps to a target, and how it compares to stored trials.
 
-import { general, half, significant, whole } from "../numbers.js";
+import { counted, general, half, significant, whole } from "../numbers.js";
 import { cellOf, numberIn } from "./table.js";
 
 const RATES = ["learning_rate", "effective_learning_rate", "lr", "init_lr", "base_learning_rate"];
@@ -109,7 +109,7 @@ export function nearestTo(steps, rows) {
 export function compared(curve, goal, rows, where = "") {
   const own = stepsTo(curve, goal);
   const n = rows.length;
-  const trials = `${whole(n)} trial${n === 1 ? "" : "s"}${where}`;
+  const trials = `${counted(n, "trial")}${where}`;
   const reached = rows.filter((row) => row.steps !== null).length;
   const median = n ? medianOf(rows) : null;
   if (own === null) {

@@ -1,7 +1,7 @@
 // The stored trials that a reader's own run is compared with.
 
 import { answerOf, everyRow } from "../answers.js";
-import { whole } from "../numbers.js";
+import { counted } from "../numbers.js";
 import { numberOf } from "../values.js";
 
 const COUNTED = "COMPLETE";
@@ -30,7 +30,7 @@ export function uncounted({ counted, others, notes }, batchSize) {
   const earlier = ofSize(counted).filter((row) => row.stopped_earlier).length;
   return [
     ...texts.map(([count, word]) => sentence(count, word)),
-    ...(earlier ? [`${trialsOf(earlier)} stopped at an easier goal: the median takes them as not reaching this one.`] : []),
+    ...(earlier ? [`${counted(earlier, "trial")} stopped at an easier goal: the median takes them as not reaching this one.`] : []),
     ...notes,
   ];
 }
@@ -41,11 +41,7 @@ function flaggedIn(text, { batchSize }) {
 }
 
 function sentence(count, word, where = "") {
-  return `${trialsOf(count, `${word} `)}${where} ${count === 1 ? "doesn't" : "don't"} count.`;
-}
-
-function trialsOf(count, word = "") {
-  return `${whole(count)} ${word}trial${count === 1 ? "" : "s"}`;
+  return `${counted(count, `${word} trial`)}${where} ${count === 1 ? "doesn't" : "don't"} count.`;
 }
 
 function stepsQuery({ workload, batchSize, metric, where, goal: { target, comparator, direction }, release }) {

@@ -1,6 +1,6 @@
 // The sentences below the picture: what is drawn, and what isn't.
 
-import { whole } from "../numbers.js";
+import { counted, whole } from "../numbers.js";
 import { UNKNOWN } from "./curves.js";
 
 /**
@@ -48,8 +48,4 @@ function unknownOutcomes(outcomes) {
   if (nFlagged) texts.push(`${counted(nFlagged, "trial")} ${nFlagged === 1 ? "is" : "are"} flagged and ${nFlagged === 1 ? "counts" : "count"} for no target, as FROM flags in SQL explains.`);
   if (nStopped) texts.push(`${counted(nStopped, "trial")} stopped at an easier goal: whether ${nStopped === 1 ? "it" : "they"} would reach this one isn't known.`);
   return texts;
-}
-
-function counted(count, noun) {
-  return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
