@@ -18,7 +18,7 @@ COLLECTIONS := $(sort $(dir $(wildcard published/*/SOURCE.toml)))
 # What most look for comes first.
 BUNDLES := $(wildcard published/mlperf-training/*.tar) $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
 BUNDLED := studies/data/bundled.tar.bz2
-PACKAGES := losslake schema ingest service published studies bench tests
+PACKAGES := losslake schema ingest service contributions published studies bench tests
 PIP := -m pip --disable-pip-version-check -qq
 # uv installs in a tenth of the time: what its cache has (the hashes say that it is right) without asking an index, which
 # would have it build PySpark anew. Where it can't be had, or finds no package, pip may: it knows this machine's settings.

@@ -16,7 +16,7 @@ INSTALLED = {
     "losslake_ingest": "ingest/losslake_ingest",
     "losslake_service": "service/losslake_service",
 }
-FOLDERS = ("losslake", "schema", "ingest", "service", "published", "studies", "bench", "tests")
+FOLDERS = ("losslake", "schema", "ingest", "service", "contributions", "published", "studies", "bench", "tests")
 
 
 def project() -> dict[str, Any]:

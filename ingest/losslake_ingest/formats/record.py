@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from losslake_ingest.documents import read_document
+from losslake_ingest.readers.safe_parsing import read_document
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
 from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.tables.json_table import CUT_SHORT, read_json_lines
-from losslake_ingest.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.json_table import CUT_SHORT, read_json_lines
+from losslake_ingest.readers.tables.table import TableFile, runs_of
 
 STEP = "step"
 _MARK = b'"format": "losslake-record/1"'

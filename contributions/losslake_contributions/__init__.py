@@ -1,0 +1,1 @@
+"""Contributions: runs of anyone, sent, checked, reviewed and accepted into a lake."""
