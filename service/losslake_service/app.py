@@ -84,7 +84,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         schemas |= model_schemas(SqlStatement, SqlRows)
     add_figures(app.router, releases, renderer, address, questions)
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
-    add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql))
+    add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql, settings.notice))
     add_embeds(app.router, releases, address, questions)
     add_assistants(app.router, settings, releases, sql)
     max_bytes = settings.answer_cache_mb * BYTES_PER_MEGABYTE

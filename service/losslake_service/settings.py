@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     """Number of worker processes; about one per core."""
     public_url: str = ""
     """Public URL of the service for links, such as https://losslake.example; empty: from each request."""
+    notice: Annotated[str, Field(max_length=300)] = ""
+    """A sentence above every page, such as "This is a test: its data may be deleted."; empty: none."""
     allowed_hosts: Texts = ()
     """Hosts that requests may name besides public_url's: losslake.example, 192.0.2.7:9000, localhost:* for any port."""
     trusted_proxies: Texts = ()

@@ -67,7 +67,7 @@ class PageRequest:
     name: from the path, `collection/dataset/model/optimizer` for a workload. parameters: those of the page. release:
     the requested one. newest: the number of the newest one. address: of the service, without a slash at the end.
     interface: the REST interface of the service. sql: the limits of statements; None if SQL is switched off. prepared:
-    the result of PageKind.prepare.
+    the result of PageKind.prepare. notice: of the host, above every page.
     """
 
     name: str
@@ -81,6 +81,7 @@ class PageRequest:
     interface: Interface
     sql: SqlLimits | None = None
     prepared: Any = None
+    notice: str = ""
 
     @property
     def pinned(self) -> int | None:
@@ -183,13 +184,14 @@ def paginate(total: int, size: int, requested: int | None, url: Callable[[int], 
 
 @dataclass(frozen=True, eq=False)
 class PageSources:
-    """What pages are made from. public_url: of the service. sql: None if SQL is switched off."""
+    """What pages are made from. public_url, notice: of the service. sql: None if SQL is switched off."""
 
     releases: Releases
     bulk: ReleaseFilesCache
     interface: Interface
     public_url: str
     sql: SqlStatements | None
+    notice: str = ""
 
 
 def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Awaitable[Response]]:
@@ -211,7 +213,7 @@ def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Aw
         if prepared is not None:
             headers["cache-control"] = "no-cache"
         else:
-            by = f"{__version__} {digest()} {address} {releases.newest} {statements is None}"
+            by = f"{__version__} {digest()} {address} {releases.newest} {statements is None} {sources.notice}"
             headers["etag"] = entity_tag(view, by, http.scope["path"], query, "html")
             known = not_modified_response(http.headers, headers, exists=False)
             if known is not None:
@@ -230,6 +232,7 @@ def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Aw
                 interface=sources.interface,
                 sql=statements.limits if statements is not None else None,
                 prepared=prepared,
+                notice=sources.notice,
             )
             return _response(kind.build(request), request, headers)
 

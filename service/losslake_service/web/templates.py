@@ -131,8 +131,13 @@ def digest() -> str:
 
 @cache
 def _environment() -> Environment:
+    return environment_of()
+
+
+def environment_of(*folders: Path) -> Environment:
+    """Return an environment for the templates of these folders, which may extend those of this package."""
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader([*folders, _FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.lake.lake import Lake
+from tests.applications import without_sql
 from tests.service.web.reading import Page
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -55,6 +57,15 @@ def test_tracking_parameters_are_ignored(client: TestClient, path: str) -> None:
 def test_links_of_a_pinned_page_keep_the_release(client: TestClient, path: str) -> None:
     page = Page(client.get(f"{path}?release=1").text)
     assert "/workloads?release=1" in page.links
+
+
+def test_notice_of_the_host_stands_above_every_page_and_is_escaped(lake: Lake, path: str) -> None:
+    plain, noted = (TestClient(without_sql(lake, notice=notice)) for notice in ("", "A <b>test</b>."))
+    with plain, noted:
+        assert 'class="notice"' not in plain.get(path).text
+        for each in ("/", path):
+            assert '<p class="notice" role="note">A &lt;b&gt;test&lt;/b&gt;.</p>' in noted.get(each).text
+        assert plain.get(path).headers["etag"] != noted.get(path).headers["etag"]
 
 
 def test_unknown_name_returns_an_error_page_to_a_browser(client: TestClient, path: str) -> None:

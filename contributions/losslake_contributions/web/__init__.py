@@ -1,0 +1,1 @@
+"""The pages of the contribution service: drafts in the explorer, and reviews."""

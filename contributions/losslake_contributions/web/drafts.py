@@ -1,0 +1,119 @@
+"""Drafts in the explorer: a link with a token leads into one, by a cookie for pages or by the path for programs.
+
+Pages of the explorer link to each other from the root of the site. So a browser that follows `/drafts/TOKEN/PATH` gets
+the token as a cookie and goes on to `/PATH`; every path that the contribution service doesn't have itself is then one
+of the draft. A program asks `/drafts/TOKEN/v1/…`.
+"""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import quote, unquote
+from uuid import UUID
+
+from fastapi.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from losslake_contributions.web.draft_apps import DraftApps
+from losslake_contributions.web.draft_links import submission_of
+from losslake_schema.errors import LossLakeError
+from losslake_service.problems import problem
+from losslake_service.web.bare_page import accepts_html
+from losslake_service.web.static_files import PREFIX as STATIC
+
+FOLDER = "/drafts/"
+COOKIE = "losslake_draft"
+HOME = "/contribute"
+LEAVE = "leave"
+_UNKNOWN = "the link to this draft is wrong or has expired: ask its contributor or the reviewers for a new one"
+_NOWHERE = "there is nothing at this path; a link to a draft leads to its pages, {home} says what this service does"
+_PRIVATE = ((b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex"), (b"referrer-policy", b"no-referrer"))
+_REPLACED = {name for name, _ in _PRIVATE}
+
+
+class Drafts:
+    """The application for every path that the contribution service doesn't have itself. key: signs links."""
+
+    def __init__(self, apps: DraftApps, key: bytes, is_secure: bool) -> None:
+        self._apps = apps
+        self._key = key
+        self._is_secure = is_secure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from the draft that the path or the cookie names, or with a problem."""
+        respond = await self._responder(scope)
+        await respond(scope, receive, send)
+
+    async def _responder(self, scope: Scope) -> ASGIApp:
+        path: str = scope["path"]
+        if not path.startswith(FOLDER):
+            submission = self._submission(_cookie(scope))
+            if submission is not None:
+                return self._draft(submission, path)
+            if path == "/":
+                return RedirectResponse(HOME, 303)
+            return problem(scope, "unknown-path", _NOWHERE.format(home=HOME))
+        token, _, rest = path.removeprefix(FOLDER).partition("/")
+        if token == LEAVE and not rest:
+            return self._with_cookie(RedirectResponse(HOME, 303), "")
+        submission = self._submission(token)
+        if submission is None:
+            return problem(scope, "unknown-draft", _UNKNOWN)
+        inner = {**scope, "path": f"/{rest}", "headers": scope["headers"]}
+        if accepts_html(inner):
+            query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
+            # No more than one slash: two would begin the address of another site.
+            place = quote(f"/{rest.lstrip('/')}", safe="/") + query
+            return self._with_cookie(RedirectResponse(place, 303), token)
+        return self._draft(submission, f"/{rest}")
+
+    def _submission(self, token: str) -> UUID | None:
+        return submission_of(self._key, token)
+
+    def _draft(self, submission: UUID, path: str) -> ASGIApp:
+        """Return the application that answers for a path of a draft, which nobody else may keep."""
+
+        async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+            # To the draft's own application, it is at the root of the site.
+            inner = {**scope, "path": path, "raw_path": quote(path, safe="/%").encode(), "root_path": ""}
+            is_static = path.startswith(STATIC)
+            try:
+                await self._apps.respond(submission, inner, receive, send if is_static else _as_private(send))
+            except LossLakeError as error:
+                await problem(scope, "draft-unavailable", str(error))(scope, receive, send)
+
+        return respond
+
+    def _with_cookie(self, response: Response, token: str) -> Response:
+        if token:
+            response.set_cookie(COOKIE, token, secure=self._is_secure, httponly=True, samesite="lax")
+        else:
+            response.delete_cookie(COOKIE, secure=self._is_secure, httponly=True, samesite="lax")
+        for name, value in _PRIVATE:
+            response.headers[name.decode()] = value.decode()
+        return response
+
+
+def _cookie(scope: Scope) -> str:
+    """Return the value of the cookie with a draft's token; empty for none."""
+    for name, value in scope["headers"]:
+        if name == b"cookie":
+            try:
+                cookies = SimpleCookie(value.decode("latin-1"))
+            except CookieError:
+                continue
+            if COOKIE in cookies:
+                return unquote(cookies[COOKIE].value)
+    return ""
+
+
+def _as_private(send: Send) -> Send:
+    """Return a `send` whose responses no cache keeps: addresses of several drafts are the same."""
+
+    async def send_private(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kept = [(name, value) for name, value in message["headers"] if name.lower() not in _REPLACED]
+            message = {**message, "headers": [*kept, *_PRIVATE]}
+        await send(message)
+
+    return send_private

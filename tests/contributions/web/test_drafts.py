@@ -1,0 +1,136 @@
+"""Drafts in the explorer: by a link, by a cookie, and by a path for programs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from losslake.lake.lake import Lake
+from losslake_contributions.web.draft_apps import DraftApps
+from losslake_contributions.web.draft_links import KEY_BYTES, draft_token
+from losslake_contributions.web.drafts import COOKIE, Drafts
+from losslake_schema.errors import LossLakeError
+from losslake_service.problems import add_problem_handlers
+from losslake_service.settings import Settings
+from tests.bundled import bundled_lake
+
+KEY = bytes(KEY_BYTES)
+FIRST, SECOND, BROKEN = (UUID(int=number) for number in (1, 2, 3))
+BROWSER = {"accept": "text/html"}
+
+
+def outer(folders: dict[UUID, Path], most: int = 4) -> FastAPI:
+    async def folder_of(submission: UUID) -> Path:
+        if submission not in folders:
+            raise LossLakeError("its runs can't be read: push them again")
+        return folders[submission]
+
+    settings = Settings.model_construct(log_format="off")
+    apps = DraftApps(folder_of, settings, most)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await apps.close()
+
+    app = FastAPI(lifespan=lifespan)
+    add_problem_handlers(app)
+    app.mount("/", Drafts(apps, KEY, is_secure=False))
+    return app
+
+
+@pytest.fixture(scope="module")
+def running(lake: Lake, bundled: Lake) -> Iterator[TestClient]:
+    with TestClient(outer({FIRST: lake.folder, SECOND: bundled.folder}), follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def client(running: TestClient) -> TestClient:
+    running.cookies.clear()
+    return running
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return bundled_lake(tmp_path_factory)
+
+
+def test_program_asks_a_draft_below_its_link(client: TestClient, lake: Lake) -> None:
+    answer = client.get(f"/drafts/{draft_token(KEY, FIRST)}/v1/workloads")
+    assert {row["collection"] for row in answer.json()["rows"]} == {"shelf", "shelf/deep"}
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_browser_gets_a_cookie_and_every_page_of_the_draft(client: TestClient) -> None:
+    token = draft_token(KEY, FIRST)
+    first = client.get(f"/drafts/{token}/workloads?q=cnn", headers=BROWSER)
+    assert (first.status_code, first.headers["location"]) == (303, "/workloads?q=cnn")
+    cookie = first.headers["set-cookie"]
+    assert cookie.startswith(f"{COOKIE}={token};")
+    assert {"HttpOnly", "SameSite=lax"} <= {part.strip() for part in cookie.split(";")}
+    page = client.get("/workloads?q=cnn", headers=BROWSER)
+    assert page.status_code == 200
+    assert f"Draft of the submission {FIRST}" in page.text
+    assert page.headers["cache-control"] == "no-store"
+
+
+def test_link_never_leads_to_another_site(client: TestClient) -> None:
+    token = draft_token(KEY, FIRST)
+    for path in ("//evil.example", "///evil.example/x", "%2F%2Fevil.example", "\\evil.example", "%0d%0aset-cookie:x"):
+        answer = client.get(f"/drafts/{token}/{path}", headers=BROWSER)
+        if answer.status_code == 303:
+            assert answer.headers["location"].startswith("/")
+            assert not answer.headers["location"].startswith(("//", "/\\"))
+            assert "evil" not in answer.headers.get("set-cookie", "")
+
+
+def test_two_drafts_are_never_mixed_up(client: TestClient) -> None:
+    for submission, name in ((FIRST, "shelf"), (SECOND, "bundled"), (FIRST, "shelf")):
+        client.get(f"/drafts/{draft_token(KEY, submission)}/", headers=BROWSER)
+        assert client.get("/v1/workloads").json()["rows"][0]["collection"].startswith(name)
+
+
+def test_leaving_a_draft_takes_the_cookie_back(client: TestClient) -> None:
+    client.get(f"/drafts/{draft_token(KEY, FIRST)}/", headers=BROWSER)
+    assert client.get("/v1/workloads").status_code == 200
+    assert client.get("/drafts/leave").headers["location"] == "/contribute"
+    assert client.get("/v1/workloads").status_code == 404
+
+
+@pytest.mark.parametrize("token", ["x", "A" * 56, "%00", "a" * 5000])
+def test_forged_link_is_refused(client: TestClient, token: str) -> None:
+    answer = client.get(f"/drafts/{token}/v1/workloads")
+    assert answer.status_code == 404
+    assert "ask its contributor" in answer.json()["detail"]
+    assert "set-cookie" not in answer.headers
+
+
+def test_forged_cookie_shows_nothing(client: TestClient) -> None:
+    answer = client.get("/v1/workloads", headers={"cookie": f'{COOKIE}="\\{"A" * 56}; x=="'})
+    assert answer.status_code == 404
+
+
+def test_draft_that_cannot_be_made_says_why(client: TestClient) -> None:
+    answer = client.get(f"/drafts/{draft_token(KEY, BROKEN)}/v1/workloads")
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "its runs can't be read: push them again"
+
+
+def test_draft_closed_for_another_one_opens_again(lake: Lake, bundled: Lake) -> None:
+    with TestClient(outer({FIRST: lake.folder, SECOND: bundled.folder}, most=1)) as client:
+        for submission in (FIRST, SECOND, FIRST):
+            assert client.get(f"/drafts/{draft_token(KEY, submission)}/healthz").status_code == 200
+
+
+def test_sql_runs_in_a_draft(client: TestClient) -> None:
+    path = f"/drafts/{draft_token(KEY, FIRST)}/v1/sql"
+    answer = client.post(path, json={"sql": "SELECT count(*) AS n FROM trials"})
+    assert answer.json()["rows"] == [{"n": 50}]
