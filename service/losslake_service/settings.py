@@ -236,17 +236,20 @@ class LoadedSettings(Generic[Kind]):
         return f"file {self.file}" if source == "file" else source
 
 
-def load_settings(
-    file: str | Path | None = None,
-    flags: Mapping[str, Any] | None = None,
-    kind: type[Kind] = Settings,  # type: ignore[assignment]
+def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings[Settings]:
+    """Return the settings of the read service; see `load_settings_of`."""
+    return load_settings_of(Settings, file, flags)
+
+
+def load_settings_of(
+    kind: type[Kind], file: str | Path | None = None, flags: Mapping[str, Any] | None = None
 ) -> LoadedSettings[Kind]:
     """Return the settings; flags override the environment, it overrides the file. Raise BadSettings.
 
     Args:
+        kind: the settings of which server; variables of the environment begin with its prefix.
         file: a TOML file; default: that of the environment, such as $LOSSLAKE_CONFIG, else none.
         flags: values by setting; None if the flag is absent.
-        kind: the settings of which server; variables of the environment begin with its prefix.
     """
     prefix = str(kind.model_config["env_prefix"])
     path = Path(named) if (named := file or os.environ.get(f"{prefix}CONFIG")) else None
