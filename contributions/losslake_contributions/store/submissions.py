@@ -257,7 +257,7 @@ def queue(database: Database) -> tuple[dict[str, int], float]:
     def query(session: Session) -> tuple[dict[str, int], datetime | None]:
         counts = session.execute(select(Submission.state, func.count()).group_by(Submission.state))
         waiting = Submission.state.in_(("submitted", "accepting"))
-        return dict(counts.tuples().all()), session.scalar(
+        return {str(state): int(count) for state, count in counts}, session.scalar(
             select(Submission.submitted_at).where(waiting).order_by(Submission.submitted_at).limit(1)
         )
 
