@@ -12,6 +12,7 @@ import typer
 
 from losslake.cli.bundle import bundle
 from losslake.cli.console import describe_error, print_error, print_failure
+from losslake.cli.contributions import review, serve_contributions, tokens
 from losslake.cli.download import download, fetch
 from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
@@ -19,6 +20,7 @@ from losslake.cli.lake import export, init, ledger, releases, verify
 from losslake.cli.maintain import maintain
 from losslake.cli.mapping import formats, map_logs
 from losslake.cli.mcp import mcp
+from losslake.cli.push import push
 from losslake.cli.reproduce import reproduce
 from losslake.cli.serve import config, serve
 from losslake.cli.sql import sql
@@ -39,9 +41,12 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, bundle,
+    download, reproduce, maintain, withdraw, bundle, push, serve_contributions,
 ):  # fmt: skip
-    app.command(command.__name__.removesuffix("_logs"), cls=StepsCommand if command is steps else None)(command)
+    command_name = command.__name__.removesuffix("_logs").replace("_", "-")
+    app.command(command_name, cls=StepsCommand if command is steps else None)(command)
+app.add_typer(tokens, name="tokens")
+app.add_typer(review, name="review")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
@@ -81,7 +86,7 @@ def _with_command(names: list[str]) -> typer.Typer:
     if not chosen:
         return app
     small = copy(app)
-    small.registered_commands = chosen
+    small.registered_commands, small.registered_groups = chosen, []
     return small
 
 

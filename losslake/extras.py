@@ -5,6 +5,9 @@ from __future__ import annotations
 import traceback
 
 _EXTRAS = {
+    "losslake_contributions.client": "ingest",
+    "losslake_contributions.push": "ingest",
+    "losslake_contributions": "contributions",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",

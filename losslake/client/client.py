@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import httpx
@@ -22,10 +23,13 @@ from losslake_schema.errors import LossLakeError
 class RemoteError(LossLakeError):
     """A request that failed and should not be retried.
 
-    place: line and column of the mistake in a statement, counted from 1, if the server gives them.
+    place: line and column of the mistake in a statement, counted from 1, if the server gives them. status, problem: of
+    the response, if there was one.
     """
 
     place: tuple[int, int] | None = None
+    status: int | None = None
+    problem: Mapping[str, object] = MappingProxyType({})
 
 
 class TransientError(RemoteError):
@@ -55,12 +59,13 @@ Result = TypeVar("Result")
 class RetryPolicy:
     """The retry policy of a command, shared by its threads.
 
-    A request is tried up to six times without progress. Waits double from a quarter of a second, or are as long as the
-    server asks, up to two minutes. The waits of one connection add up to at most ten minutes.
+    A request is tried up to six times, or `tries`, without progress. Waits double from a quarter of a second, or are as
+    long as the server asks, up to two minutes. The waits of one connection add up to at most ten minutes.
     """
 
-    def __init__(self, connections: int = 1) -> None:
+    def __init__(self, connections: int = 1, tries: int = TRIES) -> None:
         self.stopped = threading.Event()
+        self._tries = tries
         self._remaining = TOTAL_WAIT_S * connections
         self._lock = threading.Lock()
 
@@ -80,8 +85,8 @@ class RetryPolicy:
             raise Stopped("stopped")
 
     def _wait(self, tries: int, failure: TransientError) -> None:
-        if tries >= TRIES:
-            raise RemoteError(f"{failure}; gave up after {TRIES} tries: run the same command again later") from None
+        if tries >= self._tries:
+            raise RemoteError(f"{failure}; gave up after {tries} tries: run the same command again later") from None
         seconds = FIRST_WAIT_S * 2 ** (tries - 1) * random.uniform(0.75, 1.25)
         if failure.retry_after is not None:
             seconds = max(seconds, failure.retry_after)
@@ -108,11 +113,20 @@ class Client:
     """An HTTP client. Thread-safe.
 
     to_private: whether connections after the first one, of redirects for example, may lead to loopback, link-local and
-    private addresses; to the first address always, since it is the one that the user gave.
+    private addresses; to the first address always, since it is the one that the user gave. follows: redirects; else
+    they are errors. tries: of a request; see RetryPolicy.
     """
 
-    def __init__(self, connections: int = 1, read_timeout_s: float = 60, *, to_private: bool = True) -> None:
-        self.retries = RetryPolicy(connections)
+    def __init__(
+        self,
+        connections: int = 1,
+        read_timeout_s: float = 60,
+        *,
+        to_private: bool = True,
+        follows: bool = True,
+        tries: int = TRIES,
+    ) -> None:
+        self.retries = RetryPolicy(connections, tries)
         self._to_private = to_private
         self._first: tuple[str, int] | None = None
         self._sockets: list[socket.socket] = []
@@ -121,7 +135,7 @@ class Client:
             headers={"User-Agent": f"losslake/{losslake.__version__}"},
             timeout=httpx.Timeout(15, read=read_timeout_s, pool=None),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
-            follow_redirects=True,
+            follow_redirects=follows,
             max_redirects=_REDIRECTS,
             event_hooks={"response": [_check_redirect]},
         )
@@ -164,13 +178,23 @@ class Client:
 
     @contextmanager
     def stream(
-        self, method: str, url: httpx.URL, headers: Mapping[str, str] | None = None, body: object = None
+        self,
+        method: str,
+        url: httpx.URL,
+        headers: Mapping[str, str] | None = None,
+        body: object = None,
+        content: bytes | None = None,
     ) -> Iterator[httpx.Response]:
-        """Send a request and yield the response before its body; raise TransientError if a retry may help."""
+        """Send a request and yield the response before its body; raise TransientError if a retry may help.
+
+        body: of JSON. content: the bytes of any other body.
+        """
         self.retries.check()
         try:
-            with self._http.stream(method, url, headers=headers, json=body, extensions=self._extensions) as response:
-                if response.status_code >= 400:
+            with self._http.stream(
+                method, url, headers=headers, json=body, content=content, extensions=self._extensions
+            ) as response:
+                if response.status_code >= 400 or response.has_redirect_location:
                     raise _error_of(response)
                 yield response
         except httpx.ConnectError as error:
@@ -243,11 +267,12 @@ def _error_of(response: httpx.Response) -> RemoteError:
     said = " ".join(detail.split())[:_LONGEST_DETAIL] if isinstance(detail, str) else ""
     reason = said or f"HTTP status {response.status_code} {response.reason_phrase}".strip()
     message = f"{redact(response.url)}: {reason}"
-    if response.status_code in _TRANSIENT:
-        return TransientError(message, _seconds(response.headers.get("retry-after")))
     failure = RemoteError(message)
+    if response.status_code in _TRANSIENT:
+        failure = TransientError(message, _seconds(response.headers.get("retry-after")))
+    failure.status, failure.problem = response.status_code, problem
     line, column = problem.get("line"), problem.get("column")
-    if isinstance(line, int) and isinstance(column, int):
+    if not isinstance(failure, TransientError) and isinstance(line, int) and isinstance(column, int):
         failure.place = line, column
     return failure
 

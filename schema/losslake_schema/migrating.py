@@ -1,7 +1,11 @@
-"""The version of the tables in a lake's database: checked when a lake is opened, upgraded with Alembic."""
+"""The version of the tables in a lake's database: checked when a lake is opened, upgraded with Alembic.
+
+Tables that only some lakes have, such as those of contributions, are a chain of migrations of their own.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -9,13 +13,24 @@ from losslake_schema.errors import LakeBroken
 
 if TYPE_CHECKING:
     from alembic.config import Config
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, MetaData
 
 # The version that this LossLake needs: the last one in `schema/losslake_schema/migrations/versions`.
 NEWEST = "0003"
 VERSION_TABLE = "losslake_version"
 _FIRST = "0001"
 _FIRST_TABLE = "losslake_releases"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of migrations. package: of its scripts. version_table: where a database records how far it has come."""
+
+    package: str
+    version_table: str
+
+
+RELEASES = Chain("losslake_schema.migrations", VERSION_TABLE)
 
 
 def check(engine: Engine, lake: str) -> None:
@@ -40,33 +55,50 @@ def check(engine: Engine, lake: str) -> None:
     raise LakeBroken(f"the tables of the lake {lake} {state}")
 
 
-def version_of(connection: Connection) -> str | None:
+def version_of(connection: Connection, chain: Chain = RELEASES) -> str | None:
     """Return the version of the tables in a database, or None if none is recorded."""
     from sqlalchemy import inspect, text
 
-    if not inspect(connection).has_table(VERSION_TABLE):
+    if not inspect(connection).has_table(chain.version_table):
         return None
-    version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+    version = connection.execute(text(f"SELECT version_num FROM {chain.version_table}")).scalar()  # noqa: S608
     return str(version) if version is not None else None
 
 
-def migrate(engine: Engine, version: str = NEWEST) -> None:
+def migrate(engine: Engine, version: str = NEWEST, chain: Chain = RELEASES) -> None:
     """Create the tables, or upgrade them to a version, in one transaction; not safe to run concurrently."""
     from alembic import command
     from sqlalchemy import inspect
 
     with engine.begin() as connection:
-        config = alembic_config(connection)
-        if version_of(connection) is None and inspect(connection).has_table(_FIRST_TABLE):
+        config = alembic_config(connection, chain)
+        is_unversioned = chain == RELEASES and version_of(connection) is None
+        if is_unversioned and inspect(connection).has_table(_FIRST_TABLE):
             command.stamp(config, _FIRST)  # created before versions were recorded
         command.upgrade(config, version)
 
 
-def alembic_config(connection: Connection) -> Config:
+def alembic_config(connection: Connection, chain: Chain = RELEASES) -> Config:
     """Return the configuration with which Alembic works on a connection."""
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(resources.files("losslake_schema.migrations")).replace("%", "%%"))
+    config.set_main_option("script_location", str(resources.files(chain.package)).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
+
+
+def run_migrations(metadata: MetaData, chain: Chain) -> None:
+    """Run the migrations that Alembic was asked for; for the file env.py of a chain. Other tables are left alone."""
+    from alembic import context
+
+    ours = frozenset(metadata.tables)
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=metadata,
+        version_table=chain.version_table,
+        include_name=lambda name, kind, _: kind != "table" or name in ours,
+        render_as_batch=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()

@@ -91,5 +91,5 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     cache = [Middleware(AnswerCache, releases, max_bytes, metrics.answer_cache)] if max_bytes else []
     sql_check = {"sql": sql.check} if sql is not None else {}
     app.include_router(readiness({"release": release_check(releases), **sql_check}))
-    operate(app, settings, releases, metrics, inner=cache)
+    operate(app, settings, metrics, partial(metrics.refresh, releases), inner=cache)
     return app

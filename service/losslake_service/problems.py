@@ -62,7 +62,7 @@ KINDS = {
 }
 
 _RETRY_SECONDS = 5
-_METHODS = ("GET", "HEAD", "POST")
+_METHODS = ("GET", "HEAD", "POST", "PUT")
 _MAX_QUOTED = 80
 _LONGEST_LINE = 500
 _log = logging.getLogger(__name__)
@@ -151,6 +151,19 @@ def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | N
     kind: a key of KINDS. more: additional members of the document.
     """
     status, title = KINDS[kind]
+    return problem_document(scope, kind, status, title, detail, headers, **more)
+
+
+def problem_document(
+    scope: Scope,
+    kind: str,
+    status: int,
+    title: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    **more: object,
+) -> Response:
+    """Return a response with the problem document of a kind that KINDS may not have, or its page for a browser."""
     document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
     request_id = scope.get("state", {}).get("request_id")
     if request_id is not None:

@@ -12,11 +12,12 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, parent_process
+from typing import TypeVar
 
 import uvicorn
 from fastapi import FastAPI
@@ -30,13 +31,16 @@ from losslake_service.files.delivery import delivery_of
 from losslake_service.operation import metrics
 from losslake_service.operation.connections import Connection
 from losslake_service.operation.logs import configure_logging
-from losslake_service.settings import Settings, is_loopback
+from losslake_service.settings import ServerSettings, Settings, is_loopback
 from losslake_service.web.examples import example_paths
 
 HEALTH_CHECK_SECONDS = 60
 # The kernel drops a connection whose client acknowledges or reads nothing for this long, also one that is being closed.
 _UNREAD_SECONDS = 30
 
+# Return the lines that greet whoever started the server at a URL.
+Greeting = Callable[[str], Sequence[str]]
+Server = TypeVar("Server", bound=ServerSettings)
 _log = logging.getLogger(__name__)
 
 
@@ -46,33 +50,49 @@ def serve(settings: Settings) -> None:
     The newest release is opened first, so that no worker has to build its files. On SIGTERM the server stops accepting
     connections, waits up to `shutdown_seconds` for running requests, and exits with 0.
     """
+
+    def prepare() -> Greeting:
+        lake = Lake.open(settings.location)
+        delivery_of(lake, settings)
+        view = ReleaseView.open(lake, lake.release())
+        return lambda url: _greeting(url, view)
+
+    run(settings, prepare, application)
+
+
+def run(settings: Server, prepare: Callable[[], Greeting], application: Callable[[Server], FastAPI]) -> None:
+    """Run an application in worker processes until Ctrl-C or SIGTERM; raise LossLakeError if it can't start.
+
+    prepare: called before the server listens; returns the function that gives the lines to print for its URL.
+    application: makes the application in a worker process, so it has to be a function of a module.
+    """
     # Until uvicorn handles signals, and when it raises again the one that it stopped for.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _serve(settings)
+        _run(settings, prepare, application)
     except KeyboardInterrupt:
         return
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _serve(settings: Settings) -> None:
-    """Serve a lake; raise KeyboardInterrupt on a signal that uvicorn doesn't handle, and LossLakeError."""
-    lake = Lake.open(settings.location)
-    delivery_of(lake, settings)
+def _run(settings: Server, prepare: Callable[[], Greeting], application: Callable[[Server], FastAPI]) -> None:
+    """Run an application; raise KeyboardInterrupt on a signal that uvicorn doesn't handle, and LossLakeError."""
     _ = settings.hosts
-    view = ReleaseView.open(lake, lake.release())
+    greeting = prepare()
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        _print_greeting(_url(settings), view)
+        sys.stdout.write("\n".join(greeting(_url(settings))) + "\n")
+        sys.stdout.flush()
         configure_logging(settings)
         if os.geteuid() == 0:
-            _log.warning("the service runs as root: start it as a user who can only read the lake")
+            _log.warning("the service runs as root: start it as a user of its own, who may do no more with the lake than it needs")
+        config = _config(settings, partial(application, settings))
         if settings.workers > 1:
             with _metrics_folder():
-                Workers(_config(settings), sockets=[listener]).run()
+                Workers(config, sockets=[listener]).run()
         else:
-            uvicorn.Server(_config(settings)).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 class Workers(Multiprocess):
@@ -106,21 +126,31 @@ class Workers(Multiprocess):
 
 def application(settings: Settings) -> FastAPI:
     """Return the application of a worker process."""
-    configure_logging(settings)
-    _exit_with_parent()
+    begin_worker(settings)
     # A start waits for a database that restarts; a request is answered soon, if only by 503.
     lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
     app = create_app(lake, settings)
+    freeze_garbage()
+    return app
+
+
+def begin_worker(settings: ServerSettings) -> None:
+    """Prepare the process of a worker: its logs, and its end with its parent."""
+    configure_logging(settings)
+    _exit_with_parent()
+
+
+def freeze_garbage() -> None:
+    """Exempt what a started worker consists of from garbage collection."""
     # A full garbage collection took 250 ms, in which nobody was answered: modules and routes needn't be looked at.
     gc.freeze()
     # At the end DuckDB's bindings print 60 lines about each of their objects that is left: so nothing stays frozen.
     atexit.register(gc.unfreeze)
-    return app
 
 
-def _config(settings: Settings) -> uvicorn.Config:
+def _config(settings: ServerSettings, factory: Callable[[], FastAPI]) -> uvicorn.Config:
     return uvicorn.Config(
-        partial(application, settings),
+        factory,
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -169,7 +199,7 @@ def _exit_with_parent() -> None:
     threading.Thread(target=watch, name="watches the parent", daemon=True).start()
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: ServerSettings) -> socket.socket:
     """Return a listening socket; connections wait in its backlog until the workers are up."""
     host, port = settings.host, settings.port
     try:
@@ -188,16 +218,14 @@ def _listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def _url(settings: Settings) -> str:
+def _url(settings: ServerSettings) -> str:
     """Return a URL at which the service answers."""
     host = settings.hosts[-1 if is_loopback(settings.host) else 0].removesuffix(":*")
     port = "" if ":" in host.rpartition("]")[2] else f":{settings.port}"
     return f"http://{host}{port}" if is_loopback(settings.host) or not settings.public_url else settings.public_url
 
 
-def _print_greeting(url: str, view: ReleaseView) -> None:
-    """Print the service's URL, with example requests for this lake."""
+def _greeting(url: str, view: ReleaseView) -> list[str]:
+    """Return the service's URL, and example requests for this lake, as lines."""
     lines = [f"LossLake serves release {view.number} at {url} (Ctrl-C ends it). For example:"]
-    lines += [f"  {url}{path}" for path in example_paths(view)]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+    return lines + [f"  {url}{path}" for path in example_paths(view)]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
@@ -24,6 +24,7 @@ from losslake_schema.errors import LossLakeError
 
 PREFIX = "LOSSLAKE_"
 CONFIG = "LOSSLAKE_CONFIG"
+CONTRIBUTIONS_PREFIX = "LOSSLAKE_CONTRIBUTIONS_"  # of the settings of another server
 Source = Literal["default", "file", "environment", "flag"]
 Texts = Annotated[tuple[str, ...], NoDecode]
 Seconds = Annotated[float, Field(ge=0.1, le=86_400)]
@@ -31,8 +32,8 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:(?:[0-9]{1,5}|\*))?", re.ASCII)
 
 
-class Settings(BaseSettings):
-    """Every setting of the service, with its default."""
+class ServerSettings(BaseSettings):
+    """The settings of every server of LossLake, with their defaults."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -68,12 +69,6 @@ class Settings(BaseSettings):
     """Cache folder for a lake at two URLs; empty: as in lake.toml, else ~/.cache/losslake."""
     cache_mb: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     """Approximate size of this cache in megabytes; 0: as in lake.toml, else 10,000."""
-    data_delivery: Literal["proxy", "redirect", "nginx"] = "proxy"
-    """Sender of data files: the service (proxy), the bucket (redirect), or nginx in front (X-Accel-Redirect)."""
-    data_url_seconds: Annotated[int, Field(ge=10, le=604_800)] = 600
-    """Seconds that a signed URL of a data file in the bucket is valid, for redirect and nginx."""
-    data_url_endpoint: str = ""
-    """Public endpoint of the object store for redirect, such as https://s3.example; empty: as the service uses."""
 
     log_format: Literal["auto", "json", "text", "off"] = "auto"
     """Format of the log on standard error: json, text, or off; auto: text on a terminal, else json."""
@@ -106,29 +101,6 @@ class Settings(BaseSettings):
     """Compress responses with gzip or zstd for clients that accept it."""
     compression_least_bytes: Annotated[int, Field(ge=0, le=1_048_576)] = 1024
     """Responses shorter than this are not compressed."""
-    answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 32
-    """Size of the response cache of each worker process, in megabytes; 0: no cache."""
-    releases_open: Annotated[int, Field(ge=1, le=1000)] = 4
-    """Maximum releases that each worker process keeps open, the most recently used ones."""
-    seconds_between_looks: Seconds = 1.0
-    """Seconds between checks for a new release."""
-
-    sql_enabled: bool = True
-    """Allow clients to send SQL."""
-    sql_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
-    """Maximum seconds per statement."""
-    sql_memory_mb: Annotated[int, Field(ge=64, le=1_048_576)] = 1024
-    """Maximum megabytes of memory per statement, beside what earlier ones left in its process, at most half as many."""
-    sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 64
-    """Maximum megabytes of a statement's result; a larger one is truncated and marked."""
-    sql_result_rows: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
-    """Maximum rows of a statement's result; a longer one is truncated and marked."""
-    sql_workers: Annotated[int, Field(ge=1, le=64)] = 2
-    """Statements that run concurrently in each worker process."""
-    sql_waiting: Annotated[int, Field(ge=0, le=10_000)] = 16
-    """Statements that may wait in the queue; more are refused."""
-    sql_client_seconds: Annotated[float, Field(ge=0, le=3840)] = 30.0
-    """Seconds per minute that statements of one client may run, for each worker process; 0: unlimited."""
 
     @property
     def location(self) -> Location:
@@ -182,14 +154,57 @@ class Settings(BaseSettings):
                 raise ValueError(f"'{text}' is not a host such as losslake.example, 192.0.2.7:9000 or [2001:db8::1]:*")
         return tuple(text.lower() for text in value)
 
-    @field_validator("public_url", "data_url_endpoint")
+    @field_validator("public_url")
     @classmethod
-    def _without_slash(cls, value: str) -> str:
-        if value and not (
-            value.startswith(("http://", "https://")) and _HOST.fullmatch(urlsplit(value.lower()).netloc)
-        ):
-            raise ValueError("give a URL that begins with http:// or https:// and an ASCII host, or leave it empty")
-        return value.rstrip("/")
+    def _public_url(cls, value: str) -> str:
+        return _without_slash(value)
+
+
+class Settings(ServerSettings):
+    """Every setting of the service, with its default."""
+
+    data_delivery: Literal["proxy", "redirect", "nginx"] = "proxy"
+    """Sender of data files: the service (proxy), the bucket (redirect), or nginx in front (X-Accel-Redirect)."""
+    data_url_seconds: Annotated[int, Field(ge=10, le=604_800)] = 600
+    """Seconds that a signed URL of a data file in the bucket is valid, for redirect and nginx."""
+    data_url_endpoint: str = ""
+    """Public endpoint of the object store for redirect, such as https://s3.example; empty: as the service uses."""
+
+    answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 32
+    """Size of the response cache of each worker process, in megabytes; 0: no cache."""
+    releases_open: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Maximum releases that each worker process keeps open, the most recently used ones."""
+    seconds_between_looks: Seconds = 1.0
+    """Seconds between checks for a new release."""
+
+    sql_enabled: bool = True
+    """Allow clients to send SQL."""
+    sql_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
+    """Maximum seconds per statement."""
+    sql_memory_mb: Annotated[int, Field(ge=64, le=1_048_576)] = 1024
+    """Maximum megabytes of memory per statement, beside what earlier ones left in its process, at most half as many."""
+    sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 64
+    """Maximum megabytes of a statement's result; a larger one is truncated and marked."""
+    sql_result_rows: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
+    """Maximum rows of a statement's result; a longer one is truncated and marked."""
+    sql_workers: Annotated[int, Field(ge=1, le=64)] = 2
+    """Statements that run concurrently in each worker process."""
+    sql_waiting: Annotated[int, Field(ge=0, le=10_000)] = 16
+    """Statements that may wait in the queue; more are refused."""
+    sql_client_seconds: Annotated[float, Field(ge=0, le=3840)] = 30.0
+    """Seconds per minute that statements of one client may run, for each worker process; 0: unlimited."""
+
+    @field_validator("data_url_endpoint")
+    @classmethod
+    def _data_url_endpoint(cls, value: str) -> str:
+        return _without_slash(value)
+
+
+def _without_slash(value: str) -> str:
+    """Return an http:// or https:// URL without its last slash, or nothing; raise ValueError for anything else."""
+    if value and not (value.startswith(("http://", "https://")) and _HOST.fullmatch(urlsplit(value.lower()).netloc)):
+        raise ValueError("give a URL that begins with http:// or https:// and an ASCII host, or leave it empty")
+    return value.rstrip("/")
 
 
 @lru_cache(maxsize=4096)
@@ -205,11 +220,14 @@ class BadSettings(LossLakeError):
     """A setting has an unknown name or an invalid value."""
 
 
+Kind = TypeVar("Kind", bound=ServerSettings)
+
+
 @dataclass(frozen=True)
-class LoadedSettings:
+class LoadedSettings(Generic[Kind]):
     """The settings with their sources."""
 
-    settings: Settings
+    settings: Kind
     sources: Mapping[str, Source]
     # The TOML file, if one was read.
     file: Path | None
@@ -220,33 +238,43 @@ class LoadedSettings:
         return f"file {self.file}" if source == "file" else source
 
 
-def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings:
+def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings[Settings]:
+    """Return the settings of the read service; see `load_settings_of`."""
+    return load_settings_of(Settings, file, flags)
+
+
+def load_settings_of(
+    kind: type[Kind], file: str | Path | None = None, flags: Mapping[str, Any] | None = None
+) -> LoadedSettings[Kind]:
     """Return the settings; flags override the environment, it overrides the file. Raise BadSettings.
 
     Args:
-        file: a TOML file; default $LOSSLAKE_CONFIG, else none.
+        kind: the settings of which server; variables of the environment begin with its prefix.
+        file: a TOML file; default: that of the environment, such as $LOSSLAKE_CONFIG, else none.
         flags: values by setting; None if the flag is absent.
     """
-    path = Path(named) if (named := file or os.environ.get(CONFIG)) else None
-    from_file = _read(path) if path is not None else {}
-    from_environment = EnvSettingsSource(Settings)()
+    prefix = str(kind.model_config["env_prefix"])
+    path = Path(named) if (named := file or os.environ.get(f"{prefix}CONFIG")) else None
+    from_file = _read(path, kind) if path is not None else {}
+    from_environment = EnvSettingsSource(kind)()
     from_flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    sources: dict[str, Source] = dict.fromkeys(Settings.model_fields, "default")
+    sources: dict[str, Source] = dict.fromkeys(kind.model_fields, "default")
     sources |= dict.fromkeys(from_file, "file")
     sources |= dict.fromkeys(from_environment, "environment")
     sources |= dict.fromkeys(from_flags, "flag")
     values = {**from_file, **from_environment, **from_flags}
     try:
-        return LoadedSettings(Settings.model_validate(values), sources, path)
+        return LoadedSettings(kind.model_validate(values), sources, path)
     except ValidationError as error:
-        raise BadSettings(_describe_error(error, sources, path)) from None
+        raise BadSettings(_describe_error(error, sources, path, prefix)) from None
 
 
 def unknown_variables() -> list[str]:
     """Return environment variables that look like settings but are unknown, with suggestions."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG, f"{PREFIX}DEBUG"}
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG, f"{PREFIX}DEBUG", f"{PREFIX}TOKEN"}
     names = (name for name in sorted(os.environ) if name.upper().startswith(PREFIX))
-    return [f"{name}{_did_you_mean(name, known)}" for name in names if name.upper() not in known]
+    others = (name for name in names if not name.upper().startswith(CONTRIBUTIONS_PREFIX))
+    return [f"{name}{_did_you_mean(name, known)}" for name in others if name.upper() not in known]
 
 
 def as_toml(settings: Settings) -> str:
@@ -270,16 +298,18 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host.lower()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, kind: type[ServerSettings]) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise BadSettings(f"{path}: {error.strerror}: give a settings file with --config or {CONFIG}") from None
+        raise BadSettings(
+            f"{path}: {error.strerror}: give a settings file with --config or {kind.model_config['env_prefix']}CONFIG"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{path} is not TOML: {error}") from None
     for name in values:
-        if name not in Settings.model_fields:
-            hint = _did_you_mean(name, Settings.model_fields)
+        if name not in kind.model_fields:
+            hint = _did_you_mean(name, kind.model_fields)
             raise BadSettings(f"{path}: there is no setting '{name}'{hint}: see 'losslake config'")
     return values
 
@@ -289,14 +319,14 @@ def _did_you_mean(name: str, known: Mapping[str, object] | set[str]) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
-def _describe_error(error: ValidationError, sources: Mapping[str, Source], path: Path | None) -> str:
+def _describe_error(error: ValidationError, sources: Mapping[str, Source], path: Path | None, prefix: str) -> str:
     """Return the first validation error as one line: source, setting, value and reason."""
     fault = error.errors()[0]
     name = str(fault["loc"][0])
     source = sources.get(name, "default")
     given = {
         "file": f"{path}: {name} = {fault['input']!r}",
-        "environment": f"{PREFIX}{name.upper()}={fault['input']}",
+        "environment": f"{prefix}{name.upper()}={fault['input']}",
         "flag": f"--{name.replace('_', '-')} {fault['input']}",
         "default": name,
     }[source]

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from alembic import context
-
 from losslake_schema.database import Base
-from losslake_schema.migrating import VERSION_TABLE
+from losslake_schema.migrating import RELEASES, run_migrations
 
-OURS = frozenset(Base.metadata.tables)
-
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
-    version_table=VERSION_TABLE,
-    include_name=lambda name, kind, _: kind != "table" or name in OURS,
-    render_as_batch=True,
-)
-with context.begin_transaction():
-    context.run_migrations()
+run_migrations(Base.metadata, RELEASES)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import orjson
 
-from losslake_service.settings import Settings
+from losslake_service.settings import ServerSettings
 
 Format = Literal["json", "text", "off"]
 # Without uvicorn.access, as requests are logged here; uvicorn skips access lines that have no handler.
@@ -35,14 +35,14 @@ _LONGEST_CLIENT = 64
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
 
 
-def log_format(settings: Settings) -> Format:
+def log_format(settings: ServerSettings) -> Format:
     """Return the log format: the setting, or for `auto` text on a terminal and else JSON."""
     if settings.log_format != "auto":
         return settings.log_format
     return "text" if sys.stderr.isatty() else "json"
 
 
-def configure_logging(settings: Settings) -> None:
+def configure_logging(settings: ServerSettings) -> None:
     """Configure all loggers of the process, including uvicorn's, for the log format."""
     format_name = log_format(settings)
     handler: logging.Handler = logging.NullHandler()

@@ -22,13 +22,13 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Metrics:
-    """The metrics of a process. Counters are looked up once per route, method and status."""
+class ServerMetrics:
+    """The metrics that every server of LossLake has. Counters are looked up once per route, method and status."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.in_flight = 0
-        self._requests = self._counter("losslake_requests", "Completed requests.", "route", "method", "status")
+        self._requests = self.counter("losslake_requests", "Completed requests.", "route", "method", "status")
         self._seconds = Histogram(
             "losslake_request_seconds",
             "Seconds from the request's headers to the end of the response.",
@@ -36,29 +36,11 @@ class Metrics:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
             registry=self.registry,
         )
-        self._sent = self._counter("losslake_sent_bytes", "Bytes of response bodies, as sent.", "route")
-        self.answer_cache = self._counter(
-            "losslake_answer_cache", "Lookups in the answer cache: hit or miss.", "outcome"
-        )
-        self.sql_statements = self._counter(
-            "losslake_sql_statements", "SQL statements of clients by outcome.", "outcome"
-        )
-        self._store_bytes = self._counter("losslake_store_fetched_bytes", "Bytes fetched from the lake's bucket.")
-        self._store_cache = self._counter(
-            "losslake_store_cache",
-            "Lookups of blocks and files of the lake's bucket: cached (hit) or fetched (miss).",
-            "outcome",
-        )
-        self._traffic = Traffic()
-        self._lock = threading.Lock()
-        self._in_flight = self._gauge("losslake_requests_in_flight", "Requests in progress.", "livesum")
-        self._open = self._gauge("losslake_releases_open", "Open releases in the worker that has most.", "livemax")
-        self._newest = self._gauge(
-            "losslake_newest_release", "The newest release that every worker answers from.", "livemin"
-        )
-        self._memory = self._gauge("losslake_resident_bytes", "Resident memory of all worker processes.", "livesum")
-        self._gauge("losslake_workers", "Worker processes.", "livesum").set(1)
-        build = self._gauge("losslake_build", "Always 1; the labels have the versions.", "livemax", "version", "python")
+        self._sent = self.counter("losslake_sent_bytes", "Bytes of response bodies, as sent.", "route")
+        self._in_flight = self.gauge("losslake_requests_in_flight", "Requests in progress.", "livesum")
+        self._memory = self.gauge("losslake_resident_bytes", "Resident memory of all worker processes.", "livesum")
+        self.gauge("losslake_workers", "Worker processes.", "livesum").set(1)
+        build = self.gauge("losslake_build", "Always 1; the labels have the versions.", "livemax", "version", "python")
         build.labels(__version__, platform.python_version()).set(1)
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter]] = {}
 
@@ -71,23 +53,10 @@ class Metrics:
         children[1].observe(seconds)
         children[2].inc(sent)
 
-    def refresh(self, releases: Releases) -> None:
-        """Update the gauges."""
+    def refresh_server(self) -> None:
+        """Update the gauges of the process."""
         self._in_flight.set(self.in_flight)
-        self._open.set(releases.n_open)
-        self._newest.set(releases.newest or 0)
         self._memory.set(_resident_bytes())
-        self._count_traffic(releases.lake.store)
-
-    def _count_traffic(self, store: Store) -> None:
-        """Add the traffic since the last call."""
-        # Read inside the lock: of two threads, the later one must not have the earlier numbers.
-        with self._lock:
-            previous, current = self._traffic, store.traffic
-            self._traffic = current
-        self._store_bytes.inc(current.bytes - previous.bytes)
-        self._store_cache.labels("hit").inc(current.hits - previous.hits)
-        self._store_cache.labels("miss").inc(current.misses - previous.misses)
 
     def text(self) -> bytes:
         """Return the metrics of all worker processes in Prometheus's text format."""
@@ -99,10 +68,12 @@ class Metrics:
         _AllWorkers(registry, folder)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
 
-    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+    def counter(self, name: str, description: str, *labels: str) -> Counter:
+        """Return a new counter."""
         return Counter(name, description, labels, registry=self.registry)
 
-    def _gauge(self, name: str, description: str, mode: str, *labels: str) -> Gauge:
+    def gauge(self, name: str, description: str, mode: str, *labels: str) -> Gauge:
+        """Return a new gauge. mode: how Prometheus's client merges those of the workers."""
         return Gauge(name, description, labels, multiprocess_mode=mode, registry=self.registry)  # type: ignore[arg-type]
 
     def _resolve(self, route: str, method: str, status: int) -> tuple[Counter, Histogram, Counter]:
@@ -115,6 +86,48 @@ class Metrics:
         if label == method:
             self._children[route, method, status] = children
         return children
+
+
+class Metrics(ServerMetrics):
+    """The metrics of a process of the read service."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer_cache = self.counter(
+            "losslake_answer_cache", "Lookups in the answer cache: hit or miss.", "outcome"
+        )
+        self.sql_statements = self.counter(
+            "losslake_sql_statements", "SQL statements of clients by outcome.", "outcome"
+        )
+        self._store_bytes = self.counter("losslake_store_fetched_bytes", "Bytes fetched from the lake's bucket.")
+        self._store_cache = self.counter(
+            "losslake_store_cache",
+            "Lookups of blocks and files of the lake's bucket: cached (hit) or fetched (miss).",
+            "outcome",
+        )
+        self._traffic = Traffic()
+        self._lock = threading.Lock()
+        self._open = self.gauge("losslake_releases_open", "Open releases in the worker that has most.", "livemax")
+        self._newest = self.gauge(
+            "losslake_newest_release", "The newest release that every worker answers from.", "livemin"
+        )
+
+    def refresh(self, releases: Releases) -> None:
+        """Update the gauges."""
+        self.refresh_server()
+        self._open.set(releases.n_open)
+        self._newest.set(releases.newest or 0)
+        self._count_traffic(releases.lake.store)
+
+    def _count_traffic(self, store: Store) -> None:
+        """Add the traffic since the last call."""
+        # Read inside the lock: of two threads, the later one must not have the earlier numbers.
+        with self._lock:
+            previous, current = self._traffic, store.traffic
+            self._traffic = current
+        self._store_bytes.inc(current.bytes - previous.bytes)
+        self._store_cache.labels("hit").inc(current.hits - previous.hits)
+        self._store_cache.labels("miss").inc(current.misses - previous.misses)
 
 
 class _AllWorkers(MultiProcessCollector):

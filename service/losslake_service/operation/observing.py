@@ -12,7 +12,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake_service.operation.logs import RequestLog, RequestRecord, current_request_id
-from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.metrics import ServerMetrics
 
 UNMATCHED = "unmatched"
 _ID_HEADER = b"x-request-id"
@@ -24,7 +24,7 @@ _MAX_TEMPLATES = 1000
 class ObserveRequests:
     """The outermost middleware, which logs and counts responses as they are sent."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, lines: RequestLog) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, lines: RequestLog) -> None:
         self._app = app
         self._metrics = metrics
         self._lines = lines

@@ -7,6 +7,7 @@ service needs a proxy that limits both: see docs/operating.md.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,24 +17,37 @@ from losslake_service.problems import problem
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
+def no_stream(_: Scope) -> bool:
+    """Return False: the application receives no body in pieces."""
+    return False
+
+
 class LimitRequests:
     """A middleware that refuses heads that are too large, and bodies that are too large or too slow.
 
-    The application receives the body as one message.
+    The application receives the body as one message, or in pieces, without a limit, where `is_streamed` says so.
     """
 
-    def __init__(self, app: ASGIApp, head_bytes: int, body_bytes: int, body_seconds: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        head_bytes: int,
+        body_bytes: int,
+        body_seconds: float,
+        is_streamed: Callable[[Scope], bool] = no_stream,
+    ) -> None:
         self._app = app
         self._head_bytes = head_bytes
         self._body_bytes = body_bytes
         self._body_seconds = body_seconds
+        self._is_streamed = is_streamed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Receive the body and forward the request, or refuse it with 408, 413 or 431."""
         if scope["type"] == "http":
             try:
                 self._check_head(scope)
-                if scope["method"] not in _WITHOUT_BODY:
+                if scope["method"] not in _WITHOUT_BODY and not self._is_streamed(scope):
                     async with asyncio.timeout(self._body_seconds):
                         receive = _replay(await self._body(scope, receive), receive)
             except _ClientDisconnected:

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -101,7 +102,9 @@ def operated(lake: Lake) -> Iterator[Make]:
         app = application(metrics, releases)
         found = Operated(TestClient(app, raise_server_exceptions=False, client=("192.0.2.7", 1)), app, metrics)
         chosen = Settings.model_construct(**settings)
-        operate(app, chosen, releases, metrics, lines=RequestLog("json", found.written.append))
+        operate(
+            app, chosen, metrics, partial(metrics.refresh, releases), lines=RequestLog("json", found.written.append)
+        )
         return found
 
     yield make

@@ -1,0 +1,108 @@
+"""The ASGI application of the contribution service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+from fastapi.responses import Response
+from sqlalchemy import text
+
+from losslake import __version__
+from losslake.lake.lake import Lake
+from losslake_contributions.contract.contributions import Finish, RunFacts
+from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest, SubmissionRequest
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.metrics import ContributionMetrics
+from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
+from losslake_contributions.routes.requests import contribution_problem
+from losslake_contributions.routes.submissions import add_reviews, add_submissions
+from losslake_contributions.routes.uploads import Uploads
+from losslake_contributions.settings import Settings
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import delete_orphans
+from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
+from losslake_service.operation.operate import operate
+from losslake_service.problems import ProblemDocument, add_problem_handlers
+from losslake_service.routes.openapi import describe, model_schemas
+from losslake_service.routes.readiness import readiness
+
+# Most of them wait for the database, whose pool has 15 connections, or for a disk.
+_THREADS = 12
+_SECONDS_BETWEEN_GAUGES = 5.0
+_DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
+repeated: what is acknowledged is durable, and stored once. Errors are problem documents (RFC 9457) with stable
+types."""
+_log = logging.getLogger(__name__)
+
+
+def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
+    """Return the application for a lake; without settings it uses the defaults and writes no log."""
+    settings = settings or Settings.model_construct(log_format="off")
+    database, metrics = Database.create(lake), ContributionMetrics()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = _THREADS
+        refresh_queue = partial(metrics.refresh_queue, database)
+        tasks = [
+            asyncio.create_task(_repeat(refresh_queue, _SECONDS_BETWEEN_GAUGES)),
+            asyncio.create_task(_repeat(partial(delete_orphans, database), settings.cleanup_hours * 3600)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*tasks)
+
+    app = FastAPI(
+        title="LossLake contributions",
+        description=_DESCRIPTION,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    add_problem_handlers(app)
+    app.add_exception_handler(ContributionError, contribution_problem)
+    quota = HourlyQuota(settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour)
+    uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
+    hourly = HourlyQuotas(quota)
+    add_contributions(app.router, database, hourly)
+    add_segments(app.router, database, hourly, uploads, metrics)
+    add_submissions(app.router, database, settings.public_url)
+    add_reviews(app.router, database, settings.public_url)
+    _add_health(app)
+    app.include_router(readiness({"database": partial(_check_database, database)}))
+    schemas = model_schemas(ProblemDocument, RunFacts, Finish, SubmissionRequest, ReturnRequest, SplitRequest)
+    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
+    return app
+
+
+def _add_health(app: FastAPI) -> None:
+    @app.get("/healthz", include_in_schema=False)
+    async def get_health() -> Response:
+        return Response("ok", media_type="text/plain")
+
+
+def _check_database(database: Database) -> None:
+    database.read(lambda session: session.execute(text("SELECT 1")).scalar())
+
+
+async def _repeat(work: Callable[[], object], seconds: float) -> None:
+    """Run work in a thread again and again; an error is logged, and the next run may do better."""
+    while True:
+        try:
+            await asyncio.to_thread(work)
+        except Exception:  # noqa: BLE001 - whatever it is, requests are answered meanwhile
+            _log.exception("a task in the background failed")
+        await asyncio.sleep(seconds)

@@ -1,0 +1,1 @@
+"""The protocol between clients and the contribution service: its documents and limits. Imports no server."""

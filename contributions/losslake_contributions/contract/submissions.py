@@ -1,0 +1,111 @@
+"""Documents of a submission: what its contributor says of it, what becomes of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from losslake_contributions.contract.contributions import RunFacts, SubmissionState
+from losslake_contributions.contract.limits import LONGEST_NOTE, MOST_CLAIMS, MOST_CONTRIBUTORS, MOST_RUNS
+from losslake_contributions.contract.texts import Count, Document, Name, Note, Orcid, RunId, Step
+
+RunIds = Annotated[tuple[RunId, ...], Field(min_length=1, max_length=MOST_RUNS, strict=False)]
+
+
+class Credit(Document):
+    """A person or a group whose work the runs are."""
+
+    name: Name
+    orcid: Orcid | None = None
+    role: Name | None = None
+
+
+class Claim(Document):
+    """What is claimed of a run: that a metric reaches a target in so many steps. It is compared with the log."""
+
+    contribution: RunId
+    metric: Name
+    target: int | float
+    steps: Step
+
+
+class SubmissionRequest(Document):
+    """What a contributor submits for review."""
+
+    contributions: RunIds
+    licence: Name
+    contributors: Annotated[tuple[Credit, ...], Field(max_length=MOST_CONTRIBUTORS, strict=False)] = ()
+    claims: Annotated[tuple[Claim, ...], Field(max_length=MOST_CLAIMS, strict=False)] = ()
+    note: Note = ""
+
+    @field_validator("contributions")
+    @classmethod
+    def _sorted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same run is named twice")
+        return tuple(sorted(value))
+
+    @model_validator(mode="after")
+    def _of_its_runs(self) -> SubmissionRequest:
+        if any(claim.contribution not in self.contributions for claim in self.claims):
+            raise ValueError("a claim names a run that isn't submitted")
+        return self
+
+
+class ReturnRequest(Document):
+    """Why a submission is returned to its contributor."""
+
+    reason: Annotated[Note, StringConstraints(min_length=1, max_length=LONGEST_NOTE)]
+
+
+class SplitRequest(Document):
+    """The runs that are moved from a submission into a new one."""
+
+    contributions: RunIds
+
+
+class SubmittedRun(Document):
+    """A run of a submission. trial: its path in the lake, once it is there."""
+
+    id: RunId
+    facts: RunFacts
+    status: str
+    n_segments: int
+    bytes: int
+    trial: str | None = None
+
+
+class SubmissionStatus(Document):
+    """A submission, and what has become of it.
+
+    owner: the contributor who sent it. reason: why it was returned. release: that has it. split_from: the submission
+    that its runs were in before. runs: absent in lists. links: pages about it.
+    """
+
+    id: str
+    state: SubmissionState
+    owner: Credit
+    submitted_at: datetime
+    changed_at: datetime
+    licence: Name
+    contributors: Annotated[tuple[Credit, ...], Field(strict=False)]
+    claims: Annotated[tuple[Claim, ...], Field(strict=False)]
+    note: Note
+    n_runs: Count
+    bytes: Count
+    contributions: Annotated[tuple[RunId, ...], Field(strict=False)]
+    reason: str | None = None
+    reviewer: str | None = None
+    release: int | None = None
+    split_from: str | None = None
+    runs: Annotated[tuple[SubmittedRun, ...], Field(strict=False)] | None = None
+    links: Annotated[dict[str, str], Field(default_factory=dict)]
+
+
+class SubmissionList(Document):
+    """Submissions, the one that has waited longest first. next: the id after which the next page begins."""
+
+    submissions: Annotated[tuple[SubmissionStatus, ...], Field(strict=False)]
+    next: str | None = None

@@ -1,0 +1,97 @@
+"""Types of the documents: identifiers, names and texts of strangers, numbers within bounds."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from losslake_contributions.contract.limits import LARGEST_STEP, LONGEST_NAME, LONGEST_NOTE, LONGEST_TEXT, MOST_ATTEMPTS
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
+
+
+class Document(BaseModel):
+    """A document of the protocol: no other fields, no conversion of types, only finite numbers."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+def run_id(text: str) -> str:
+    """Return the id of a run, a UUID of version 7 or 8 in lower case; raise ValueError for anything else."""
+    if not _UUID.fullmatch(text):
+        raise ValueError("the id of a run is a UUID of version 7 or 8 in lower case, as the recorder names its folder")
+    return text
+
+
+def orcid(text: str) -> str:
+    """Return an ORCID iD whose check digit is right (ISO 7064, MOD 11-2); raise ValueError for anything else."""
+    text = text.removeprefix("https://orcid.org/")
+    if not _ORCID.fullmatch(text):
+        raise ValueError("an ORCID iD looks like 0000-0002-1825-0097")
+    total = 0
+    for digit in text[:-1].replace("-", ""):
+        total = (total + int(digit)) * 2
+    check = (12 - total % 11) % 11
+    if text[-1] != ("X" if check == 10 else str(check)):
+        raise ValueError(f"the check digit of the ORCID iD {text} is wrong: copy it again")
+    return text
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise ValueError("text has to be printable, of one line, without spaces at its ends")
+    return text
+
+
+def _lines(text: str) -> str:
+    if not all(line.isprintable() for line in text.replace("\t", " ").split("\n")):
+        raise ValueError("text has to be printable, in lines that end with \\n")
+    return text
+
+
+def _part_of_a_path(text: str) -> str:
+    if "/" in text:
+        raise ValueError("the name has a slash: only a collection may have one")
+    return text
+
+
+def _collection(text: str) -> str:
+    if not all(text.split("/")):
+        raise ValueError("the collection has an empty part: write it without slashes at its ends")
+    return text
+
+
+def new_submission_id() -> str:
+    """Return the id of a new submission: a random UUID, since it is part of links."""
+    return str(uuid.uuid4())
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_one_line)]
+PartName = Annotated[Name, AfterValidator(_part_of_a_path)]
+CollectionName = Annotated[Name, AfterValidator(_collection)]
+Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_one_line)]
+Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE), AfterValidator(_lines)]
+RunId = Annotated[str, AfterValidator(run_id)]
+Orcid = Annotated[str, AfterValidator(orcid)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Step = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
+Ordinal = Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
+# Whole numbers are integers in JSON, so a time may be one.
+Seconds = Annotated[int | float, Field(ge=0, le=1e12)]
+Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
+
+
+def reason_of(error: Any) -> str:
+    """Return the first error of a document as one line: where in it, and what is wrong. error: of pydantic."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"] if not isinstance(part, str) or part.isprintable())[:200]
+    message = first["msg"].removeprefix("Value error, ")
+    text = f"{where}: {message[:1].lower()}{message[1:]}" if where else message
+    return " ".join(text.split())

@@ -1,0 +1,53 @@
+"""Errors of the contribution service, each of a kind that clients can rely on."""
+
+from __future__ import annotations
+
+from losslake_schema.errors import LossLakeError
+
+# HTTP status and title by kind.
+KINDS = {
+    "bad-document": (422, "The document is invalid"),
+    "bad-segment": (422, "The segment is invalid"),
+    "wrong-digest": (422, "The bytes don't have the stated SHA-256"),
+    "unsupported-encoding": (415, "The body has an unknown encoding"),
+    "unauthorized": (401, "A valid token is needed"),
+    "forbidden": (403, "The token doesn't allow this"),
+    "quota-exceeded": (403, "The quota of the token is used up"),
+    "too-fast": (429, "The token sends too much at once"),
+    "unknown-contribution": (404, "There is no such contribution"),
+    "unknown-submission": (404, "There is no such submission"),
+    "unknown-segment": (404, "There is no such segment"),
+    "conflict": (409, "The request contradicts what is stored"),
+    "incomplete": (409, "Something is missing"),
+    "not-storable": (409, "A run can't be stored in the lake"),
+    "too-large": (413, "The request's body is too large"),
+    "too-slow": (408, "The request took too long to arrive"),
+}
+
+
+class ContributionError(LossLakeError):
+    """A request that can't be fulfilled.
+
+    kind: of KINDS. retry_after: seconds until it may be sent again. more: further members of the problem document.
+    """
+
+    def __init__(self, kind: str, detail: str, retry_after: int | None = None, **more: object) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.retry_after = retry_after
+        self.more = more
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return KINDS[self.kind][0]
+
+
+def unknown_contribution(run: str) -> ContributionError:
+    """Return the error for a run that isn't there, or is someone else's: nobody learns which."""
+    return ContributionError("unknown-contribution", f"you have no contribution {run}: create it with PUT first")
+
+
+def unknown_submission(name: str) -> ContributionError:
+    """Return the error for a submission that isn't there, or is someone else's."""
+    return ContributionError("unknown-submission", f"you have no submission {name}: GET /v1/submissions lists yours")

@@ -1,0 +1,31 @@
+"""Metrics of the contribution service, beside those that every server of LossLake has."""
+
+from __future__ import annotations
+
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.submissions import queue
+from losslake_service.operation.metrics import ServerMetrics
+
+
+class ContributionMetrics(ServerMetrics):
+    """The metrics of a process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._submissions = self.gauge(
+            "losslake_contributions_submissions", "Submissions by state.", "livemostrecent", "state"
+        )
+        self._oldest = self.gauge(
+            "losslake_contributions_oldest_submission_seconds",
+            "Seconds that the oldest submission waits for review; 0 for none.",
+            "livemostrecent",
+        )
+        self.received = self.counter("losslake_contributions_segments", "Segments received by outcome.", "outcome")
+        self.bytes = self.counter("losslake_contributions_bytes", "Bytes of JSON lines that were stored.")
+
+    def refresh_queue(self, database: Database) -> None:
+        """Update the gauges of the queue from the database."""
+        counts, seconds = queue(database)
+        for state, count in counts.items():
+            self._submissions.labels(state).set(count)
+        self._oldest.set(seconds)

@@ -1,0 +1,133 @@
+"""Routes of submissions: submit, withdraw; list, accept, return and split, for reviewers."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from losslake_contributions.accept import accept
+from losslake_contributions.contract.submissions import (
+    ReturnRequest,
+    SplitRequest,
+    SubmissionList,
+    SubmissionRequest,
+    SubmissionStatus,
+)
+from losslake_contributions.routes.contributions import body_of
+from losslake_contributions.routes.requests import (
+    check_submission_name,
+    identify,
+    in_thread,
+    only_parameters,
+    parse_body,
+    respond,
+)
+from losslake_contributions.store import submissions as store
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tokens import Identity
+from losslake_service.problems import ParameterProblem, problem_responses
+
+PREFIX = "/v1/submissions"
+_ERRORS = problem_responses(413, 422)
+
+
+def add_submissions(router: APIRouter, database: Database, public_url: str) -> None:
+    """Add the routes of submissions for contributors. public_url: for links; empty: that of each request."""
+    answer = partial(_answer, database, public_url)
+
+    @router.post(PREFIX, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus)
+    async def post_submission(request: Request) -> Response:
+        """Submit finished contributions for review. 201, and 200 for the same again."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute")
+        document = await parse_body(request, SubmissionRequest)
+        name, is_new = await in_thread(store.submit, database, identity, document)
+        return await answer(request, identity, name, 201 if is_new else 200)
+
+    @router.get(PREFIX, responses=_ERRORS, response_model=SubmissionList)
+    async def get_submissions(request: Request) -> Response:
+        """Return submissions, the one that has waited longest first: everyone's for reviewers, else one's own."""
+        given = only_parameters(request, "state", "after")
+        identity = await identify(request, database, "review", "contribute")
+        state = given.get("state")
+        if state is not None and state not in store.STATES:
+            raise ParameterProblem("bad-parameter", "state", f"state is one of {', '.join(store.STATES)}")
+        after = check_submission_name(given["after"]) if "after" in given else None
+        owner = None if identity.is_reviewer else identity.contributor
+        return respond(await in_thread(store.list_submissions, database, state, after, owner))
+
+    @router.get(f"{PREFIX}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
+    async def get_submission(request: Request, name: str) -> Response:
+        """Return a submission with its runs."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute", "review")
+        return await answer(request, identity, check_submission_name(name))
+
+    @router.post(f"{PREFIX}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
+    async def post_withdrawal(request: Request, name: str) -> Response:
+        """Withdraw one's own submission before it is accepted."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute")
+        await in_thread(store.withdraw, database, identity, check_submission_name(name))
+        return await answer(request, identity, name)
+
+
+def add_reviews(router: APIRouter, database: Database, public_url: str) -> None:
+    """Add the routes by which reviewers decide. public_url: as in `add_submissions`."""
+    answer = partial(_answer, database, public_url)
+    # One at a time: an ingest takes up to 1 GB of memory.
+    accepting = asyncio.Lock()
+
+    @router.post(f"{PREFIX}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
+    async def post_acceptance(request: Request, name: str) -> Response:
+        """Accept a submission: its runs enter the next release. Accepted again, nothing changes."""
+        only_parameters(request)
+        identity = await identify(request, database, "review")
+        check_submission_name(name)
+        async with accepting:
+            # It goes on if the client leaves: the next request finds it done.
+            await asyncio.shield(in_thread(accept, database, name, identity.credit.name))
+        return await answer(request, identity, name)
+
+    @router.post(
+        f"{PREFIX}/{{name}}/return",
+        responses=_ERRORS,
+        openapi_extra=body_of(ReturnRequest),
+        response_model=SubmissionStatus,
+    )
+    async def post_return(request: Request, name: str) -> Response:
+        """Return a submission to its contributor, with a reason."""
+        only_parameters(request)
+        identity = await identify(request, database, "review")
+        reason = (await parse_body(request, ReturnRequest)).reason
+        name = check_submission_name(name)
+        await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason)
+        return await answer(request, identity, name)
+
+    @router.post(
+        f"{PREFIX}/{{name}}/split",
+        responses=_ERRORS,
+        openapi_extra=body_of(SplitRequest),
+        response_model=SubmissionStatus,
+    )
+    async def post_split(request: Request, name: str) -> Response:
+        """Move runs of a submission into a new one, which is returned. 201, and 200 for the same again."""
+        only_parameters(request)
+        identity = await identify(request, database, "review")
+        runs = (await parse_body(request, SplitRequest)).contributions
+        check_submission_name(name)
+        new, is_new = await in_thread(store.split, database, identity.credit.name, name, runs)
+        return await answer(request, identity, new, 201 if is_new else 200)
+
+
+async def _answer(
+    database: Database, public_url: str, request: Request, identity: Identity, name: str, status: int = 200
+) -> Response:
+    """Return a response with a submission and its links."""
+    document = await in_thread(store.find, database, identity, name)
+    base = public_url or f"{request.url.scheme}://{request.url.netloc}"
+    linked = document.model_copy(update={"links": {"self": f"{base}{PREFIX}/{name}"}})
+    return respond(linked, status, {"Location": linked.links["self"]} if status == 201 else None)

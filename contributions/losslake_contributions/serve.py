@@ -1,0 +1,37 @@
+"""The server of the contribution service, a process of its own: the read service keeps having no path that writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fastapi import FastAPI
+
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
+from losslake_contributions.app import create_app
+from losslake_contributions.settings import Settings
+from losslake_contributions.store.database import Database
+from losslake_service.serve import Greeting, begin_worker, freeze_garbage, run
+
+
+def serve(settings: Settings) -> None:
+    """Take contributions until Ctrl-C or SIGTERM; raise LossLakeError if the server can't start.
+
+    The tables are created first if the lake has none. Requests that run on SIGTERM have `shutdown_seconds` to end.
+    """
+
+    def prepare() -> Greeting:
+        lake = Lake.create(settings.lake or None)
+        lake.check_location()
+        Database.create(lake)
+        return lambda url: [f"LossLake takes contributions to {lake} at {url} (Ctrl-C ends it)"]
+
+    run(settings, prepare, application)
+
+
+def application(settings: Settings) -> FastAPI:
+    """Return the application of a worker process."""
+    begin_worker(settings)
+    lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
+    app = create_app(lake, settings)
+    freeze_garbage()
+    return app

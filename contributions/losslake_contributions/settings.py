@@ -1,0 +1,36 @@
+"""The settings of the contribution service, beside those that every server of LossLake has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from losslake_service.settings import CONTRIBUTIONS_PREFIX, ServerSettings
+
+
+class Settings(ServerSettings):
+    """Every setting of the contribution service, with its default."""
+
+    model_config = SettingsConfigDict(env_prefix=CONTRIBUTIONS_PREFIX)
+
+    lake: str = ""
+    """The lake that takes the runs: a folder, a lake.toml, or two URLs; empty: $LOSSLAKE_LAKE, else ./lake."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8010
+    """Port to listen on; 0 for any free port."""
+
+    runs_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 1_000
+    """Runs that may be created with a token in an hour, for each worker process; 0: unlimited."""
+    segments_per_hour: Annotated[int, Field(ge=0, le=100_000_000)] = 20_000
+    """Segments that may be sent with a token in an hour, for each worker process; 0: unlimited."""
+    megabytes_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 2_000
+    """Megabytes of JSON lines that may be sent with a token in an hour, for each worker process; 0: unlimited."""
+    uploads: Annotated[int, Field(ge=1, le=1_000)] = 16
+    """Segments that each worker process receives at once; more are refused with 429. Each takes up to 35 MB."""
+    uploads_per_token: Annotated[int, Field(ge=1, le=1_000)] = 8
+    """Segments that may be sent at once with a token; more are refused with 429."""
+    segment_seconds: Annotated[float, Field(ge=1, le=3600)] = 60.0
+    """Maximum seconds to receive a segment."""
+    cleanup_hours: Annotated[float, Field(ge=0.01, le=1000)] = 6.0
+    """Hours between clean-ups of files that failed requests left in the store."""

@@ -1,0 +1,277 @@
+"""Contributions: created, filled with segments, finished. Each step may be repeated and gives the same result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from losslake.lake.lake import Lake
+from losslake_contributions.contract.contributions import (
+    ContributionStatus,
+    Finish,
+    HeldSegments,
+    RunFacts,
+    Segment,
+    SubmissionOfRun,
+)
+from losslake_contributions.contract.limits import MOST_SEGMENTS
+from losslake_contributions.contract.texts import reason_of
+from losslake_contributions.errors import ContributionError, unknown_contribution
+from losslake_contributions.store import quotas
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import store_segment
+from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
+from losslake_contributions.store.tokens import Identity
+
+_MOST_NAMED = 20
+
+
+def parse_facts(body: bytes) -> str:
+    """Return the run.json of a request's body, as the recorder writes it; raise ContributionError for anything else."""
+    try:
+        RunFacts.model_validate_json(body)
+    except ValidationError as error:
+        raise ContributionError("bad-document", reason_of(error)) from None
+    document = json.loads(body)
+    # The reader of spools recognizes a run.json by its first key.
+    return json.dumps({"format": document.pop("format"), **document}, indent=1, ensure_ascii=False)
+
+
+def exists(database: Database, run: str) -> bool:
+    """Return True if somebody has created a contribution."""
+    return database.read(lambda session: session.get(Contribution, run) is not None)
+
+
+def create(database: Database, identity: Identity, run: str, facts: str) -> bool:
+    """Create a contribution; return False if it exists with the same facts. Raise ContributionError otherwise."""
+
+    def work(session: Session) -> bool:
+        row = session.get(Contribution, run)
+        if row is None:
+            quotas.use(session, identity.token, runs=1)
+            session.add(
+                Contribution(
+                    id=run, contributor=identity.contributor, token=identity.token, facts=facts,
+                    created_at=datetime.now(UTC), segments=0, bytes=0,
+                )
+            )  # fmt: skip
+            session.flush()
+            return True
+        # Nobody learns whether another contributor's run has the same facts.
+        if row.contributor != identity.contributor or json.loads(row.facts) != json.loads(facts):
+            detail = f"there is a contribution {run} with other facts: a run keeps its run.json, and another one its id"
+            raise ContributionError("conflict", detail)
+        return False
+
+    try:
+        return database.write(identity.contributor, work)
+    except IntegrityError:
+        # Another contributor created it meanwhile.
+        return database.write(identity.contributor, work)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a segment is to go, and what it is said to be. from_step: of its attempt."""
+
+    run: str
+    attempt: int
+    n: int
+    from_step: int | None
+    sha256: str
+
+
+def check_place(database: Database, identity: Identity, place: Place) -> None:
+    """Raise ContributionError if a segment can't go to a place, whatever its bytes are."""
+    database.read(lambda session: _find_room(session, identity, place))
+
+
+def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegment | None:
+    """Return the same segment if it is held, else None; raise ContributionError if the place is unknown or taken."""
+    row = _owned(session, identity, place.run)
+    held = session.get(HeldSegment, (place.run, place.attempt, place.n))
+    where = f"segment {place.attempt}/{place.n} of {place.run}"
+    if held is not None:
+        if (held.sha256, held.from_step) != (place.sha256, place.from_step):
+            why = "other bytes" if held.sha256 != place.sha256 else f"from_step={held.from_step}"
+            raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
+        return held
+    if row.end is not None:
+        raise ContributionError("conflict", f"{place.run} is finished without the {where}: it takes no more")
+    if row.segments >= MOST_SEGMENTS:
+        raise ContributionError("too-large", f"{place.run} has {MOST_SEGMENTS:,} segments: it takes no more")
+    other = select(HeldSegment.from_step).where(
+        HeldSegment.contribution == place.run, HeldSegment.attempt == place.attempt
+    )
+    for from_step in session.scalars(other.limit(1)):
+        if from_step != place.from_step:
+            detail = f"attempt {place.attempt} of {place.run} is held with from_step={from_step}"
+            raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
+    return None
+
+
+def add_segment(database: Database, identity: Identity, place: Place, data: bytes) -> bool:
+    """Store a segment whose digest was checked; return False if it is held already.
+
+    It is durable when this returns. Raise ContributionError if it can't go to its place, or the quota is used up.
+    """
+    segment = Segment.model_construct(
+        attempt=place.attempt, n=place.n, from_step=place.from_step, bytes=len(data), sha256=place.sha256
+    )
+    if database.read(lambda session: _find_room(session, identity, place)) is not None:
+        return False
+    path = store_segment(database.lake, place.run, segment, data)
+
+    def work(session: Session) -> bool:
+        held = _find_room(session, identity, place)
+        if held is not None:
+            return held.path == path  # by this request, if the answer to its commit was lost
+        quotas.use(session, identity.token, segments=1, n_bytes=len(data))
+        row = session.get_one(Contribution, place.run)
+        row.segments += 1
+        row.bytes += len(data)
+        session.add(
+            HeldSegment(
+                contribution=place.run, attempt=place.attempt, n=place.n, from_step=place.from_step, bytes=len(data),
+                sha256=place.sha256, path=path, received_at=datetime.now(UTC),
+            )
+        )  # fmt: skip
+        session.flush()
+        return True
+
+    try:
+        is_new = database.write(identity.contributor, work)
+    except ContributionError:
+        database.lake.store.delete([path])
+        raise
+    if not is_new:
+        database.lake.store.delete([path])
+    return is_new
+
+
+def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
+    """Finish a contribution; return False if it is finished in the same way.
+
+    Raise ContributionError if a segment isn't held, or differs, or it was finished otherwise.
+    """
+    end = end.model_copy(update={"segments": tuple(sorted(end.segments, key=lambda each: (each.attempt, each.n)))})
+    text = end.model_dump_json()
+
+    def work(session: Session) -> bool:
+        row = _owned(session, identity, run)
+        if row.end is not None:
+            if row.end != text:
+                raise ContributionError("conflict", f"{run} is finished in another way: see GET …/segments")
+            return False
+        _check_whole(run, end.segments, held_segments(session, run))
+        row.end, row.finished_at = text, datetime.now(UTC)
+        return True
+
+    return database.write(identity.contributor, work)
+
+
+def _check_whole(run: str, named: Sequence[Segment], held: Sequence[Segment]) -> None:
+    """Raise ContributionError unless the segments that are named are those that are held."""
+    by_place = {(segment.attempt, segment.n): segment for segment in held}
+    missing = [segment for segment in named if (segment.attempt, segment.n) not in by_place]
+    if missing:
+        places = [f"{segment.attempt}/{segment.n}" for segment in missing]
+        detail = f"{len(missing):,} segments of {run} are missing: send {_some(places)}, then finish it again"
+        raise ContributionError("incomplete", detail, missing=places[:MOST_SEGMENTS])
+    differing = [f"{each.attempt}/{each.n}" for each in named if each != by_place[each.attempt, each.n]]
+    if differing:
+        detail = f"segments of {run} are held with other bytes or from_step: {_some(differing)}"
+        raise ContributionError("conflict", detail, differing=differing)
+    extra = sorted(by_place.keys() - {(segment.attempt, segment.n) for segment in named})
+    if extra:
+        places = [f"{attempt}/{n}" for attempt, n in extra]
+        raise ContributionError("conflict", f"segments of {run} are held that its end doesn't name: {_some(places)}")
+
+
+def _some(places: Sequence[str]) -> str:
+    return ", ".join(places[:_MOST_NAMED]) + (" …" if len(places) > _MOST_NAMED else "")
+
+
+def status(database: Database, identity: Identity, run: str) -> ContributionStatus:
+    """Return the state of a contribution. Raise ContributionError unless it is the identity's, or it reviews."""
+
+    def query(session: Session) -> ContributionStatus:
+        row = _readable(session, identity, run)
+        submission = session.get(Submission, row.submission) if row.submission is not None else None
+        if submission is None:
+            submission = _last_submission(session, row)
+        of_run = None
+        if submission is not None:
+            of_run = SubmissionOfRun.model_construct(
+                id=submission.id, state=submission.state, reason=submission.reason, release=submission.release
+            )
+        state = "open" if row.end is None else "finished"
+        return ContributionStatus.model_construct(
+            id=run, state=state, n_segments=row.segments, bytes=row.bytes, submission=of_run
+        )
+
+    return database.read(query)
+
+
+def _last_submission(session: Session, row: Contribution) -> Submission | None:
+    """Return the last submission that a run was in before it was returned or withdrawn."""
+    query = select(Submission).where(
+        Submission.contributor == row.contributor, Submission.request.contains(f'"{row.id}"', autoescape=True)
+    )
+    return session.scalar(query.order_by(Submission.changed_at.desc()).limit(1))
+
+
+def held(database: Database, identity: Identity, run: str) -> HeldSegments:
+    """Return the segments that are held of a contribution. Raise ContributionError as `status` does."""
+
+    def query(session: Session) -> HeldSegments:
+        row = _readable(session, identity, run)
+        state = "open" if row.end is None else "finished"
+        return HeldSegments.model_construct(id=run, state=state, segments=tuple(held_segments(session, run)))
+
+    return database.read(query)
+
+
+def held_segments(session: Session, run: str) -> list[Segment]:
+    """Return the segments that are held of a run, by attempt and number."""
+    query = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
+    return [
+        Segment.model_construct(
+            attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256
+        )
+        for row in session.scalars(query)
+    ]
+
+
+def segment_file(database: Database, identity: Identity, run: str, attempt: int, n: int) -> tuple[Lake, str, str]:
+    """Return the lake, the path and the SHA-256 of a held segment. Raise ContributionError if there is none."""
+
+    def query(session: Session) -> tuple[str, str]:
+        _readable(session, identity, run)
+        row = session.get(HeldSegment, (run, attempt, n))
+        if row is None:
+            raise ContributionError("unknown-segment", f"{run} has no segment {attempt}/{n}: see GET …/segments")
+        return row.path, row.sha256
+
+    return (database.lake, *database.read(query))
+
+
+def _owned(session: Session, identity: Identity, run: str) -> Contribution:
+    row = session.get(Contribution, run)
+    if row is None or row.contributor != identity.contributor:
+        raise unknown_contribution(run)
+    return row
+
+
+def _readable(session: Session, identity: Identity, run: str) -> Contribution:
+    row = session.get(Contribution, run)
+    if row is None or not (row.contributor == identity.contributor or identity.is_reviewer):
+        raise unknown_contribution(run)
+    return row

@@ -1,0 +1,76 @@
+"""The database of contributions: created on demand, transactions with retries, one writer a contributor at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
+from losslake.lake.lake import Lake, creation_lock
+from losslake_contributions.store.tables import CHAIN, NEWEST, Contributor
+from losslake_schema.errors import LakeBroken, LossLakeError
+from losslake_schema.migrating import migrate, version_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Database:
+    """The tables of contributions of a lake."""
+
+    lake: Lake
+
+    @staticmethod
+    def create(lake: Lake) -> Database:
+        """Return the database of a lake; create its tables, or upgrade them, if needed."""
+        if _version(lake) != NEWEST:
+            with creation_lock(lake):
+                version = _version(lake)
+                if version is not None and version > NEWEST:
+                    raise LakeBroken(f"the contributions of {lake} have version {version}: use a newer LossLake")
+                migrate(lake.engine, NEWEST, CHAIN)
+        return Database(lake)
+
+    @staticmethod
+    def open(lake: Lake) -> Database:
+        """Return the database of a lake that takes contributions; raise LossLakeError for any other."""
+        version = _version(lake)
+        if version is None:
+            how = f"make a token with 'losslake tokens create --lake {lake.as_argument}' first"
+            raise LossLakeError(f"the lake in {lake} takes no contributions: {how}")
+        if version != NEWEST:
+            return Database.create(lake)
+        return Database(lake)
+
+    def read(self, query: Callable[[Session], T]) -> T:
+        """Return the result of a query."""
+        return self.lake.read(query)
+
+    def write(self, contributor: str, work: Callable[[Session], T]) -> T:
+        """Return the result of a transaction, the only one of this contributor meanwhile.
+
+        work: repeated after a transient error, also when the first one was committed after all: it has to give the same
+        result then.
+        """
+
+        def attempt() -> T:
+            with Session(self.lake.engine, expire_on_commit=False) as session:
+                lock = update(Contributor).where(Contributor.id == contributor)
+                session.execute(lock.values(n_writes=Contributor.n_writes + 1))
+                result = work(session)
+                session.commit()
+                return result
+
+        return with_retries(attempt, SECONDS_TO_WRITE)
+
+
+def _version(lake: Lake) -> str | None:
+    def query() -> str | None:
+        with lake.engine.connect() as connection:
+            return version_of(connection, CHAIN)
+
+    return with_retries(query, lake.seconds_to_read)

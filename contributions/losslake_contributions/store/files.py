@@ -1,0 +1,65 @@
+"""The files of contributions in the lake's store, below `contributions/`: segments, compressed with zstd.
+
+A file has a name of its own each time it is stored, so that a request that is sent twice never writes over what was
+acknowledged. Files that no row names are left by requests that failed, and deleted after a day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import zstandard
+from sqlalchemy import select
+
+from losslake.lake.lake import Lake
+from losslake_contributions.contract.contributions import Segment
+from losslake_contributions.contract.limits import LARGEST_SEGMENT
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tables import HeldSegment
+from losslake_schema.errors import LakeBroken
+
+FOLDER = "contributions"
+GRACE = timedelta(days=1)
+_LEVEL = 3
+_log = logging.getLogger(__name__)
+
+
+def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
+    """Store the JSON lines of a segment, and return the path of the file once it is durable."""
+    path = f"{FOLDER}/{run}/{segment.attempt}-{segment.n}-{uuid.uuid4().hex}.jsonl.zst"
+    lake.store.put(path, zstandard.ZstdCompressor(_LEVEL).compress(data))
+    lake.store.sync([path])
+    return path
+
+
+def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
+    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged."""
+    name = lake.store.display_name(path)
+    try:
+        data = zstandard.ZstdDecompressor().decompress(bytes(lake.store.read(path)), max_output_size=LARGEST_SEGMENT)
+    except FileNotFoundError:
+        raise LakeBroken(f"{name} is missing: restore it") from None
+    except zstandard.ZstdError as error:
+        raise LakeBroken(f"{name} can't be unpacked ({error}): restore it") from None
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise LakeBroken(f"{name} was altered: restore it")
+    return data
+
+
+def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:
+    """Delete the files that no segment names and that are older than the grace time; return their number."""
+    lake = database.lake
+    before = datetime.now(UTC) - grace
+    # Listed before the rows are read: a file whose row comes later than that is younger than the grace time.
+    old = {file.path for file in lake.store.list_files(FOLDER) if file.modified < before}
+    if not old:
+        return 0
+    named = database.read(lambda session: set(session.scalars(select(HeldSegment.path))))
+    orphans = sorted(old - named)
+    lake.store.delete(orphans)
+    if orphans:
+        _log.info("deleted %d files of contributions that were never acknowledged", len(orphans))
+    return len(orphans)

@@ -1,0 +1,1 @@
+"""Migrations of the tables of contributions, for Alembic."""

@@ -1,0 +1,81 @@
+"""Quotas of a token: how much in all, counted in the database, and how much an hour, counted in each process."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from limits import RateLimitItemPerHour
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter
+from sqlalchemy import CursorResult, update
+from sqlalchemy.orm import Session
+
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.store.tables import Token
+
+_KIBIBYTE = 1024
+
+
+def use(session: Session, token: str, runs: int = 0, segments: int = 0, n_bytes: int = 0) -> None:
+    """Count what is sent with a token; raise ContributionError if that is more than its quota."""
+    counted = update(Token).where(
+        Token.id == token,
+        Token.runs + runs <= Token.most_runs,
+        Token.segments + segments <= Token.most_segments,
+        Token.bytes + n_bytes <= Token.most_bytes,
+    )
+    result = session.execute(
+        counted.values(runs=Token.runs + runs, segments=Token.segments + segments, bytes=Token.bytes + n_bytes)
+    )
+    assert isinstance(result, CursorResult)
+    if result.rowcount:
+        return
+    row = session.get_one(Token, token)
+    used = f"{row.runs:,} of {row.most_runs:,} runs, {row.segments:,} of {row.most_segments:,} segments"
+    more = f"{row.bytes:,} of {row.most_bytes:,} bytes are used"
+    raise ContributionError("quota-exceeded", f"{used}, {more}: ask the operator for a token with a larger quota")
+
+
+@dataclass(frozen=True)
+class HourlyQuota:
+    """What may be sent with a token in an hour; 0: anything."""
+
+    runs: int
+    segments: int
+    megabytes: int
+
+
+class HourlyQuotas:
+    """The hourly quotas of all tokens, for one process."""
+
+    def __init__(self, quota: HourlyQuota) -> None:
+        self._limiter = FixedWindowRateLimiter(MemoryStorage())
+        amounts = {"runs": quota.runs, "segments": quota.segments, "bytes": quota.megabytes * 1_000_000 // _KIBIBYTE}
+        self._limits = {name: RateLimitItemPerHour(amount) for name, amount in amounts.items() if amount}
+
+    def use_run(self, token: str) -> None:
+        """Count a new run; raise ContributionError if there were too many."""
+        self._use(token, "runs", 1)
+
+    def use_segment(self, token: str) -> None:
+        """Count a segment that is being sent; raise ContributionError if there were too many."""
+        self._use(token, "segments", 1)
+
+    def use_bytes(self, token: str, n_bytes: int) -> None:
+        """Count the JSON lines of a segment; raise ContributionError if there were too many."""
+        self._use(token, "bytes", math.ceil(n_bytes / _KIBIBYTE))
+
+    def _use(self, token: str, name: str, cost: int) -> None:
+        limit = self._limits.get(name)
+        if limit is None or cost == 0:
+            return
+        if self._limiter.test(limit, token, name, cost=cost):
+            self._limiter.hit(limit, token, name, cost=cost)
+            return
+        reset = self._limiter.get_window_stats(limit, token, name).reset_time
+        seconds = max(1, math.ceil(reset - time.time()))
+        raise ContributionError(
+            "too-fast", f"the token has sent its {name} of this hour: try again in {seconds:,} s", retry_after=seconds
+        )

@@ -1,0 +1,331 @@
+"""Submissions: made of finished contributions, withdrawn by their contributor, returned or split by a reviewer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import get_args
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from losslake_contributions.contract.contributions import Finish, RunFacts, SubmissionState
+from losslake_contributions.contract.submissions import (
+    Credit,
+    SubmissionList,
+    SubmissionRequest,
+    SubmissionStatus,
+    SubmittedRun,
+)
+from losslake_contributions.contract.texts import new_submission_id
+from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tables import Contribution, Contributor, Submission
+from losslake_contributions.store.tokens import Identity
+from losslake_schema.database import LedgerEntry
+
+STATES: tuple[str, ...] = get_args(SubmissionState)
+PAGE = 100
+_PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
+_MOST_NAMED = 20
+
+
+def source_name(submission: str) -> str:
+    """Return the name under which the lake's ledger has the runs of a submission."""
+    return f"contributions/{submission}"
+
+
+def submit(database: Database, identity: Identity, request: SubmissionRequest) -> tuple[str, bool]:
+    """Submit runs; return the id of the submission, and False if they were submitted in the same way before.
+
+    Raise ContributionError if a run is unknown, unfinished, or in another submission.
+    """
+    text = request.model_dump_json()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    name = new_submission_id()
+
+    def work(session: Session) -> tuple[str, bool]:
+        rows = _contributions(session, identity, request.contributions)
+        same = select(Submission).where(Submission.contributor == identity.contributor, Submission.sha256 == digest)
+        known = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
+        if known is not None:
+            return known.id, known.id == name
+        _check_free(rows)
+        _check_finished(rows)
+        _check_licences(rows, request.licence)
+        now = datetime.now(UTC)
+        session.add(
+            Submission(
+                id=name, contributor=identity.contributor, state="submitted", request=text, sha256=digest,
+                submitted_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+        session.flush()
+        for row in rows:
+            row.submission = name
+        return name, True
+
+    return database.write(identity.contributor, work)
+
+
+def _contributions(session: Session, identity: Identity, runs: Collection[str]) -> Sequence[Contribution]:
+    """Return the rows of runs of a contributor; raise ContributionError if one isn't."""
+    query = select(Contribution).where(Contribution.id.in_(runs), Contribution.contributor == identity.contributor)
+    rows = session.scalars(query.order_by(Contribution.id)).all()
+    for run in sorted(set(runs) - {row.id for row in rows}):
+        raise unknown_contribution(run)
+    return rows
+
+
+def _check_free(rows: Sequence[Contribution]) -> None:
+    taken = [row for row in rows if row.submission is not None]
+    if taken:
+        first = taken[0]
+        detail = f"{first.id} is in the submission {first.submission}, with other runs or facts: withdraw that first"
+        more = [{"contribution": row.id, "submission": row.submission} for row in taken]
+        raise ContributionError("conflict", detail, submitted=more)
+
+
+def _check_finished(rows: Sequence[Contribution]) -> None:
+    unfinished = [row.id for row in rows if row.end is None]
+    if unfinished:
+        named = ", ".join(unfinished[:_MOST_NAMED])
+        detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
+        raise ContributionError("incomplete", detail, unfinished=unfinished)
+
+
+def _check_licences(rows: Sequence[Contribution], licence: str) -> None:
+    for row in rows:
+        of_run = json.loads(row.facts).get("licence")
+        if of_run not in (None, licence):
+            detail = f"{row.id} was recorded with the licence {of_run}, and is submitted with {licence}"
+            raise ContributionError("bad-document", f"{detail}: submit runs of one licence together")
+
+
+def find(database: Database, identity: Identity, name: str) -> SubmissionStatus:
+    """Return a submission with its runs; raise ContributionError unless it is the identity's, or it reviews."""
+
+    def query(session: Session) -> SubmissionStatus:
+        row = _found(session, name)
+        if not (row.contributor == identity.contributor or identity.is_reviewer):
+            raise unknown_submission(name)
+        return _status(session, row, with_runs=True)
+
+    return database.read(query)
+
+
+def find_any(database: Database, name: str) -> SubmissionStatus:
+    """Return a submission with its runs, for the operator; raise ContributionError if there is none."""
+    return database.read(lambda session: _status(session, _found(session, name), with_runs=True))
+
+
+def list_submissions(
+    database: Database, state: str | None = None, after: str | None = None, contributor: str | None = None
+) -> SubmissionList:
+    """Return a page of submissions, the one that has waited longest first. contributor: only this one's."""
+
+    def query(session: Session) -> SubmissionList:
+        rows = select(Submission).order_by(Submission.submitted_at, Submission.id).limit(PAGE + 1)
+        if state is not None:
+            rows = rows.where(Submission.state == state)
+        if contributor is not None:
+            rows = rows.where(Submission.contributor == contributor)
+        if after is not None:
+            last = _found(session, after)
+            is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
+            rows = rows.where((Submission.submitted_at > last.submitted_at) | is_later)
+        page = session.scalars(rows).all()
+        statuses = tuple(_status(session, row, with_runs=False) for row in page[:PAGE])
+        following = statuses[-1].id if len(page) > PAGE else None
+        return SubmissionList.model_construct(submissions=statuses, next=following)
+
+    return database.read(query)
+
+
+def withdraw(database: Database, identity: Identity, name: str) -> None:
+    """Withdraw a submission of the identity before it is accepted; again, nothing changes."""
+
+    def work(session: Session) -> None:
+        row = _found(session, name)
+        if row.contributor != identity.contributor:
+            raise unknown_submission(name)
+        _leave(session, row, "withdrawn", identity.credit.name, None)
+
+    database.write(identity.contributor, work)
+
+
+def return_to_contributor(database: Database, reviewer: str, name: str, reason: str) -> None:
+    """Return a submission with a reason; the same again changes nothing."""
+
+    def work(session: Session) -> None:
+        row = _found(session, name)
+        if row.state == "returned" and row.reason != reason:
+            raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
+        _leave(session, row, "returned", reviewer, reason)
+
+    database.write(owner_of(database, name), work)
+
+
+def _leave(session: Session, row: Submission, state: str, who: str, reason: str | None) -> None:
+    """Take a submission out of the queue; its runs may be submitted again."""
+    if row.state == state:
+        return
+    if row.state != "submitted":
+        raise ContributionError("conflict", f"{row.id} is {row.state}: only one that is submitted can be {state}")
+    row.state, row.changed_at, row.reviewer, row.reason = state, datetime.now(UTC), who, reason
+    session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
+
+
+def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -> tuple[str, bool]:
+    """Move runs of a submission into a new one; return its id, and False if that was done before."""
+    new = new_submission_id()
+
+    def work(session: Session) -> tuple[str, bool]:
+        row = _found(session, name)
+        moved = tuple(sorted(set(runs)))
+        for part in session.scalars(select(Submission).where(Submission.split_from == name)):
+            if SubmissionRequest.model_validate_json(part.request).contributions == moved:
+                return part.id, part.id == new
+        if row.state != "submitted":
+            raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be split")
+        request = SubmissionRequest.model_validate_json(row.request)
+        left = tuple(run for run in request.contributions if run not in moved)
+        for run in moved:
+            if run not in request.contributions:
+                raise ContributionError("conflict", f"{run} isn't in the submission {name}: see GET /v1/submissions")
+        if not left:
+            raise ContributionError("conflict", f"nothing would be left in {name}: name only some of its runs")
+        now = datetime.now(UTC)
+        part = Submission(
+            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, changed_at=now,
+            reviewer=reviewer, split_from=name, **_request_of(request, moved),
+        )  # fmt: skip
+        session.add(part)
+        session.flush()
+        changes = _request_of(request, left)
+        row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
+        session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
+        return new, True
+
+    return database.write(owner_of(database, name), work)
+
+
+def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns for some runs of a request."""
+    claims = tuple(claim for claim in request.claims if claim.contribution in runs)
+    text = request.model_copy(update={"contributions": runs, "claims": claims}).model_dump_json()
+    return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def begin_acceptance(database: Database, reviewer: str, name: str) -> bool:
+    """Let nobody withdraw, return or split a submission any more; return False if it is accepted already."""
+
+    def work(session: Session) -> bool:
+        row = _found(session, name)
+        if row.state == "accepted":
+            return False
+        if row.state not in ("submitted", "accepting"):
+            raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be accepted")
+        row.state, row.reviewer, row.changed_at = "accepting", reviewer, datetime.now(UTC)
+        return True
+
+    return database.write(owner_of(database, name), work)
+
+
+def end_acceptance(database: Database, name: str, release: int | None) -> None:
+    """Record that a submission is in a release; None: that nothing of it was stored, so that it waits again."""
+
+    def work(session: Session) -> None:
+        row = _found(session, name)
+        if row.state == "accepting":
+            row.state = "submitted" if release is None else "accepted"
+            row.release, row.changed_at = release, datetime.now(UTC)
+
+    database.write(owner_of(database, name), work)
+
+
+def owner_of(database: Database, name: str) -> str:
+    """Return the contributor of a submission; raise ContributionError if there is none."""
+    return database.read(lambda session: _found(session, name).contributor)
+
+
+def queue(database: Database) -> tuple[dict[str, int], float]:
+    """Return the number of submissions in each state, and the seconds that the oldest one has waited; 0 for none."""
+
+    def query(session: Session) -> tuple[dict[str, int], datetime | None]:
+        counts = session.execute(select(Submission.state, func.count()).group_by(Submission.state))
+        waiting = Submission.state.in_(("submitted", "accepting"))
+        return {str(state): int(count) for state, count in counts}, session.scalar(
+            select(Submission.submitted_at).where(waiting).order_by(Submission.submitted_at).limit(1)
+        )
+
+    counts, oldest = database.read(query)
+    seconds = (datetime.now(UTC) - oldest).total_seconds() if oldest is not None else 0.0
+    return {state: counts.get(state, 0) for state in STATES}, max(0.0, seconds)
+
+
+def _found(session: Session, name: str) -> Submission:
+    row = session.get(Submission, name)
+    if row is None:
+        raise unknown_submission(name)
+    return row
+
+
+def _status(session: Session, row: Submission, with_runs: bool) -> SubmissionStatus:
+    request = SubmissionRequest.model_validate_json(row.request)
+    owner = session.get_one(Contributor, row.contributor)
+    query = select(Contribution).where(Contribution.id.in_(request.contributions)).order_by(Contribution.id)
+    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request.contributions))
+    return SubmissionStatus.model_construct(
+        id=row.id,
+        state=row.state,
+        owner=Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
+        submitted_at=row.submitted_at,
+        changed_at=row.changed_at,
+        licence=request.licence,
+        contributors=request.contributors,
+        claims=request.claims,
+        note=request.note,
+        n_runs=len(request.contributions),
+        bytes=int(session.scalar(total) or 0),
+        contributions=request.contributions,
+        reason=row.reason,
+        reviewer=row.reviewer,
+        release=row.release,
+        split_from=row.split_from,
+        runs=tuple(_runs(session, row, session.scalars(query).all())) if with_runs else None,
+        links={},
+    )
+
+
+def _runs(session: Session, submission: Submission, rows: Sequence[Contribution]) -> list[SubmittedRun]:
+    """Return the runs of a submission; once they are in a release, with their trials."""
+    trials: dict[str, str] = {}
+    if submission.state == "accepted":
+        trials = trials_of(session, submission.id)
+    return [
+        SubmittedRun.model_construct(
+            id=row.id,
+            facts=RunFacts.model_validate_json(row.facts),
+            status=Finish.model_validate_json(row.end or "").status,
+            n_segments=row.segments,
+            bytes=row.bytes,
+            trial=trials.get(row.id),
+        )
+        for row in rows
+    ]
+
+
+def trials_of(session: Session, submission: str) -> dict[str, str]:
+    """Return the trials of a submission in the lake, by run, as the ledger has them."""
+    query = select(LedgerEntry.reason, LedgerEntry.path).where(
+        LedgerEntry.source == source_name(submission), LedgerEntry.outcome == _PLACED
+    )
+    return {str(run): trial for run, trial in session.execute(query.order_by(LedgerEntry.id))}
+
+
+def release_of(session: Session, submission: str) -> int | None:
+    """Return the release that first had runs of a submission, as the ledger has it; None if none of them was new."""
+    return session.scalar(select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission)))

@@ -1,0 +1,110 @@
+"""The tables of contributions in the lake's database. They exist only in lakes that take contributions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from losslake_schema.database import LogText, UtcDateTime
+from losslake_schema.migrating import Chain
+
+CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
+NEWEST = "0001"
+"""The version that this LossLake needs: the last one in `store/migrations/versions`."""
+
+
+class Base(DeclarativeBase):
+    """Base class of the ORM models."""
+
+
+class Contributor(Base):
+    """Someone who may send runs or review them. n_writes: changed by every writing transaction, which locks the row."""
+
+    __tablename__ = "losslake_contributors"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(LogText)
+    orcid: Mapped[str | None] = mapped_column(String(19), unique=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    n_writes: Mapped[int] = mapped_column(BigInteger, default=0)
+
+
+class Token(Base):
+    """A token of a contributor. sha256: of its secret, which isn't stored. scopes: separated by spaces.
+
+    runs, segments, bytes: what was sent with it; most_runs, most_segments, most_bytes: what may be.
+    """
+
+    __tablename__ = "losslake_contribution_tokens"
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    contributor: Mapped[str] = mapped_column(ForeignKey(Contributor.id), index=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    scopes: Mapped[str] = mapped_column(String(100))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    runs: Mapped[int] = mapped_column(BigInteger, default=0)
+    segments: Mapped[int] = mapped_column(BigInteger, default=0)
+    bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    most_runs: Mapped[int] = mapped_column(BigInteger)
+    most_segments: Mapped[int] = mapped_column(BigInteger)
+    most_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class Submission(Base):
+    """Runs that are submitted for review together. request: JSON, a `SubmissionRequest`; sha256: of it.
+
+    reviewer: who changed the state. split_from: the submission that its runs were in before.
+    """
+
+    __tablename__ = "losslake_submissions"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    contributor: Mapped[str] = mapped_column(ForeignKey(Contributor.id), index=True)
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    request: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64), index=True)
+    submitted_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    reason: Mapped[str | None] = mapped_column(LogText)
+    reviewer: Mapped[str | None] = mapped_column(LogText)
+    release: Mapped[int | None] = mapped_column(Integer)
+    split_from: Mapped[str | None] = mapped_column(String(36), index=True)
+
+
+class Contribution(Base):
+    """A run. facts: its run.json. end: JSON, a `Finish`, once it is finished.
+
+    submission: that it is in now: one that is submitted, being accepted or accepted.
+    """
+
+    __tablename__ = "losslake_contributions"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    contributor: Mapped[str] = mapped_column(ForeignKey(Contributor.id), index=True)
+    token: Mapped[str] = mapped_column(ForeignKey(Token.id))
+    facts: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    end: Mapped[str | None] = mapped_column("finish", Text)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    segments: Mapped[int] = mapped_column(Integer, default=0)
+    bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    submission: Mapped[str | None] = mapped_column(ForeignKey(Submission.id), index=True)
+
+
+class HeldSegment(Base):
+    """A segment of a run. bytes, sha256: of its JSON lines. path: of its file in the store, compressed with zstd."""
+
+    __tablename__ = "losslake_contribution_segments"
+
+    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    from_step: Mapped[int | None] = mapped_column(BigInteger)
+    bytes: Mapped[int] = mapped_column(Integer)
+    sha256: Mapped[str] = mapped_column(String(64))
+    path: Mapped[str] = mapped_column(Text)
+    received_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -1,0 +1,145 @@
+"""`losslake push`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.cli.console import echo, plural, print_error
+from losslake_schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from losslake_contributions.contract.contributions import ContributionStatus
+    from losslake_contributions.contract.submissions import SubmissionStatus
+    from losslake_contributions.local_runs import LocalRun, LocalRuns
+    from losslake_contributions.push import Pushed, Terms
+
+TOKEN = "LOSSLAKE_TOKEN"
+_MOST_LISTED = 50
+
+UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help=f"A file with your token. Default: ${TOKEN}."),
+]
+
+
+def push(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder in which runs were recorded.")],
+    url: UrlOption,
+    token_file: TokenFileOption = None,
+    licence: Annotated[
+        str | None, typer.Option(metavar="LICENCE", help="Of the measurements, such as CC-BY-4.0. Default: the runs'.")
+    ] = None,
+    contributors: Annotated[
+        list[str] | None,
+        typer.Option("--contributor", metavar="'NAME; ORCID; ROLE'", help="Whose work it is; may be repeated."),
+    ] = None,
+    claims: Annotated[
+        list[str] | None,
+        typer.Option("--claim", metavar="[RUN:]METRIC=TARGET@STEPS", help="A result that you claim; may be repeated."),
+    ] = None,
+    note: Annotated[str, typer.Option(metavar="TEXT", help="For the reviewers.")] = "",
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Send killed runs, too, as INCOMPLETE: those without an end.json.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Submit runs again that were returned or withdrawn.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing, show what would be sent.")] = False,
+) -> None:
+    """Send recorded runs to a contribution service, and submit them for review.
+
+    What the service holds already is skipped: run the same command again after an interruption, or to see what became
+    of the runs. The token is sent only over https, or to this machine.
+    """
+    from losslake_contributions.client import ContributionClient
+    from losslake_contributions.local_runs import find_runs
+    from losslake_contributions.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE, Terms, parse_credit
+    from losslake_contributions.push import push as send
+
+    found = find_runs(folder, unfinished)
+    terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
+    _show_others(found)
+    if not found.runs:
+        raise LossLakeError(f"there is no finished run in {folder}: 'losslake push --help' says what can be sent")
+    if dry_run:
+        _show_plan(found.runs, terms)
+        return
+    with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
+        pushed = send(client, found.runs, terms, lambda run, _: echo(f"held         {run.id}"))
+    _show_states(found.runs, pushed)
+    if pushed.failures:
+        echo("nothing was submitted: correct these runs, or take them out of the folder, and push again")
+        raise typer.Exit(1)
+
+
+def read_token(file: Path | None) -> str:
+    """Return the token from a file, or from the environment; raise LossLakeError if there is none."""
+    if file is None:
+        token = os.environ.get(TOKEN, "").strip()
+        if not token:
+            raise LossLakeError(f"there is no token: set {TOKEN}, or give a file with --token-file")
+        return token
+    try:
+        return file.read_text("ascii").strip()
+    except OSError as error:
+        raise LossLakeError(f"the token file {file} can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise LossLakeError(f"the token file {file} holds no token: copy it again") from None
+
+
+def _show_others(found: LocalRuns) -> None:
+    """Print the runs that aren't sent."""
+    for place in found.unfinished[:_MOST_LISTED]:
+        echo(f"not finished {place}: wait for its end, or, if the training was killed, add --unfinished")
+    if len(found.unfinished) > _MOST_LISTED:
+        echo(f"  … and {len(found.unfinished) - _MOST_LISTED:,} more that aren't finished")
+    for place, reason in found.faulty:
+        print_error(f"{place} is left out: {reason}")
+
+
+def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
+    from losslake_contributions.push import submission_of
+
+    for run in runs:
+        facts = run.facts
+        study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
+        echo(f"would send   {run.id}  {study}  {run.end.status}, {plural(len(run.end.segments), 'segment')}")
+    request = submission_of(runs, terms)
+    total = sum(run.bytes for run in runs)
+    echo(f"would submit {plural(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
+
+
+def _show_states(runs: Sequence[LocalRun], pushed: Pushed) -> None:
+    submitted = pushed.submission.contributions if pushed.submission is not None else ()
+    for run in runs:
+        if run.id in pushed.states and run.id not in submitted:
+            _show_state(run.id, pushed.states[run.id])
+    for run_id, reason in pushed.failures.items():
+        print_error(f"{run_id}: {reason}")
+    if pushed.submission is not None:
+        show_submission(pushed.submission)
+
+
+def _show_state(run: str, status: ContributionStatus) -> None:
+    submission = status.submission
+    if submission is None:
+        echo(f"{status.state:<12} {run}")
+        return
+    more = f" into release {submission.release}" if submission.release is not None else ""
+    reason = f": {submission.reason}" if submission.reason else ""
+    echo(f"{submission.state:<12} {run} in the submission {submission.id}{more}{reason}")
+    if submission.state in ("returned", "withdrawn"):
+        echo("             to submit it again, add --again, and say in --note what has changed")
+
+
+def show_submission(submission: SubmissionStatus) -> None:
+    """Print the state of a submission, and where it is."""
+    echo(f"{submission.state:<12} submission {submission.id} of {plural(submission.n_runs, 'run')}")
+    if submission.reason:
+        echo(f"             {submission.reason}")
+    for link in submission.links.values():
+        echo(f"             {link}")

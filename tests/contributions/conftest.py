@@ -1,0 +1,125 @@
+"""The contribution service over an empty lake, and clients with tokens of several people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from fastapi.testclient import TestClient
+from httpx import Response
+
+from losslake.lake.lake import Lake
+from losslake_contributions.app import create_app
+from losslake_contributions.settings import Settings
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tokens import Quota, create_token
+from tests.contributions.spools import SpooledRun
+
+ADA, BOB = "0000-0002-1825-0097", "0000-0001-5109-3700"
+
+
+@dataclass
+class Sender:
+    """A client with a token."""
+
+    client: TestClient
+    token: str
+
+    def send(self, method: str, path: str, **options: Any) -> Response:
+        headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
+        response: Response = self.client.request(method, path, headers=headers, **options)
+        return response
+
+    def create(self, run: SpooledRun) -> Response:
+        return self.send("PUT", f"/v1/contributions/{run.id}", json=run.facts)
+
+    def put(self, run: SpooledRun, path: str = "0001/000001.jsonl", **changes: Any) -> Response:
+        """Send a segment. changes: of its place, or its bytes as `data`."""
+        data = changes.pop("data", run.data(path))
+        place = run.place(path) | changes
+        query = {name: place[name] for name in ("sha256", "from_step") if place[name] is not None}
+        where = f"/v1/contributions/{run.id}/segments/{place['attempt']}/{place['n']}"
+        body = zstandard.ZstdCompressor().compress(data)
+        return self.send("PUT", where, params=query, content=body, headers={"Content-Encoding": "zstd"})
+
+    def finish(self, run: SpooledRun) -> Response:
+        return self.send("POST", f"/v1/contributions/{run.id}/finish", json=run.end)
+
+    def contribute(self, *runs: SpooledRun) -> None:
+        """Create, fill and finish runs."""
+        for run in runs:
+            assert self.create(run).status_code == 201
+            assert {self.put(run, path).status_code for path in run.segments} == {201}
+            assert self.finish(run).status_code == 200
+
+    def submit(self, *runs: SpooledRun, **facts: Any) -> Response:
+        document = {"contributions": [run.id for run in runs], "licence": "CC-BY-4.0", **facts}
+        return self.send("POST", "/v1/submissions", json=document)
+
+    def submitted(self, *runs: SpooledRun, **facts: Any) -> str:
+        """Contribute runs and submit them; return the id of the submission."""
+        self.contribute(*runs)
+        response = self.submit(*runs, **facts)
+        assert response.status_code == 201
+        return str(response.json()["id"])
+
+
+@dataclass
+class Service:
+    """The service in this process."""
+
+    lake: Lake
+    database: Database
+    client: TestClient
+
+    def sender(self, name: str, orcid: str | None, *scopes: str, quota: Quota | None = None, days: int = 1) -> Sender:
+        chosen = scopes or ("contribute",)
+        return Sender(self.client, create_token(self.database, name, orcid, chosen, days, quota))
+
+
+@pytest.fixture
+def empty_lake(tmp_path: Path) -> Lake:
+    return Lake.create(tmp_path / "lake")
+
+
+@pytest.fixture
+def service(empty_lake: Lake) -> Iterator[Service]:
+    with serving(empty_lake) as made:
+        yield made
+
+
+@pytest.fixture
+def ada(service: Service) -> Sender:
+    return service.sender("Ada", ADA)
+
+
+@pytest.fixture
+def bob(service: Service) -> Sender:
+    return service.sender("Bob", BOB)
+
+
+@pytest.fixture
+def reviewer(service: Service) -> Sender:
+    return service.sender("Rea Viewer", None, "review")
+
+
+def serving(lake: Lake, **settings: Any) -> Any:
+    """A context manager that gives the service over a lake."""
+    return _Serving(lake, Settings.model_construct(log_format="off", **settings))
+
+
+class _Serving:
+    def __init__(self, lake: Lake, settings: Settings) -> None:
+        self._lake = lake
+        self._client = TestClient(create_app(lake, settings), raise_server_exceptions=False)
+
+    def __enter__(self) -> Service:
+        self._client.__enter__()
+        return Service(self._lake, Database.open(self._lake), self._client)
+
+    def __exit__(self, *error: object) -> None:
+        self._client.__exit__(*error)  # type: ignore[arg-type]
