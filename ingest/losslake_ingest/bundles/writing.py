@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from losslake_ingest.bundles.layout import (
 )
 from losslake_ingest.pipeline import encodings
 from losslake_ingest.pipeline.directions import measured_metrics
-from losslake_ingest.pipeline.publish import in_order
+from losslake_ingest.pipeline.publish import in_order, study_names
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study
 from losslake_schema.release import Release
@@ -39,16 +39,27 @@ _VALUES = ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY)
 
 
 def write_bundle(
-    lake: Lake, release: Release, path: Path, source: str, roots: Sequence[str] = (), notes: str = ""
+    lake: Lake,
+    release: Release,
+    path: Path,
+    source: str,
+    roots: Sequence[str] = (),
+    notes: str = "",
+    selected: Collection[Study] | None = None,
 ) -> None:
     """Write a release, and the names of what the lake's ingests quarantined, as a bundle.
 
     source: what its studies were read from, for example a repository with its commit. roots: what leads to
-    the paths of logs there, and is left out of them. notes: see `Manifest`.
+    the paths of logs there, and is left out of them. notes: see `Manifest`. selected: only these studies; None: all.
     """
     files = lake.files(release)
     tables = {name: read_small_table(lake.store, files, name) for name in ("collections", "goals", "metrics")}
-    studies = in_order(read_small_table(lake.store, files, "studies"))
+    names = None if selected is None else pa.array(sorted(map(str, selected)), pa.string())
+    studies = _selected(in_order(read_small_table(lake.store, files, "studies")), names)
+    if names is not None:
+        tables["collections"] = tables["collections"].filter(
+            pc.is_in(tables["collections"]["collection"], pc.unique(studies["collection"]))
+        )
     is_measured = pc.is_in(tables["metrics"]["metric"], pa.array(measured_metrics(studies), pa.string()))
     tables["metrics"] = tables["metrics"].filter(is_measured)
     keys = [*STUDY_KEYS[:4], "metric", "target"]
@@ -59,8 +70,13 @@ def write_bundle(
     tables["studies"] = studies.set_column(
         studies.column_names.index("source"), SCHEMAS["studies"].field("source"), sources
     )
-    tables["trials"] = _without_roots(in_order(read_small_table(lake.store, files, "trials")), "source", roots)
-    tables["quarantined"] = _without_roots(_quarantined(lake), "path", roots)
+    tables["trials"] = _without_roots(
+        _selected(in_order(read_small_table(lake.store, files, "trials")), names), "source", roots
+    )
+    quarantined = _quarantined(lake)
+    if names is not None:
+        quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))
+    tables["quarantined"] = _without_roots(quarantined, "path", roots)
     written = {name: _parquet(table, {}) for name, table in tables.items()}
     written["measurements"] = _measurements(lake, files, tables["studies"])
     listed = {
@@ -74,6 +90,11 @@ def write_bundle(
             header = tarfile.TarInfo(name)
             header.size = len(data)
             archive.addfile(header, io.BytesIO(data))
+
+
+def _selected(rows: pa.Table, names: pa.Array | None) -> pa.Table:
+    """Return the rows of `studies` or `trials` that are of the named studies; None: all."""
+    return rows if names is None else rows.filter(pc.is_in(study_names(rows), names)).combine_chunks()
 
 
 def _is_of(goals: pa.Table, studies: pa.Table) -> pa.Array:
