@@ -34,7 +34,7 @@ from losslake_schema.names import Study
 from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
-_LEVEL = 19
+_LEVEL, _QUICK_LEVEL = 19, 1
 _VALUES = ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY)
 
 
@@ -46,11 +46,14 @@ def write_bundle(
     roots: Sequence[str] = (),
     notes: str = "",
     selected: Collection[Study] | None = None,
+    *,
+    is_quick: bool = False,
 ) -> None:
     """Write a release, and the names of what the lake's ingests quarantined, as a bundle.
 
     source: what its studies were read from, for example a repository with its commit. roots: what leads to
     the paths of logs there, and is left out of them. notes: see `Manifest`. selected: only these studies; None: all.
+    is_quick: write a larger file in a fraction of the time.
     """
     files = lake.files(release)
     tables = {name: read_small_table(lake.store, files, name) for name in ("collections", "goals", "metrics")}
@@ -77,8 +80,11 @@ def write_bundle(
     if names is not None:
         quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))
     tables["quarantined"] = _without_roots(quarantined, "path", roots)
-    written = {name: _parquet(table, {}) for name, table in tables.items()}
-    written["measurements"] = _measurements(lake, files, tables["studies"])
+    level, values = (_QUICK_LEVEL, _VALUES[:1]) if is_quick else (_LEVEL, _VALUES)
+    written = {name: _parquet(table, {}, level) for name, table in tables.items()}
+    groups = list(_groups(lake, files, tables["studies"]))
+    # The encoding of values that takes the fewest bytes.
+    written["measurements"] = min((_parquet(groups, {"value": name}, level) for name in values), key=len)
     listed = {
         name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
         for name, data in sorted(written.items())
@@ -123,13 +129,8 @@ def _quarantined(lake: Lake) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(QUARANTINED.names, row, strict=True)) for row in ordered], QUARANTINED)
 
 
-def _measurements(lake: Lake, files: list[DataFile], studies: pa.Table) -> bytes:
-    """Return the measurements of all studies, sorted, in the encoding of values that takes the fewest bytes."""
-    groups = list(_groups(lake, files, studies))
-    return min((_parquet(groups, {"value": name}) for name in _VALUES), key=len)
-
-
 def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa.Table]:
+    """Yield the measurements of the studies, sorted."""
     by_study = files_by_study(files)
     pending: list[pa.Table] = []
     for row in studies.select(list(STUDY_KEYS)).to_pylist():
@@ -150,18 +151,18 @@ def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa
     yield pa.concat_tables([SCHEMAS["measurements"].empty_table(), *pending])
 
 
-def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str]) -> bytes:
+def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str], level: int) -> bytes:
     """Return tables with one schema as a Parquet file. value: the encoding of the column of that name."""
     groups = tables if isinstance(tables, list) else [tables]
     schema = groups[0].schema
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    columns = {name: encodings.Encoding(encodings.DICTIONARY, _LEVEL) for name in texts}
+    columns = {name: encodings.Encoding(encodings.DICTIONARY, level) for name in texts}
     if "value" in value:
         columns |= {
-            name: encodings.Encoding("DELTA_BINARY_PACKED", _LEVEL) for name in ("batch_size", "trial_id", "step")
+            name: encodings.Encoding("DELTA_BINARY_PACKED", level) for name in ("batch_size", "trial_id", "step")
         }
-        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", _LEVEL)
-        columns["value"] = encodings.Encoding(value["value"], _LEVEL)
+        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", level)
+        columns["value"] = encodings.Encoding(value["value"], level)
     options = encodings.options(columns)
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, schema, write_statistics=False, **options) as writer:
