@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,27 +28,41 @@ from losslake_ingest.bundles.layout import (
 )
 from losslake_ingest.pipeline import encodings
 from losslake_ingest.pipeline.directions import measured_metrics
-from losslake_ingest.pipeline.publish import in_order
+from losslake_ingest.pipeline.publish import in_order, study_names
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study
 from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
-_LEVEL = 19
+_LEVEL, _QUICK_LEVEL = 19, 1
 _VALUES = ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY)
 
 
 def write_bundle(
-    lake: Lake, release: Release, path: Path, source: str, roots: Sequence[str] = (), notes: str = ""
+    lake: Lake,
+    release: Release,
+    path: Path,
+    source: str,
+    roots: Sequence[str] = (),
+    notes: str = "",
+    selected: Collection[Study] | None = None,
+    *,
+    is_quick: bool = False,
 ) -> None:
     """Write a release, and the names of what the lake's ingests quarantined, as a bundle.
 
     source: what its studies were read from, for example a repository with its commit. roots: what leads to
-    the paths of logs there, and is left out of them. notes: see `Manifest`.
+    the paths of logs there, and is left out of them. notes: see `Manifest`. selected: only these studies; None: all.
+    is_quick: write a larger file in a fraction of the time.
     """
     files = lake.files(release)
     tables = {name: read_small_table(lake.store, files, name) for name in ("collections", "goals", "metrics")}
-    studies = in_order(read_small_table(lake.store, files, "studies"))
+    names = None if selected is None else pa.array(sorted(map(str, selected)), pa.string())
+    studies = _selected(in_order(read_small_table(lake.store, files, "studies")), names)
+    if names is not None:
+        tables["collections"] = tables["collections"].filter(
+            pc.is_in(tables["collections"]["collection"], pc.unique(studies["collection"]))
+        )
     is_measured = pc.is_in(tables["metrics"]["metric"], pa.array(measured_metrics(studies), pa.string()))
     tables["metrics"] = tables["metrics"].filter(is_measured)
     keys = [*STUDY_KEYS[:4], "metric", "target"]
@@ -59,10 +73,18 @@ def write_bundle(
     tables["studies"] = studies.set_column(
         studies.column_names.index("source"), SCHEMAS["studies"].field("source"), sources
     )
-    tables["trials"] = _without_roots(in_order(read_small_table(lake.store, files, "trials")), "source", roots)
-    tables["quarantined"] = _without_roots(_quarantined(lake), "path", roots)
-    written = {name: _parquet(table, {}) for name, table in tables.items()}
-    written["measurements"] = _measurements(lake, files, tables["studies"])
+    tables["trials"] = _without_roots(
+        _selected(in_order(read_small_table(lake.store, files, "trials")), names), "source", roots
+    )
+    quarantined = _quarantined(lake)
+    if names is not None:
+        quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))
+    tables["quarantined"] = _without_roots(quarantined, "path", roots)
+    level, values = (_QUICK_LEVEL, _VALUES[:1]) if is_quick else (_LEVEL, _VALUES)
+    written = {name: _parquet(table, {}, level) for name, table in tables.items()}
+    groups = list(_groups(lake, files, tables["studies"]))
+    # The encoding of values that takes the fewest bytes.
+    written["measurements"] = min((_parquet(groups, {"value": name}, level) for name in values), key=len)
     listed = {
         name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
         for name, data in sorted(written.items())
@@ -74,6 +96,11 @@ def write_bundle(
             header = tarfile.TarInfo(name)
             header.size = len(data)
             archive.addfile(header, io.BytesIO(data))
+
+
+def _selected(rows: pa.Table, names: pa.Array | None) -> pa.Table:
+    """Return the rows of `studies` or `trials` that are of the named studies; None: all."""
+    return rows if names is None else rows.filter(pc.is_in(study_names(rows), names)).combine_chunks()
 
 
 def _is_of(goals: pa.Table, studies: pa.Table) -> pa.Array:
@@ -102,13 +129,8 @@ def _quarantined(lake: Lake) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(QUARANTINED.names, row, strict=True)) for row in ordered], QUARANTINED)
 
 
-def _measurements(lake: Lake, files: list[DataFile], studies: pa.Table) -> bytes:
-    """Return the measurements of all studies, sorted, in the encoding of values that takes the fewest bytes."""
-    groups = list(_groups(lake, files, studies))
-    return min((_parquet(groups, {"value": name}) for name in _VALUES), key=len)
-
-
 def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa.Table]:
+    """Yield the measurements of the studies, sorted."""
     by_study = files_by_study(files)
     pending: list[pa.Table] = []
     for row in studies.select(list(STUDY_KEYS)).to_pylist():
@@ -129,18 +151,18 @@ def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa
     yield pa.concat_tables([SCHEMAS["measurements"].empty_table(), *pending])
 
 
-def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str]) -> bytes:
+def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str], level: int) -> bytes:
     """Return tables with one schema as a Parquet file. value: the encoding of the column of that name."""
     groups = tables if isinstance(tables, list) else [tables]
     schema = groups[0].schema
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    columns = {name: encodings.Encoding(encodings.DICTIONARY, _LEVEL) for name in texts}
+    columns = {name: encodings.Encoding(encodings.DICTIONARY, level) for name in texts}
     if "value" in value:
         columns |= {
-            name: encodings.Encoding("DELTA_BINARY_PACKED", _LEVEL) for name in ("batch_size", "trial_id", "step")
+            name: encodings.Encoding("DELTA_BINARY_PACKED", level) for name in ("batch_size", "trial_id", "step")
         }
-        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", _LEVEL)
-        columns["value"] = encodings.Encoding(value["value"], _LEVEL)
+        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", level)
+        columns["value"] = encodings.Encoding(value["value"], level)
     options = encodings.options(columns)
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, schema, write_statistics=False, **options) as writer:

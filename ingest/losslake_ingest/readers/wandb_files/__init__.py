@@ -1,1 +1,1 @@
-"""Readers of Weights & Biases files: panels, histories, offline runs; and the filter of private data."""
+"""Readers of Weights & Biases files: panels, histories, offline runs."""

@@ -16,8 +16,8 @@ import orjson
 import yaml
 
 from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.readers.private import LONGEST_TEXT, clean_text, private_key, private_text
 from losslake_ingest.readers.safe_parsing import read_yaml
-from losslake_ingest.readers.wandb_files.private import LONGEST_TEXT, clean_text, private_key, private_text
 
 LARGEST_CONFIG = 2**18
 MOST_FIELDS = 10_000

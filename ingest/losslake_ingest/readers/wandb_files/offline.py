@@ -17,12 +17,12 @@ from typing import Any
 import orjson
 
 from losslake_ingest.contracts.run_log import Damage, RunLog
+from losslake_ingest.readers import private
+from losslake_ingest.readers.private import without_words
 from losslake_ingest.readers.protobuf import BYTES, NotAMessage, fields, signed, values
 from losslake_ingest.readers.safe_parsing import read_json
-from losslake_ingest.readers.wandb_files import private
 from losslake_ingest.readers.wandb_files.config import Config
 from losslake_ingest.readers.wandb_files.history import MEDIA, MOST_COLUMNS, HistoryRow, HistoryTable
-from losslake_ingest.readers.wandb_files.private import without_words
 from losslake_ingest.readers.wandb_files.records import RecordLog
 
 # Record

@@ -22,8 +22,8 @@ import pyarrow.csv as pa_csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size, remarks_in
+from losslake_ingest.readers.private import clean_text, private_text
 from losslake_ingest.readers.wandb_files.history import floats_of
-from losslake_ingest.readers.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats, Integers
 
 BETWEEN = " - "

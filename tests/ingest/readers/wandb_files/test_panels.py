@@ -13,8 +13,8 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.formats.wandb import FORMAT
+from losslake_ingest.readers.private import private_text
 from losslake_ingest.readers.wandb_files.panels import BAD_CELL, BAD_ROW, BOUND
-from losslake_ingest.readers.wandb_files.private import private_text
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.wandb_files import panel
 

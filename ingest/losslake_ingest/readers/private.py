@@ -1,4 +1,4 @@
-"""Filter for personal and machine data in W&B logs, by a key's name or a value; only its kind is noted.
+"""Filter for personal and machine data in logs, by a key's name or a value; only its kind is noted.
 
 A false positive costs one field of a run; a false negative would publish private data.
 """
@@ -90,12 +90,17 @@ def private_key(key: str, is_text: bool) -> str | None:
     return next((kind for pattern, kind in _NAME_PATTERNS if pattern.search(name)), None)
 
 
+def is_distinctive(word: str) -> bool:
+    """Return True for the name of a person or machine that no other word or machine is likely to have."""
+    return len(word) >= _SHORTEST_WORD and word.lower() not in _EVERYONE
+
+
 def without_words(fields: Mapping[str, Scalar], words: Mapping[str, str]) -> tuple[dict[str, Scalar], set[str]]:
     """Return the fields whose key and value contain none of the words, and the kinds of words that were found."""
     patterns = [
         (re.compile(rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])", re.IGNORECASE), kind)
         for word, kind in words.items()
-        if len(word) >= _SHORTEST_WORD and word.lower() not in _EVERYONE
+        if is_distinctive(word)
     ]
     remaining: dict[str, Scalar] = {}
     kinds: set[str] = set()

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from losslake_ingest.readers.private import private_text
 from losslake_ingest.readers.wandb_files.config import Config
 from losslake_ingest.readers.wandb_files.offline import OfflineRun
-from losslake_ingest.readers.wandb_files.private import private_text
 from tests.ingest.formats.wandb_files import framed, history_record, run_record
 
 

@@ -1,0 +1,138 @@
+"""An index of curves by short windows of rounded values, to find curves that are nearly those of others.
+
+Steps don't matter, only the order of values: so a copy with other steps is found as well. A window is five values in
+a row, all different. Values are rounded to ten bits of their significand, 0.1 to 0.2 percent, so most windows of a copy that was rounded
+to four digits, or has noise of that size, stay what they are, and a few are enough to find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_schema.reached import Flags, Floats, Integers
+
+WINDOW = 5
+BITS = 10
+TOLERANCE = 5e-4
+"""Values are near if they differ by at most this share of the larger one."""
+MOST_SHARED = 100
+"""A window that more places of the index have says nothing."""
+_LEAST_CODE = np.int64(-(2**40))  # of what isn't finite: in no window
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class CommonRun:
+    """A run of near values that two curves have in common. other: the number of the curve in the index.
+
+    start, other_start: of its first value in both. length: values. n_distinct: how many of them differ when rounded.
+    is_exact: all values are equal.
+    """
+
+    other: int
+    start: int
+    other_start: int
+    length: int
+    n_distinct: int
+    is_exact: bool
+
+
+def rounded(values: Floats) -> Integers:
+    """Return integers that are equal for values that are equal when rounded to BITS bits of their significand."""
+    significand, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    kept = np.rint(significand * 2**BITS).astype(np.int64)
+    is_next = np.abs(kept) == 2**BITS  # rounded up to the next power of two
+    kept = np.where(is_next, kept // 2, kept)
+    codes = (exponent + is_next).astype(np.int64) * 2 ** (BITS + 2) + kept
+    return np.where(np.isfinite(values), codes, _LEAST_CODE)
+
+
+def near(values: Floats, others: Floats) -> Flags:
+    """Return flags of pairs of finite values that are equal up to TOLERANCE."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        limit = TOLERANCE * np.maximum(np.abs(values), np.abs(others))
+        return np.isfinite(values) & np.isfinite(others) & (np.abs(values - others) <= limit)
+
+
+class CurveIndex:
+    """An index of curves, which are concatenated; offsets: (n + 1,), curve i has values offsets[i]:offsets[i + 1]."""
+
+    def __init__(self, values: Floats, offsets: Integers) -> None:
+        self._values, self._offsets = values, offsets
+        self._codes = rounded(values)
+        starts = window_starts(self._codes, offsets)
+        hashes = _hashes(self._codes, starts)
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._starts = hashes[order], starts[order]
+
+    def common_runs(self, values: Floats) -> Iterator[CommonRun]:
+        """Yield the longest common run with each curve and shift that a window of the curve finds."""
+        codes = rounded(values)
+        starts = window_starts(codes, np.array([0, len(codes)]))
+        hashes = _hashes(codes, starts)
+        first = np.searchsorted(self._hashes, hashes, "left")
+        counts = np.searchsorted(self._hashes, hashes, "right") - first
+        known = (counts > 0) & (counts <= MOST_SHARED)
+        pairs: set[tuple[int, int]] = set()
+        for start, begin, count in zip(starts[known], first[known], counts[known], strict=True):
+            places = self._starts[begin : begin + count]
+            windows = self._codes[places[:, None] + np.arange(WINDOW)]
+            places = places[(windows == codes[start : start + WINDOW]).all(axis=1)]
+            curves = np.searchsorted(self._offsets, places, "right") - 1
+            pairs.update(zip(curves.tolist(), (places - self._offsets[curves] - start).tolist(), strict=True))
+        for other, shift in sorted(pairs):
+            run = longest_run(values, self._values[self._offsets[other] : self._offsets[other + 1]], shift)
+            if run is not None:
+                start, length = run
+                yield self._common(other, start, shift, length, values, codes)
+
+    def _common(self, other: int, start: int, shift: int, length: int, values: Floats, codes: Integers) -> CommonRun:
+        begin = int(self._offsets[other]) + start + shift
+        is_exact = bool((values[start : start + length] == self._values[begin : begin + length]).all())
+        n_distinct = len(np.unique(codes[start : start + length]))
+        return CommonRun(other, start, start + shift, length, n_distinct, is_exact)
+
+
+def longest_run(values: Floats, others: Floats, shift: int) -> tuple[int, int] | None:
+    """Return the start and length of the longest run with values[i] near others[i + shift], the first of equal ones."""
+    begin, end = max(0, -shift), min(len(values), len(others) - shift)
+    if begin >= end:
+        return None
+    is_near = near(values[begin:end], others[begin + shift : end + shift])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_near, [False]]).astype(np.int8)))
+    if not len(edges):
+        return None
+    lengths = edges[1::2] - edges[::2]
+    longest = int(lengths.argmax())
+    return begin + int(edges[2 * longest]), int(lengths[longest])
+
+
+def window_starts(codes: Integers, offsets: Integers) -> Integers:
+    """Return where windows start: of finite values, no two of which are equal when rounded, within one curve."""
+    n = len(codes) - WINDOW + 1
+    if n <= 0:
+        return np.empty(0, np.int64)
+    columns = [codes[place : n + place] for place in range(WINDOW)]
+    is_window = np.ones(n, np.bool_)
+    for place, column in enumerate(columns):
+        is_window &= column != _LEAST_CODE
+        for other in columns[:place]:
+            is_window &= column != other
+    for place in range(1, WINDOW):
+        ends = offsets[1:-1] - place
+        is_window[ends[(ends >= 0) & (ends < n)]] = False
+    return np.flatnonzero(is_window)
+
+
+def _hashes(codes: Integers, starts: Integers) -> npt.NDArray[np.uint64]:
+    """Return a hash of each window; windows with equal hashes are compared before they count."""
+    total = np.zeros(len(starts), np.uint64)
+    with np.errstate(over="ignore"):
+        for place in range(WINDOW):
+            total = (total ^ codes[starts + place].astype(np.uint64)) * _MULTIPLIER
+            total ^= total >> np.uint64(29)
+    return total

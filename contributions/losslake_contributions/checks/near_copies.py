@@ -1,0 +1,133 @@
+"""A rule about near-copies: curves that are those of a stored trial, or of another run, up to rounding and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+
+from losslake.questions.release.view import ReleaseView
+from losslake_contributions.checks.curve_index import CommonRun, CurveIndex
+from losslake_contributions.checks.evidence import Curve, Evidence
+from losslake_contributions.checks.rules import WARNING, Finding, Rule
+from losslake_schema.names import Trial
+from losslake_schema.reached import Floats, Integers
+
+NEAR = Rule(
+    "near_copy", WARNING, "no curve is that of a stored trial up to rounding, noise or other steps", needs_base=True
+)
+AMONG = Rule("near_copy_of_run", WARNING, "no curve is that of another run of the submission up to rounding or noise")
+RULES = (NEAR, AMONG)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of one metric, concatenated, and the name of each. offsets: as of a CurveIndex."""
+
+    names: Sequence[str]
+    values: Floats
+    steps: Integers
+    offsets: Integers
+
+    def steps_of(self, common: CommonRun) -> Integers:
+        """Return the steps of the values that a curve has in common with one of these."""
+        start = int(self.offsets[common.other]) + common.other_start
+        return self.steps[start : start + common.length]
+
+    def length(self, curve: int) -> int:
+        """Return the number of values of a curve."""
+        return int(self.offsets[curve + 1] - self.offsets[curve])
+
+
+def check(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings about near-copies, at most one for each run beside stored trials and beside other runs."""
+    runs = {name: evidence.curves(name) for name in evidence.draft.trials}
+    own = {str(trial): name for name, trial in evidence.draft.trials.items()}
+    found: set[str] = set()
+    among: set[frozenset[str]] = set()
+    for metric in sorted({metric for curves in runs.values() for metric in curves}):
+        of_metric = {name: curves[metric] for name, curves in runs.items() if metric in curves}
+        if evidence.stored is not None:
+            stored = stored_curves(evidence.stored, metric)
+            for name, message in _matches({n: c for n, c in of_metric.items() if n not in found}, stored, own):
+                found.add(name)
+                yield NEAR.finding(name, metric, f"{message}: is it the same run? leave it out, or say in the note")
+        sent = concatenated(of_metric)
+        for name, message in _matches(of_metric, sent, {}):
+            pair = frozenset((name, message.partition(" of ")[2].partition(",")[0]))
+            if pair not in among:
+                among.add(pair)
+                yield AMONG.finding(name, metric, f"{message}: if they are one run, send it once")
+
+
+def _matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each run that is a near-copy of another curve, with what they share, in words. own: trials of the runs."""
+    index = CurveIndex(others.values, others.offsets)
+    for name, curve in runs.items():
+        copies = [
+            common
+            for common in index.common_runs(curve.values)
+            if name not in (others.names[common.other], own.get(others.names[common.other]))
+            and is_copy(common, len(curve.values), others.length(common.other))
+        ]
+        if copies:
+            best = max(copies, key=lambda each: (each.n_distinct, each.length))
+            yield name, _in_words(best, curve, others)
+
+
+def is_copy(common: CommonRun, length: int, other_length: int) -> bool:
+    """Return True if two curves have so much in common that one is likely a copy of the other.
+
+    Twelve distinct values, and half of the shorter curve; or, of curves that are equal from their first to their last
+    value, six.
+    """
+    is_whole = common.is_exact and common.length == length == other_length
+    return common.n_distinct >= (LEAST_OF_WHOLE if is_whole else LEAST_DISTINCT) and (
+        2 * common.length >= min(length, other_length)
+    )
+
+
+LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
+
+
+def _in_words(common: CommonRun, curve: Curve, others: Curves) -> str:
+    steps = curve.steps[common.start : common.start + common.length]
+    other = others.steps_of(common)
+    how = "equal" if common.is_exact else "equal up to rounding"
+    which = f"{common.length:,} of its {len(curve.values):,} values in a row"
+    return f"{which} are {how} to those of {others.names[common.other]}, {_at(steps, other)}"
+
+
+def _at(steps: Integers, other: Integers) -> str:
+    if (steps == other).all():
+        return "at the same steps"
+    later = (steps > 0) & (other > 0)
+    ratios = steps[later] / other[later]
+    if len(ratios) and np.allclose(ratios, ratios[0], rtol=1e-3):
+        return f"at {ratios[0]:g} times their steps"
+    return "at other steps"
+
+
+def stored_curves(view: ReleaseView, metric: str) -> Curves:
+    """Return all stored curves of a metric."""
+    statement = resources.files("losslake_contributions.checks.queries").joinpath("curves_of_metric.sql")
+    relation = view.cursor().sql(statement.read_text("utf-8"), params={"metric": metric})
+    table = relation.to_arrow_table().combine_chunks()
+    if not table.num_rows:
+        return concatenated({})
+    lists = table["values"].chunk(0)
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    rows = slice(int(offsets[0]), int(offsets[-1]))
+    names = [str(Trial.of(row)) for row in table.drop_columns(["steps", "values"]).to_pylist()]
+    steps = table["steps"].chunk(0).values.to_numpy()[rows]
+    return Curves(names, lists.values.to_numpy()[rows], steps, offsets - offsets[0])
+
+
+def concatenated(curves: Mapping[str, Curve]) -> Curves:
+    """Return the curves of some runs."""
+    lengths = [len(curve.values) for curve in curves.values()]
+    values = np.concatenate([np.empty(0), *(curve.values for curve in curves.values())])
+    steps = np.concatenate([np.empty(0, np.int64), *(curve.steps for curve in curves.values())])
+    return Curves([*curves], values, steps, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))

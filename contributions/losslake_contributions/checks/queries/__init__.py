@@ -1,0 +1,1 @@
+"""SQL about what is stored beside runs."""

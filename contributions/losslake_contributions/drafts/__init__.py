@@ -1,0 +1,1 @@
+"""Drafts: a small lake with the stored workloads that runs belong beside, and then with the runs."""

@@ -1,0 +1,1 @@
+"""SQL about the runs of a draft, in its releases."""
