@@ -84,7 +84,7 @@ class StoredRun:
 @contextmanager
 def submission_archive(database: Database, submission: str) -> Iterator[SubmissionArchive]:
     """Provide the archive of a submission. Raises LakeBroken if a segment isn't as it was acknowledged."""
-    licence, runs = _runs(database, submission)
+    licence, runs = stored_runs(database, submission)
     with tempfile.TemporaryDirectory(prefix="losslake-submission-") as folder:
         file = Path(folder) / "spools.tar"
         with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -110,7 +110,7 @@ def spool_files(database: Database, run: StoredRun, licence: str) -> Iterator[tu
     yield "end.json", _document({**end, "segments": digests})
 
 
-def _runs(database: Database, submission: str) -> tuple[str, list[StoredRun]]:
+def stored_runs(database: Database, submission: str) -> tuple[str, list[StoredRun]]:
     """Return the licence of a submission, and its runs by id."""
 
     def query(session: Session) -> tuple[str, list[StoredRun]]:

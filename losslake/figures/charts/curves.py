@@ -53,6 +53,10 @@ class CurveColours(BaseModel):
     fact: Annotated[str | None, Field(examples=["org"])] = None
     """With colour_by=fact: a metaparameter, or what logs say of round, organisation or system. The 7 most frequent
     values have a colour each."""
+    highlight: Annotated[list[str], Field(max_length=200, examples=[["bundled/digits/softmax/sgd/64/1"]])] = Field(
+        default_factory=list
+    )
+    """This trial in colour over the others in grey; may be repeated. It replaces colour_by."""
     target: Annotated[float | None, Field(allow_inf_nan=False, examples=[0.05])] = None
     """A value of the metric, drawn as a line; with colour_by=outcome, the target that decides outcomes."""
 
@@ -69,7 +73,9 @@ def draw(request: ChartRequest) -> ChartPanels:
     for metric in metrics:
         check_targets(metric, target=parameters.target)
     outcomes = _outcomes(rows, lines, request.view, parameters.target) if parameters.colour_by == "outcome" else {}
-    if parameters.colour_by == "fact":
+    if parameters.highlight:
+        groups = _highlighted(lines, parameters)
+    elif parameters.colour_by == "fact":
         trials = {line.number: line.trial for line in lines}
         groups = _by_fact(lines, groups_by_fact(request.view, trials, parameters.fact))
     else:
@@ -320,6 +326,23 @@ def _groups(lines: Sequence[_Line], colour_by: ColourBy | None, outcomes: Mappin
         texts[line.number] = ", ".join(parts)
     is_ordered = several_sizes and not by_trial and len(workloads.short) == 1
     return _Groups(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
+
+
+def _highlighted(lines: Sequence[_Line], parameters: CurveColours) -> _Groups:
+    """Return two groups: the trials to highlight, drawn on top, and the others in grey."""
+    if parameters.colour_by is not None:
+        raise BadParameter("highlight", "highlight and colour_by both choose the colours: give one of them")
+    chosen = set(parameters.highlight)
+    numbers = {line.number: str(line.trial) in chosen for line in lines}
+    unknown = sorted(chosen - {str(line.trial) for line in lines})
+    if unknown:
+        raise BadParameter("highlight", f"highlight={unknown[0]}: no curve of this figure is of this trial")
+    n = sum(numbers.values())
+    others, highlighted = f"others ({len(numbers) - n:,})", f"highlighted ({n:,})"
+    styles = {others: (theme.CONTOUR, theme.DASHES[0]), highlighted: (theme.COLOURS[0], theme.DASHES[0])}
+    by_number = {number: highlighted if is_chosen else others for number, is_chosen in numbers.items()}
+    common = workload_labels(list(dict.fromkeys(line.workload for line in lines))).common
+    return _Groups(common, by_number, [name for name in styles if name in by_number.values()], styles=styles)
 
 
 def _by_fact(lines: Sequence[_Line], by_number: Mapping[int, str]) -> _Groups:

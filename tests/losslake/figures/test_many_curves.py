@@ -18,6 +18,7 @@ from losslake.figures.figure import figure
 from losslake.figures.lines import MOST_AS_DATA, PER_PX, Lines, lines_of, outlines
 from losslake.figures.links import HREF, Links
 from losslake.figures.panel import Panel, Series
+from losslake.figures.theme import COLOURS
 from losslake.lake.lake import Lake
 from losslake_schema.reached import Floats
 from tests.applications import without_sql
@@ -128,9 +129,20 @@ def test_outcomes_match_the_metaparameter_map(client: TestClient) -> None:
     assert expected <= set(legend_of(client, colour_by="outcome", target=0.25))
 
 
+def test_highlighted_trials_are_drawn_over_the_others(client: TestClient) -> None:
+    trials = [f"{STUDY}/{row['trial_id']}" for row in client.get(f"/v1/trials?study={STUDY}").json()["rows"]]
+    query = urlencode([*OF_STUDY.items(), *(("highlight", trial) for trial in trials[:2])])
+    drawn = client.get(f"/v1/figures/curves.vl.json?{query}").json()
+    colours = drawn["concat"][0]["layer"][0]["encoding"]["color"]["scale"]
+    assert colours["domain"] == [f"others ({len(trials) - 2})", "highlighted (2)"]
+    assert colours["range"][1] == COLOURS[0]
+
+
 @pytest.mark.parametrize(
     ("more", "parameter"),
     [
+        ({"highlight": f"{STUDY}/999"}, "highlight"),
+        ({"highlight": f"{STUDY}/1", "colour_by": "trial"}, "highlight"),
         ({"colour_by": "outcome"}, "target"),
         ({"colour_by": "colour"}, "colour_by"),
         ({"target": "0.1", "metric": ""}, "metric"),

@@ -1,0 +1,1 @@
+"""Reviews: what reviewers see of a submission, and how they decide."""

@@ -1,0 +1,118 @@
+"""What reviewers see of a submission: its draft, the report of the checks, and what the runs change.
+
+A review is made when it is first asked for, and kept in a folder on this machine until the submission, the newest
+release or the checks change. It can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from losslake.lake.lake import Lake
+from losslake.lake.machine import atomic_write, locked
+from losslake_contributions.archive import spool_files, stored_runs
+from losslake_contributions.checks.evidence import Claim, Evidence
+from losslake_contributions.checks.report import Report
+from losslake_contributions.checks.rules import CHECKS_VERSION
+from losslake_contributions.checks.run import check
+from losslake_contributions.contract.submissions import SubmissionStatus
+from losslake_contributions.drafts.changes import DraftChanges, changes
+from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.spools.spool import Spool, read_spool
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.submissions import find_any
+
+FOLDER = "drafts"
+_REVIEW = "review.json"
+_IN_REVIEW = ("submitted", "accepting")
+
+
+@dataclass(frozen=True)
+class Review:
+    """What reviewers see of a submission. base: the release that it is compared with; None for an empty lake."""
+
+    submission: str
+    base: int | None
+    report: Report
+    changes: DraftChanges
+
+
+REVIEW = TypeAdapter(Review)
+
+
+class Reviews:
+    """The reviews of the submissions to a lake, below a folder of this machine."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._folder = database.lake.folder / FOLDER
+        # Of this process; a file's lock keeps other processes out.
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def review(self, name: str) -> Review:
+        """Return the review of a submission that waits for one, and make it if needed. Raises ContributionError."""
+        folder = self._made(name)
+        return REVIEW.validate_json((folder / _REVIEW).read_bytes())
+
+    def draft(self, name: str) -> Path:
+        """Return the folder of the draft lake of a submission, and make it if needed. Raises ContributionError."""
+        folder = self._made(name)
+        if REVIEW.validate_json((folder / _REVIEW).read_bytes()).changes.after is None:
+            raise ContributionError("not-storable", f"no run of {name} can be stored: its review says why")
+        return folder / LAKE
+
+    def forget(self, name: str) -> None:
+        """Delete the draft and the review of a submission."""
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _made(self, name: str) -> Path:
+        status = find_any(self._database, name)
+        if status.state not in _IN_REVIEW:
+            self.forget(name)
+            ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
+            raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
+        base = self._database.lake.newest_release()
+        number = base.number if base is not None else None
+        folder = self._folder / name / _key(status, number)
+        if (folder / _REVIEW).is_file():
+            return folder
+        self._folder.mkdir(exist_ok=True)
+        with self._locks[name], locked(self._folder / f"{name}.lock"):
+            if not (folder / _REVIEW).is_file():
+                self.forget(name)
+                self._make(status, folder, number)
+        return folder
+
+    def _make(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
+        """Make the draft, and at last the file with the review, which says that the folder is whole."""
+        spools = self._spools(status.id, folder / RUNS)
+        draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
+        claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
+        evidence = Evidence(draft, spools, status.licence, claims, self._database.lake)
+        review = Review(status.id, draft.base, check(evidence), changes(draft))
+        with atomic_write(folder / _REVIEW) as unfinished:
+            unfinished.write_bytes(REVIEW.dump_json(review))
+
+    def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
+        licence, runs = stored_runs(self._database, name)
+        for run in runs:
+            for path, data in spool_files(self._database, run, licence):
+                file = folder / run.id / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        return {run.id: read_spool(folder / run.id) for run in runs}
+
+
+def _key(status: SubmissionStatus, base: int | None) -> str:
+    """Return what distinguishes a review from those of other runs, facts, releases and checks."""
+    facts = [*status.contributions, status.licence, *map(repr, status.claims)]
+    return hashlib.sha256(json.dumps([CHECKS_VERSION, base, facts]).encode()).hexdigest()[:16]
