@@ -19,6 +19,8 @@ from losslake_contributions.contract.contributions import Finish, RunFacts
 from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
+from losslake_contributions.review.links import Links
+from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
 from losslake_contributions.routes.requests import contribution_problem
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
@@ -27,10 +29,17 @@ from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import delete_orphans
 from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
+from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.web import pages
+from losslake_contributions.web.draft_apps import DraftApps
+from losslake_contributions.web.drafts import Drafts
+from losslake_contributions.web.site import problem_page
 from losslake_service.operation.operate import operate
 from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.openapi import describe, model_schemas
 from losslake_service.routes.readiness import readiness
+from losslake_service.web.static_files import PREFIX as STATIC
+from losslake_service.web.static_files import static_file
 
 # Most of them wait for the database, whose pool has 15 connections, or for a disk.
 _THREADS = 12
@@ -45,6 +54,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     """Return the application for a lake; without settings it uses the defaults and writes no log."""
     settings = settings or Settings.model_construct(log_format="off")
     database, metrics = Database.create(lake), ContributionMetrics()
+    reviews, links = Reviews(database), Links(settings.public_url, signing_key(database))
+    drafts = DraftApps(reviews.draft, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -53,6 +64,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         tasks = [
             asyncio.create_task(_repeat(refresh_queue, _SECONDS_BETWEEN_GAUGES)),
             asyncio.create_task(_repeat(partial(delete_orphans, database), settings.cleanup_hours * 3600)),
+            asyncio.create_task(_repeat(reviews.forget_decided, settings.cleanup_hours * 3600)),
         ]
         try:
             yield
@@ -61,6 +73,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
+            await drafts.close()
 
     app = FastAPI(
         title="LossLake contributions",
@@ -71,19 +84,25 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    add_problem_handlers(app)
+    add_problem_handlers(app, problem_page)
     app.add_exception_handler(ContributionError, contribution_problem)
     quota = HourlyQuota(settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour)
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     hourly = HourlyQuotas(quota)
     add_contributions(app.router, database, hourly)
     add_segments(app.router, database, hourly, uploads, metrics)
-    add_submissions(app.router, database, settings.public_url)
-    add_reviews(app.router, database, settings.public_url)
+    add_submissions(app.router, database, reviews, links)
+    add_reviews(app.router, database, reviews, links)
+    pages.add_home(app.router, database, links)
+    pages.add_reviews(app.router, database, reviews, links)
+    pages.add_runs(app.router, database)
+    app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
-    schemas = model_schemas(ProblemDocument, RunFacts, Finish, SubmissionRequest, ReturnRequest, SplitRequest)
+    schemas = model_schemas(ProblemDocument, RunFacts, Finish, SubmissionRequest, ReturnRequest, SplitRequest, Review)
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    # Every other path is one of the draft that the visitor has opened.
+    app.router.default = Drafts(drafts, links.key, settings.public_url.startswith("https://"))
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
 

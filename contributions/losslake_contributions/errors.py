@@ -19,7 +19,10 @@ KINDS = {
     "unknown-segment": (404, "There is no such segment"),
     "conflict": (409, "The request contradicts what is stored"),
     "incomplete": (409, "Something is missing"),
+    "refused": (409, "A check refuses the submission"),
+    "unknown-draft": (404, "There is no such draft"),
     "not-storable": (409, "A run can't be stored in the lake"),
+    "draft-unavailable": (503, "The draft can't be shown"),
     "too-large": (413, "The request's body is too large"),
     "too-slow": (408, "The request took too long to arrive"),
 }

@@ -275,9 +275,10 @@ class _LocalQueue:
         return find_any(self._database, name)
 
     def accept(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.accept import accept
+        from losslake_contributions.review.decide import accept_reviewed
+        from losslake_contributions.review.review import Reviews
 
-        acceptance = accept(self._database, name, _user())
+        acceptance = accept_reviewed(self._database, Reviews(self._database), name, _user())
         for remark in acceptance.remarks:
             echo(f"remark       {remark}")
         return acceptance.submission

@@ -41,7 +41,6 @@ KINDS = {
     "unknown-collection": (404, "There is no such collection"),
     "unknown-paper": (404, "There is no such paper"),
     "unknown-figure": (404, "There is no such figure"),
-    "unknown-draft": (404, "There is no such draft"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "Method not allowed"),
     "precondition-failed": (412, "The version has changed"),
@@ -56,7 +55,6 @@ KINDS = {
     "internal-error": (500, "The service failed"),
     "figures-busy": (503, "Too many figures at once"),
     "lake-unavailable": (503, "The lake can't be read"),
-    "draft-unavailable": (503, "The draft can't be shown"),
     "not-ready": (503, "The service is not ready to answer"),
     **SQL_KINDS,
 }

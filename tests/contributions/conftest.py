@@ -17,7 +17,7 @@ from losslake_contributions.app import create_app
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Quota, create_token
-from tests.contributions.spools import SpooledRun
+from tests.contributions.spooled_runs import SpooledRun
 
 ADA, BOB = "0000-0002-1825-0097", "0000-0001-5109-3700"
 

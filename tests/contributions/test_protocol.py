@@ -11,7 +11,7 @@ import zstandard
 
 from losslake_contributions.contract.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spools import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, new_id, rows
 
 REWOUND = {
     "0001/000001.jsonl": rows(range(8)),

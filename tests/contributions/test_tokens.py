@@ -14,7 +14,7 @@ from losslake_contributions.store.tables import Token
 from losslake_contributions.store.tokens import create_token, list_tokens, revoke_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA, BOB, Sender, Service
-from tests.contributions.spools import SpooledRun, new_id
+from tests.contributions.spooled_runs import SpooledRun, new_id
 
 
 def refused(sender: Sender) -> str:

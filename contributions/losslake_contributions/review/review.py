@@ -11,12 +11,10 @@ import json
 import shutil
 import threading
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
-from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write, locked
 from losslake_contributions.archive import spool_files, stored_runs
 from losslake_contributions.checks.evidence import Claim, Evidence
@@ -33,20 +31,18 @@ from losslake_contributions.store.submissions import find_any
 
 FOLDER = "drafts"
 _REVIEW = "review.json"
-_IN_REVIEW = ("submitted", "accepting")
+IN_REVIEW = ("submitted", "accepting")
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(BaseModel):
     """What reviewers see of a submission. base: the release that it is compared with; None for an empty lake."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
 
     submission: str
     base: int | None
     report: Report
     changes: DraftChanges
-
-
-REVIEW = TypeAdapter(Review)
 
 
 class Reviews:
@@ -60,13 +56,12 @@ class Reviews:
 
     def review(self, name: str) -> Review:
         """Return the review of a submission that waits for one, and make it if needed. Raises ContributionError."""
-        folder = self._made(name)
-        return REVIEW.validate_json((folder / _REVIEW).read_bytes())
+        return _read(self._made(name))
 
     def draft(self, name: str) -> Path:
         """Return the folder of the draft lake of a submission, and make it if needed. Raises ContributionError."""
         folder = self._made(name)
-        if REVIEW.validate_json((folder / _REVIEW).read_bytes()).changes.after is None:
+        if _read(folder).changes.after is None:
             raise ContributionError("not-storable", f"no run of {name} can be stored: its review says why")
         return folder / LAKE
 
@@ -74,9 +69,21 @@ class Reviews:
         """Delete the draft and the review of a submission."""
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
+    def forget_decided(self) -> None:
+        """Delete the drafts of submissions that don't wait for a review any more."""
+        for folder in self._folder.iterdir() if self._folder.is_dir() else ():
+            name = folder.stem
+            try:
+                waits = find_any(self._database, name).state in IN_REVIEW
+            except ContributionError:
+                waits = False
+            if not waits:
+                self.forget(name)
+                (self._folder / f"{name}.lock").unlink(missing_ok=True)
+
     def _made(self, name: str) -> Path:
         status = find_any(self._database, name)
-        if status.state not in _IN_REVIEW:
+        if status.state not in IN_REVIEW:
             self.forget(name)
             ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
             raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
@@ -98,9 +105,9 @@ class Reviews:
         draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
         claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
         evidence = Evidence(draft, spools, status.licence, claims, self._database.lake)
-        review = Review(status.id, draft.base, check(evidence), changes(draft))
+        found = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
         with atomic_write(folder / _REVIEW) as unfinished:
-            unfinished.write_bytes(REVIEW.dump_json(review))
+            unfinished.write_text(found.model_dump_json(), "utf-8")
 
     def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
         licence, runs = stored_runs(self._database, name)
@@ -110,6 +117,10 @@ class Reviews:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
         return {run.id: read_spool(folder / run.id) for run in runs}
+
+
+def _read(folder: Path) -> Review:
+    return Review.model_validate_json((folder / _REVIEW).read_bytes())
 
 
 def _key(status: SubmissionStatus, base: int | None) -> str:

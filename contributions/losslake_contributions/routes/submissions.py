@@ -8,7 +8,6 @@ from functools import partial
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from losslake_contributions.accept import accept
 from losslake_contributions.contract.submissions import (
     ReturnRequest,
     SplitRequest,
@@ -16,6 +15,9 @@ from losslake_contributions.contract.submissions import (
     SubmissionRequest,
     SubmissionStatus,
 )
+from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.links import SUBMISSIONS, Links
+from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import body_of
 from losslake_contributions.routes.requests import (
     check_submission_name,
@@ -30,15 +32,16 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
 
-PREFIX = "/v1/submissions"
 _ERRORS = problem_responses(413, 422)
 
 
-def add_submissions(router: APIRouter, database: Database, public_url: str) -> None:
-    """Add the routes of submissions for contributors. public_url: for links; empty: that of each request."""
-    answer = partial(_answer, database, public_url)
+def add_submissions(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
+    """Add the routes of submissions for contributors."""
+    answer = partial(_answer, database, links)
 
-    @router.post(PREFIX, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus)
+    @router.post(
+        SUBMISSIONS, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus
+    )
     async def post_submission(request: Request) -> Response:
         """Submit finished contributions for review. 201, and 200 for the same again."""
         only_parameters(request)
@@ -47,7 +50,7 @@ def add_submissions(router: APIRouter, database: Database, public_url: str) -> N
         name, is_new = await in_thread(store.submit, database, identity, document)
         return await answer(request, identity, name, 201 if is_new else 200)
 
-    @router.get(PREFIX, responses=_ERRORS, response_model=SubmissionList)
+    @router.get(SUBMISSIONS, responses=_ERRORS, response_model=SubmissionList)
     async def get_submissions(request: Request) -> Response:
         """Return submissions, the one that has waited longest first: everyone's for reviewers, else one's own."""
         given = only_parameters(request, "state", "after")
@@ -59,14 +62,22 @@ def add_submissions(router: APIRouter, database: Database, public_url: str) -> N
         owner = None if identity.is_reviewer else identity.contributor
         return respond(await in_thread(store.list_submissions, database, state, after, owner))
 
-    @router.get(f"{PREFIX}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
+    @router.get(f"{SUBMISSIONS}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
     async def get_submission(request: Request, name: str) -> Response:
         """Return a submission with its runs."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
         return await answer(request, identity, check_submission_name(name))
 
-    @router.post(f"{PREFIX}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
+    @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_ERRORS, response_model=Review)
+    async def get_review(request: Request, name: str) -> Response:
+        """Return the report of the checks on a submission that waits for a review, and what it would change."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute", "review")
+        await in_thread(store.find, database, identity, check_submission_name(name))
+        return respond(await in_thread(reviews.review, name))
+
+    @router.post(f"{SUBMISSIONS}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_withdrawal(request: Request, name: str) -> Response:
         """Withdraw one's own submission before it is accepted."""
         only_parameters(request)
@@ -75,13 +86,13 @@ def add_submissions(router: APIRouter, database: Database, public_url: str) -> N
         return await answer(request, identity, name)
 
 
-def add_reviews(router: APIRouter, database: Database, public_url: str) -> None:
-    """Add the routes by which reviewers decide. public_url: as in `add_submissions`."""
-    answer = partial(_answer, database, public_url)
+def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
+    """Add the routes by which reviewers decide."""
+    answer = partial(_answer, database, links)
     # One at a time: an ingest takes up to 1 GB of memory.
     accepting = asyncio.Lock()
 
-    @router.post(f"{PREFIX}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
+    @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_acceptance(request: Request, name: str) -> Response:
         """Accept a submission: its runs enter the next release. Accepted again, nothing changes."""
         only_parameters(request)
@@ -89,11 +100,11 @@ def add_reviews(router: APIRouter, database: Database, public_url: str) -> None:
         check_submission_name(name)
         async with accepting:
             # It goes on if the client leaves: the next request finds it done.
-            await asyncio.shield(in_thread(accept, database, name, identity.credit.name))
+            await asyncio.shield(in_thread(accept_reviewed, database, reviews, name, identity.credit.name))
         return await answer(request, identity, name)
 
     @router.post(
-        f"{PREFIX}/{{name}}/return",
+        f"{SUBMISSIONS}/{{name}}/return",
         responses=_ERRORS,
         openapi_extra=body_of(ReturnRequest),
         response_model=SubmissionStatus,
@@ -108,7 +119,7 @@ def add_reviews(router: APIRouter, database: Database, public_url: str) -> None:
         return await answer(request, identity, name)
 
     @router.post(
-        f"{PREFIX}/{{name}}/split",
+        f"{SUBMISSIONS}/{{name}}/split",
         responses=_ERRORS,
         openapi_extra=body_of(SplitRequest),
         response_model=SubmissionStatus,
@@ -124,10 +135,9 @@ def add_reviews(router: APIRouter, database: Database, public_url: str) -> None:
 
 
 async def _answer(
-    database: Database, public_url: str, request: Request, identity: Identity, name: str, status: int = 200
+    database: Database, links: Links, request: Request, identity: Identity, name: str, status: int = 200
 ) -> Response:
     """Return a response with a submission and its links."""
     document = await in_thread(store.find, database, identity, name)
-    base = public_url or f"{request.url.scheme}://{request.url.netloc}"
-    linked = document.model_copy(update={"links": {"self": f"{base}{PREFIX}/{name}"}})
+    linked = document.model_copy(update={"links": links.of(request, document)})
     return respond(linked, status, {"Location": linked.links["self"]} if status == 201 else None)

@@ -250,6 +250,11 @@ def held_segments(session: Session, run: str) -> list[Segment]:
     ]
 
 
+def facts_of(database: Database, identity: Identity, run: str) -> str:
+    """Return the run.json of a contribution, as text. Raise ContributionError as `status` does."""
+    return database.read(lambda session: _readable(session, identity, run).facts)
+
+
 def segment_file(database: Database, identity: Identity, run: str, attempt: int, n: int) -> tuple[Lake, str, str]:
     """Return the lake, the path and the SHA-256 of a held segment. Raise ContributionError if there is none."""
 

@@ -246,6 +246,20 @@ def end_acceptance(database: Database, name: str, release: int | None) -> None:
     database.write(owner_of(database, name), work)
 
 
+def store_report(database: Database, name: str, report: str) -> None:
+    """Keep the report of the checks with which a submission is accepted. report: JSON."""
+
+    def work(session: Session) -> None:
+        _found(session, name).report = report
+
+    database.write(owner_of(database, name), work)
+
+
+def report_of(database: Database, name: str) -> str | None:
+    """Return the report of the checks with which a submission was accepted; None before that."""
+    return database.read(lambda session: _found(session, name).report)
+
+
 def owner_of(database: Database, name: str) -> str:
     """Return the contributor of a submission; raise ContributionError if there is none."""
     return database.read(lambda session: _found(session, name).contributor)

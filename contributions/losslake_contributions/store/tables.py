@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text
+from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from losslake_schema.database import LogText, UtcDateTime
@@ -57,7 +57,8 @@ class Token(Base):
 class Submission(Base):
     """Runs that are submitted for review together. request: JSON, a `SubmissionRequest`; sha256: of it.
 
-    reviewer: who changed the state. split_from: the submission that its runs were in before.
+    reviewer: who changed the state. split_from: the submission that its runs were in before. report: JSON, that of the
+    checks when it was accepted.
     """
 
     __tablename__ = "losslake_submissions"
@@ -73,6 +74,16 @@ class Submission(Base):
     reviewer: Mapped[str | None] = mapped_column(LogText)
     release: Mapped[int | None] = mapped_column(Integer)
     split_from: Mapped[str | None] = mapped_column(String(36), index=True)
+    report: Mapped[str | None] = mapped_column(LogText)
+
+
+class Secret(Base):
+    """A key of the service, by name. It signs links to drafts."""
+
+    __tablename__ = "losslake_contribution_secrets"
+
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class Contribution(Base):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from losslake.lake.lake import Lake
 from losslake_service.app import create_app
-from losslake_service.settings import Settings
+from losslake_service.settings import ServerSettings, Settings
 
 MOST_OPEN = 4
 NOTICE = (
@@ -21,7 +21,7 @@ NOTICE = (
     "data set and model, release 2 the submitted ones as well."
 )
 # Returns the folder of a submission's draft lake, and makes it first. Raises LossLakeError.
-FolderOf = Callable[[UUID], Awaitable[Path]]
+FolderOf = Callable[[str], Path]
 
 
 class _OpenDraft:
@@ -64,7 +64,7 @@ class DraftApps:
     settings: of the contribution service, whose host, port and names of hosts the drafts share.
     """
 
-    def __init__(self, folder_of: FolderOf, settings: Settings, most: int = MOST_OPEN) -> None:
+    def __init__(self, folder_of: FolderOf, settings: ServerSettings, most: int = MOST_OPEN) -> None:
         self._folder_of = folder_of
         self._settings = settings
         self._most = most
@@ -94,7 +94,7 @@ class DraftApps:
     async def _draft(self, submission: UUID) -> _OpenDraft:
         lock = self._opening.setdefault(submission, asyncio.Lock())
         async with lock:
-            folder = await self._folder_of(submission)
+            folder = await asyncio.to_thread(self._folder_of, str(submission))
             draft = self._open.get((submission, folder))
             if draft is None:
                 app = await asyncio.to_thread(self._application, submission, folder)
@@ -112,6 +112,7 @@ class DraftApps:
         return draft
 
     def _application(self, submission: UUID, folder: Path) -> FastAPI:
+        shared = {name: getattr(self._settings, name) for name in ServerSettings.model_fields}
         changes = {
             "lake": str(folder),
             "notice": NOTICE.format(submission=submission),
@@ -122,7 +123,7 @@ class DraftApps:
             "releases_open": 2,
             "answer_cache_mb": 4,
         }
-        return create_app(Lake.open(folder), self._settings.model_copy(update=changes))
+        return create_app(Lake.open(folder), Settings.model_construct(**{**shared, **changes}))
 
     def _end(self, draft: _OpenDraft) -> None:
         task = asyncio.create_task(draft.close())

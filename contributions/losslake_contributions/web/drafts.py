@@ -14,10 +14,11 @@ from uuid import UUID
 from fastapi.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from losslake_contributions.errors import KINDS, ContributionError
+from losslake_contributions.review.draft_links import submission_of
 from losslake_contributions.web.draft_apps import DraftApps
-from losslake_contributions.web.draft_links import submission_of
 from losslake_schema.errors import LossLakeError
-from losslake_service.problems import problem
+from losslake_service.problems import problem, problem_document
 from losslake_service.web.bare_page import accepts_html
 from losslake_service.web.static_files import PREFIX as STATIC
 
@@ -58,7 +59,7 @@ class Drafts:
             return self._with_cookie(RedirectResponse(HOME, 303), "")
         submission = self._submission(token)
         if submission is None:
-            return problem(scope, "unknown-draft", _UNKNOWN)
+            return problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN)
         inner = {**scope, "path": f"/{rest}", "headers": scope["headers"]}
         if accepts_html(inner):
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
@@ -80,7 +81,8 @@ class Drafts:
             try:
                 await self._apps.respond(submission, inner, receive, send if is_static else _as_private(send))
             except LossLakeError as error:
-                await problem(scope, "draft-unavailable", str(error))(scope, receive, send)
+                kind = error.kind if isinstance(error, ContributionError) else "draft-unavailable"
+                await problem_document(scope, kind, *KINDS[kind], str(error))(scope, receive, send)
 
         return respond
 

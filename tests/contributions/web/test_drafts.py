@@ -12,24 +12,24 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake_contributions.review.draft_links import draft_token
 from losslake_contributions.web.draft_apps import DraftApps
-from losslake_contributions.web.draft_links import KEY_BYTES, draft_token
 from losslake_contributions.web.drafts import COOKIE, Drafts
 from losslake_schema.errors import LossLakeError
 from losslake_service.problems import add_problem_handlers
 from losslake_service.settings import Settings
 from tests.bundled import bundled_lake
 
-KEY = bytes(KEY_BYTES)
+KEY = bytes(32)
 FIRST, SECOND, BROKEN = (UUID(int=number) for number in (1, 2, 3))
 BROWSER = {"accept": "text/html"}
 
 
 def outer(folders: dict[UUID, Path], most: int = 4) -> FastAPI:
-    async def folder_of(submission: UUID) -> Path:
-        if submission not in folders:
+    def folder_of(submission: str) -> Path:
+        if UUID(submission) not in folders:
             raise LossLakeError("its runs can't be read: push them again")
-        return folders[submission]
+        return folders[UUID(submission)]
 
     settings = Settings.model_construct(log_format="off")
     apps = DraftApps(folder_of, settings, most)
@@ -41,7 +41,7 @@ def outer(folders: dict[UUID, Path], most: int = 4) -> FastAPI:
 
     app = FastAPI(lifespan=lifespan)
     add_problem_handlers(app)
-    app.mount("/", Drafts(apps, KEY, is_secure=False))
+    app.router.default = Drafts(apps, KEY, is_secure=False)
     return app
 
 

@@ -25,6 +25,12 @@ def upgrade() -> None:
         sa.Column("reviewer", sa.Text),
         sa.Column("release", sa.Integer),
         sa.Column("split_from", sa.String(36), index=True),
+        sa.Column("report", sa.Text),
+    )
+    op.create_table(
+        "losslake_contribution_secrets",
+        sa.Column("name", sa.String(32), primary_key=True),
+        sa.Column("key", sa.LargeBinary, nullable=False),
     )
     op.create_table(
         "losslake_contributions",

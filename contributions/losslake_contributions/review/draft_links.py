@@ -12,7 +12,6 @@ import hmac
 import time
 from uuid import UUID
 
-KEY_BYTES = 32
 DAYS = 30
 _SECONDS_PER_DAY = 86_400
 _MARK = b"losslake draft"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_contributions.web.draft_links import KEY_BYTES, TOKEN_LENGTH, draft_token, submission_of
+from losslake_contributions.review.draft_links import TOKEN_LENGTH, draft_token, submission_of
 
-KEY = bytes(range(KEY_BYTES))
+KEY = bytes(range(32))
 SUBMISSION = UUID("0193f3a0-0000-7000-8000-000000000001")
 
 
@@ -36,7 +36,7 @@ def test_text_that_is_no_token_shows_nothing(text: str) -> None:
 
 
 def test_token_of_another_key_shows_nothing() -> None:
-    assert submission_of(bytes(KEY_BYTES), draft_token(KEY, SUBMISSION)) is None
+    assert submission_of(bytes(32), draft_token(KEY, SUBMISSION)) is None
 
 
 def test_expired_token_shows_nothing() -> None:

@@ -1,0 +1,29 @@
+"""Acceptance by a reviewer: only what the checks don't refuse, and with their report."""
+
+from __future__ import annotations
+
+from losslake_contributions.accept import Acceptance, accept
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.review.review import Reviews
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.submissions import find_any, store_report
+
+_MOST_NAMED = 3
+
+
+def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: str) -> Acceptance:
+    """Accept a submission, and keep the report of the checks; accepted again, nothing changes.
+
+    Raises ContributionError if a check refuses a run, or a run can't be stored.
+    """
+    if find_any(database, name).state not in ("accepting", "accepted"):
+        report = reviews.review(name).report
+        if report.refuses:
+            errors = [str(finding) for finding in report.findings if finding.severity == "error"]
+            more = f", and {len(errors) - _MOST_NAMED:,} more" if len(errors) > _MOST_NAMED else ""
+            detail = f"the checks refuse it: {'; '.join(errors[:_MOST_NAMED])}{more}: return it, or split the runs off"
+            raise ContributionError("refused", detail, findings=errors[:1000])
+        store_report(database, name, report.to_json().decode())
+    acceptance = accept(database, name, reviewer)
+    reviews.forget(name)
+    return acceptance

@@ -1,0 +1,229 @@
+"""The routes of the pages: what the service does, signing in, submissions, their reviews and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from losslake_contributions.checks.report import Report
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.links import REVIEWS, Links
+from losslake_contributions.review.review import IN_REVIEW, Reviews
+from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
+from losslake_contributions.store import contributions, submissions
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import read_segment
+from losslake_contributions.store.tokens import Identity, authenticate
+from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
+from losslake_contributions.web.drafts import HOME
+from losslake_contributions.web.site import (
+    COOKIE,
+    PRIVATE,
+    SIGN_IN,
+    in_words,
+    page,
+    read_form,
+    signed_in,
+    to_sign_in,
+)
+from losslake_contributions.web.submission_page import content_of
+
+_SECONDS_SIGNED_IN = 12 * 3600
+
+
+def add_home(router: APIRouter, database: Database, links: Links) -> None:
+    """Add the pages that anyone may see, and those to sign in and out."""
+
+    @router.get(HOME, include_in_schema=False)
+    async def get_home(request: Request) -> Response:
+        identity = await signed_in(request, database)
+        counts, seconds = await in_thread(submissions.queue, database)
+        return page(
+            "contribute.html",
+            "Contribute runs",
+            HOME,
+            identity,
+            base=links.base(request),
+            n_waiting=counts["submitted"] + counts["accepting"],
+            n_accepted=counts["accepted"],
+            oldest=in_words(seconds) if seconds else "",
+            has_draft=DRAFT_COOKIE in request.cookies,
+        )
+
+    @router.get(SIGN_IN, include_in_schema=False)
+    async def get_sign_in(request: Request) -> Response:
+        return page(
+            "sign_in.html", "Sign in", SIGN_IN, None, next=_within(request.query_params.get("next")), trouble=""
+        )
+
+    @router.post(SIGN_IN, include_in_schema=False)
+    async def post_sign_in(request: Request) -> Response:
+        form = await read_form(request)
+        token, following = form.get("token", "").strip(), _within(form.get("next"))
+        try:
+            await in_thread(authenticate, database, f"Bearer {token}")
+        except ContributionError as error:
+            trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
+            return page("sign_in.html", "Sign in", SIGN_IN, None, 401, next=following, trouble=trouble)
+        response = RedirectResponse(following, 303, PRIVATE)
+        is_secure = links.base(request).startswith("https://")
+        response.set_cookie(COOKIE, token, _SECONDS_SIGNED_IN, secure=is_secure, httponly=True, samesite="strict")
+        return response
+
+    @router.post("/sign-out", include_in_schema=False)
+    async def post_sign_out(request: Request) -> Response:
+        await read_form(request)
+        response = RedirectResponse(HOME, 303, PRIVATE)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
+
+
+def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
+    """Add the pages of submissions, for reviewers and their contributors."""
+
+    @router.get(REVIEWS, include_in_schema=False)
+    async def get_list(request: Request) -> Response:
+        identity = await signed_in(request, database)
+        if identity is None:
+            return to_sign_in(request)
+        state = request.query_params.get("state", "submitted")
+        if state not in submissions.STATES:
+            raise ContributionError("bad-document", f"state is one of {', '.join(submissions.STATES)}")
+        after = request.query_params.get("after")
+        owner = None if identity.is_reviewer else identity.contributor
+        last = check_submission_name(after) if after is not None else None
+        found = await in_thread(submissions.list_submissions, database, state, last, owner)
+        return page(
+            "submissions.html",
+            "Submissions",
+            REVIEWS,
+            identity,
+            rows=found.submissions,
+            following=found.next,
+            state=state,
+            states=submissions.STATES,
+        )
+
+    @router.get(f"{REVIEWS}/{{name}}", include_in_schema=False)
+    async def get_review(request: Request, name: str) -> Response:
+        identity = await signed_in(request, database)
+        if identity is None:
+            return to_sign_in(request)
+        return await _review_page(database, reviews, links, identity, name)
+
+    @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
+    async def get_review_as_json(request: Request, name: str) -> Response:
+        identity = await _identified(request, database)
+        await in_thread(submissions.find, database, identity, check_submission_name(name))
+        review = await in_thread(reviews.review, name)
+        return Response(review.model_dump_json(indent=1), 200, PRIVATE, "application/json")
+
+    @router.post(f"{REVIEWS}/{{name}}/{{decision}}", include_in_schema=False)
+    async def post_decision(request: Request, name: str, decision: str) -> Response:
+        form = await read_form(request)
+        identity = await _identified(request, database)
+        check_submission_name(name)
+        try:
+            shown = await in_thread(_decide, database, reviews, identity, name, decision, form)
+        except ContributionError as error:
+            if error.kind in ("unknown-submission", "forbidden"):
+                raise
+            return await _review_page(database, reviews, links, identity, name, str(error), error.status)
+        return RedirectResponse(f"{REVIEWS}/{shown}", 303, PRIVATE)
+
+
+def add_runs(router: APIRouter, database: Database) -> None:
+    """Add the pages of single runs: their facts, and the bytes that were sent."""
+
+    @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}", include_in_schema=False)
+    async def get_run(request: Request, name: str, run: str) -> Response:
+        identity = await _identified(request, database)
+        run = parse_run(run)
+        held = await in_thread(contributions.held, database, identity, run)
+        facts = await in_thread(contributions.facts_of, database, identity, run)
+        check_submission_name(name)
+        title, segments = f"Run {run}", held.segments
+        return page("run.html", title, REVIEWS, identity, submission=name, run=run, facts=facts, segments=segments)
+
+    @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}/{{attempt}}/{{n}}", include_in_schema=False)
+    async def get_segment(request: Request, name: str, run: str, attempt: int, n: int) -> Response:
+        identity = await _identified(request, database)
+        check_submission_name(name)
+        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), attempt, n)
+        data = await in_thread(read_segment, *file)
+        return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
+
+
+async def _identified(request: Request, database: Database) -> Identity:
+    identity = await signed_in(request, database)
+    if identity is None:
+        raise ContributionError("unauthorized", f"sign in at {SIGN_IN} first")
+    return identity
+
+
+async def _review_page(
+    database: Database,
+    reviews: Reviews,
+    links: Links,
+    identity: Identity,
+    name: str,
+    trouble: str = "",
+    code: int = 200,
+) -> Response:
+    """Return the page of a submission. trouble: why a decision could not be made."""
+    status = await in_thread(submissions.find, database, identity, check_submission_name(name))
+    is_waiting = status.state in IN_REVIEW
+    review = await in_thread(reviews.review, name) if is_waiting else None
+    stored = await in_thread(submissions.report_of, database, name) if review is None else None
+    report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
+    return page(
+        "submission.html",
+        f"Submission {name}",
+        REVIEWS,
+        identity,
+        code,
+        **content_of(status, review, report, links.draft(name) if is_waiting else ""),
+        trouble=trouble,
+        may_decide=identity.is_reviewer and is_waiting,
+        may_withdraw=status.state == "submitted" and await in_thread(_owns, database, identity, name),
+    )
+
+
+def _owns(database: Database, identity: Identity, name: str) -> bool:
+    return submissions.owner_of(database, name) == identity.contributor
+
+
+def _decide(
+    database: Database, reviews: Reviews, identity: Identity, name: str, decision: str, form: dict[str, str]
+) -> str:
+    """Carry out a decision, and return the submission to show. Raises ContributionError."""
+    if decision == "withdraw":
+        identity.require("contribute")
+        submissions.withdraw(database, identity, name)
+        return name
+    identity.require("review")
+    reviewer = identity.credit.name
+    if decision == "accept":
+        accept_reviewed(database, reviews, name, reviewer)
+    elif decision == "return":
+        reason = form.get("reason", "").replace("\r\n", "\n").strip()
+        if not reason:
+            raise ContributionError("bad-document", "say why the submission is returned")
+        submissions.return_to_contributor(database, reviewer, name, reason)
+    elif decision == "split":
+        runs: Sequence[str] = [parse_run(run) for run in form.get("runs", "").split()]
+        if not runs:
+            raise ContributionError("bad-document", "name the runs to move, one a line")
+        return submissions.split(database, reviewer, name, runs)[0]
+    else:
+        raise ContributionError("unknown-submission", "there is no such decision: accept, return, split or withdraw")
+    return name
+
+
+def _within(path: str | None) -> str:
+    """Return a path of this site to go on to; the list of submissions for anything else."""
+    is_path = path is not None and path.startswith(f"{REVIEWS}/") and "//" not in path and "\\" not in path
+    return path if is_path and path is not None and path.isprintable() else REVIEWS

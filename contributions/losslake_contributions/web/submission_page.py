@@ -1,0 +1,154 @@
+"""The page of a submission: the checks, what its runs change, the runs, and how to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from losslake_contributions.checks.report import Report
+from losslake_contributions.contract.submissions import SubmissionStatus, SubmittedRun
+from losslake_contributions.drafts.changes import BreakPoint, CriticalBatchSize, DraftChanges, GoalChange
+from losslake_contributions.review.review import Review
+from losslake_schema.names import Trial
+from losslake_schema.reached import goal_text
+
+MOST = 50
+_MOST_FINDINGS, _MOST_GOALS, _MOST_CURVES, _MOST_HIGHLIGHTED, _MOST_COLUMNS = 200, 6, 6, 100, 6
+_SEVERITIES = ("error", "warning", "note")
+_LONGEST_SHARED = 1000
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A row of the table of runs. values: of the parameters that differ among the runs."""
+
+    id: str
+    study: str
+    status: str
+    values: Sequence[str]
+    trial: str
+
+
+def content_of(status: SubmissionStatus, review: Review | None, report: Report | None, draft: str) -> dict[str, object]:
+    """Return what the template shows. report: of the review, or with which it was accepted. draft: path of its link."""
+    runs = status.runs or ()
+    varied, shared = _parameters(runs)
+    found = sorted(report.findings, key=lambda each: (_SEVERITIES.index(each.severity), each.rule)) if report else []
+    content: dict[str, object] = {
+        "status": status,
+        "review": review,
+        "report": report,
+        "draft": draft,
+        "findings": found[:_MOST_FINDINGS],
+        "n_more_findings": max(0, len(found) - _MOST_FINDINGS),
+        "n_errors": sum(each.severity == "error" for each in found),
+        "n_warnings": sum(each.severity == "warning" for each in found),
+        "claims": status.claims,
+        "changes": review.changes if review is not None else None,
+        "runs": [_run(run, varied) for run in runs[:_MOST_FINDINGS]],
+        "n_more_runs": max(0, len(runs) - _MOST_FINDINGS),
+        "varied": varied,
+        "shared": shared,
+        "most": MOST,
+    }
+    return content | (_changes(review.changes, draft) if review is not None else {})
+
+
+def _changes(changes: DraftChanges, draft: str) -> dict[str, object]:
+    return {
+        "goals": [_goal(goal, changes, draft) for goal in changes.goals[:_MOST_GOALS]],
+        "n_more_goals": max(0, len(changes.goals) - _MOST_GOALS),
+        "curves": _curves(changes, draft),
+        "quarantined": [str(each) for each in changes.quarantined],
+    }
+
+
+def _goal(goal: GoalChange, changes: DraftChanges, draft: str) -> dict[str, object]:
+    before, after = goal.before, goal.after
+    asked = {
+        "workload": goal.workload,
+        "metric": goal.metric,
+        "target": repr(goal.target),
+        "comparator": goal.comparator,
+    }
+    releases = [(number, words) for number, words in ((changes.before, "Before"), (changes.after, "After")) if number]
+    return {
+        "change": goal,
+        "text": goal_text(goal.metric, goal.direction, goal.target, goal.comparator),
+        "ends": [
+            (_end(before.perfect_scaling_end), _end(after.perfect_scaling_end)),
+            (_end(before.max_useful_batch_size), _end(after.max_useful_batch_size)),
+            (_critical(before.critical_batch_size), _critical(after.critical_batch_size)),
+        ],
+        "pictures": [
+            (f"{words}: steps to the goal by batch size", _figure(draft, "scaling", {**asked, "release": number}))
+            for number, words in releases
+            if number == changes.after or any(point.before is not None for point in goal.points)
+        ],
+    }
+
+
+def _curves(changes: DraftChanges, draft: str) -> list[tuple[str, str, str]]:
+    """Return caption, picture and page of the studies with new trials, those over most stored ones first."""
+    if changes.after is None:
+        return []
+    goals = {goal.workload: goal.metric for goal in reversed(changes.goals)}
+    pictures = []
+    for change in sorted(changes.studies, key=lambda each: (-(each.n_before or 0), each.study))[:_MOST_CURVES]:
+        trials = [each for each in changes.trials if each.trial.rpartition("/")[0] == change.study]
+        metrics = sorted({metric for each in trials for metric in each.metrics})
+        workload = str(Trial.parse(f"{change.study}/0").study.workload)
+        metric = goals.get(workload) or next(
+            (m for m in metrics if m.startswith("val/")), metrics[0] if metrics else ""
+        )
+        if not metric:
+            continue
+        query = [("study", change.study), ("metric", metric), ("release", changes.after)]
+        if change.n_before and len(trials) <= _MOST_HIGHLIGHTED:
+            query += [("highlight", each.trial) for each in trials if metric in each.metrics]
+        caption = f"{change.study}, {metric}: {len(trials):,} new of {change.n_after:,} trials"
+        page = f"{draft}studies/{change.study}?release={changes.after}"
+        pictures.append((caption, f"{draft}v1/figures/curves.svg?{urlencode(query)}", page))
+    return pictures
+
+
+def _figure(draft: str, kind: str, query: Mapping[str, object]) -> str:
+    return f"{draft}v1/figures/{kind}.svg?{urlencode(query)}"
+
+
+def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
+    """Return the parameters that differ among the runs, and those that don't, in words."""
+    values: dict[str, set[str]] = {}
+    for run in runs:
+        for name, value in run.facts.parameters.items():
+            values.setdefault(name, set()).add(str(value))
+    shared = {
+        name: next(iter(each))
+        for name, each in sorted(values.items())
+        if len(each) == 1 and all(name in run.facts.parameters for run in runs)
+    }
+    varied = [name for name in sorted(values) if name not in shared] if len(runs) > 1 else []
+    words = ", ".join(f"{name} {value}" for name, value in shared.items())
+    return varied[:_MOST_COLUMNS], words if len(words) <= _LONGEST_SHARED else f"{words[:_LONGEST_SHARED]}…"
+
+
+def _run(run: SubmittedRun, varied: Sequence[str]) -> _Run:
+    facts = run.facts
+    study = "/".join(map(str, (facts.collection, facts.dataset, facts.model, facts.optimizer, facts.batch_size)))
+    values = [str(facts.parameters.get(name, "")) for name in varied]
+    return _Run(run.id, study, run.status, values, run.trial or "")
+
+
+def _end(end: BreakPoint | None) -> str:
+    if end is None or end.batch_size is None:
+        return "unknown"
+    sign = {"left": "at most ", "right": "at least "}.get(end.censoring or "", "")
+    return f"{sign}{end.batch_size:,}"
+
+
+def _critical(size: CriticalBatchSize | None) -> str:
+    if size is None or (size.value is None and size.lower is None and size.upper is None):
+        return "unknown"
+    bounds = " to ".join("…" if bound is None else f"{bound:,.4g}" for bound in (size.lower, size.upper))
+    return f"from {bounds}" if size.value is None else f"{size.value:,.4g} ({bounds})"
