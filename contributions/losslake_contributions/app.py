@@ -74,6 +74,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
             await drafts.close()
+            await asyncio.to_thread(reviews.close)
 
     app = FastAPI(
         title="LossLake contributions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from fastapi import FastAPI
@@ -31,6 +32,8 @@ def serve(settings: Settings) -> None:
 def application(settings: Settings) -> FastAPI:
     """Return the application of a worker process."""
     begin_worker(settings)
+    # At info, it logs each of its files.
+    logging.getLogger("pyiceberg").setLevel(logging.WARNING)
     lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
     app = create_app(lake, settings)
     freeze_garbage()

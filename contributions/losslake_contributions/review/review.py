@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
 import threading
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -32,6 +34,7 @@ from losslake_contributions.store.submissions import find_any
 FOLDER = "drafts"
 _REVIEW = "review.json"
 IN_REVIEW = ("submitted", "accepting")
+_log = logging.getLogger(__name__)
 
 
 class Review(BaseModel):
@@ -53,6 +56,34 @@ class Reviews:
         self._folder = database.lake.folder / FOLDER
         # Of this process; a file's lock keeps other processes out.
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        # One after the other: a large one takes a core and up to 1 GB of memory.
+        self._background = ThreadPoolExecutor(1, "reviews")
+        self._begun: set[Path] = set()
+
+    def begin(self, name: str) -> bool:
+        """Have the review of a submission made in the background; return True if it is there already.
+
+        Raises ContributionError if the submission doesn't wait for one.
+        """
+        folder = self._place(*self._waiting(name))
+        if (folder / _REVIEW).is_file():
+            return True
+        if folder not in self._begun:
+            self._begun.add(folder)
+            self._background.submit(self._try_to_make, name, folder)
+        return False
+
+    def close(self) -> None:
+        """Begin no more reviews, and wait for the one that is being made."""
+        self._background.shutdown(cancel_futures=True)
+
+    def _try_to_make(self, name: str, folder: Path) -> None:
+        try:
+            self._made(name)
+        except Exception as error:  # noqa: BLE001 - whoever asks for the review gets it
+            _log.warning("the review of %s can't be made: %s", name, error)
+        finally:
+            self._begun.discard(folder)
 
     def review(self, name: str) -> Review:
         """Return the review of a submission that waits for one, and make it if needed. Raises ContributionError."""
@@ -81,22 +112,31 @@ class Reviews:
                 self.forget(name)
                 (self._folder / f"{name}.lock").unlink(missing_ok=True)
 
-    def _made(self, name: str) -> Path:
+    def _waiting(self, name: str) -> tuple[SubmissionStatus, int | None]:
+        """Return a submission that waits for a review, and the newest release. Raises ContributionError."""
         status = find_any(self._database, name)
         if status.state not in IN_REVIEW:
-            self.forget(name)
             ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
             raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
         base = self._database.lake.newest_release()
-        number = base.number if base is not None else None
-        folder = self._folder / name / _key(status, number)
+        return status, base.number if base is not None else None
+
+    def _place(self, status: SubmissionStatus, base: int | None) -> Path:
+        """Return the folder of a review, which no other runs, facts, releases or checks have."""
+        facts = [*status.contributions, status.licence, *map(repr, status.claims)]
+        key = hashlib.sha256(json.dumps([CHECKS_VERSION, base, facts]).encode()).hexdigest()[:16]
+        return self._folder / status.id / key
+
+    def _made(self, name: str) -> Path:
+        status, base = self._waiting(name)
+        folder = self._place(status, base)
         if (folder / _REVIEW).is_file():
             return folder
         self._folder.mkdir(exist_ok=True)
         with self._locks[name], locked(self._folder / f"{name}.lock"):
             if not (folder / _REVIEW).is_file():
                 self.forget(name)
-                self._make(status, folder, number)
+                self._make(status, folder, base)
         return folder
 
     def _make(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
@@ -121,9 +161,3 @@ class Reviews:
 
 def _read(folder: Path) -> Review:
     return Review.model_validate_json((folder / _REVIEW).read_bytes())
-
-
-def _key(status: SubmissionStatus, base: int | None) -> str:
-    """Return what distinguishes a review from those of other runs, facts, releases and checks."""
-    facts = [*status.contributions, status.licence, *map(repr, status.claims)]
-    return hashlib.sha256(json.dumps([CHECKS_VERSION, base, facts]).encode()).hexdigest()[:16]

@@ -48,6 +48,8 @@ def add_submissions(router: APIRouter, database: Database, reviews: Reviews, lin
         identity = await identify(request, database, "contribute")
         document = await parse_body(request, SubmissionRequest)
         name, is_new = await in_thread(store.submit, database, identity, document)
+        if is_new:
+            await in_thread(reviews.begin, name)
         return await answer(request, identity, name, 201 if is_new else 200)
 
     @router.get(SUBMISSIONS, responses=_ERRORS, response_model=SubmissionList)

@@ -176,7 +176,8 @@ async def _review_page(
     """Return the page of a submission. trouble: why a decision could not be made."""
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
     is_waiting = status.state in IN_REVIEW
-    review = await in_thread(reviews.review, name) if is_waiting else None
+    is_made = is_waiting and await in_thread(reviews.begin, name)
+    review = await in_thread(reviews.review, name) if is_made else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
     return page(
@@ -187,7 +188,8 @@ async def _review_page(
         code,
         **content_of(status, review, report, links.draft(name) if is_waiting else ""),
         trouble=trouble,
-        may_decide=identity.is_reviewer and is_waiting,
+        is_being_made=is_waiting and not is_made,
+        may_decide=identity.is_reviewer and is_made,
         may_withdraw=status.state == "submitted" and await in_thread(_owns, database, identity, name),
     )
 

@@ -29,13 +29,13 @@ PRIVATE = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex", "Referrer-Pol
 
 
 def page(
-    template: str, title: str, here: str, identity: Identity | None, status: int = 200, **content: object
+    template: str, title: str, here: str, identity: Identity | None, code: int = 200, **content: object
 ) -> HTMLResponse:
     """Return a page. here: the path that the navigation marks."""
     about = {"title": title, "description": f"{title}: contributions to {SITE}.", "styles": ()}
     values = {"here": here, "identity": identity, **content}
     html = _environment().get_template(template).render(site=SITE, about=about, page=values, request=None)
-    return HTMLResponse(html, status, PRIVATE)
+    return HTMLResponse(html, code, PRIVATE)
 
 
 def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:

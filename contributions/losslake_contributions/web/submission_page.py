@@ -122,7 +122,7 @@ def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
     values: dict[str, set[str]] = {}
     for run in runs:
         for name, value in run.facts.parameters.items():
-            values.setdefault(name, set()).add(str(value))
+            values.setdefault(name, set()).add(_shown(value))
     shared = {
         name: next(iter(each))
         for name, each in sorted(values.items())
@@ -136,8 +136,12 @@ def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
 def _run(run: SubmittedRun, varied: Sequence[str]) -> _Run:
     facts = run.facts
     study = "/".join(map(str, (facts.collection, facts.dataset, facts.model, facts.optimizer, facts.batch_size)))
-    values = [str(facts.parameters.get(name, "")) for name in varied]
+    values = [_shown(facts.parameters.get(name, "")) for name in varied]
     return _Run(run.id, study, run.status, values, run.trial or "")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _end(end: BreakPoint | None) -> str:
