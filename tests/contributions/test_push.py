@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +28,7 @@ from tests.contributions.conftest import ADA
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spools import SpooledRun, rows
 from tests.contributions.test_accept import REWOUND, check_stored
+from tests.servers.processes import program
 
 Push = Callable[..., str]
 
@@ -229,5 +233,26 @@ def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
             submission_of(runs, Terms(claims=(claim,)))
     with pytest.raises(LossLakeError, match=r"was recorded with the licence CC-BY-4\.0, not CC0-1\.0"):
         submission_of(runs, Terms(licence="CC0-1.0"))
-    with pytest.raises(LossLakeError, match="no run states a licence"):
+    with pytest.raises(LossLakeError, match="no run has a licence"):
         submission_of([run for run in runs if run.facts.licence is None], Terms())
+
+
+def test_the_walk_with_curl_works(running: RunningService, token: str, tmp_path: Path) -> None:
+    program("curl", "curl")
+    program("zstd", "zstd")
+    text = (Path(__file__).parents[2] / "docs" / "contributions.md").read_text()
+    (walk,) = (block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if block.startswith("URL="))
+    run = SpooledRun()
+    run.write(tmp_path / "losslake-runs")
+    script = (
+        f"set -e\n{walk.replace('https://contribute.losslake.example', running.url).replace('curl ', 'curl -sS -f ')}"
+    )
+    environment = {**os.environ, "LOSSLAKE_TOKEN": token, "RUN": run.id}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    assert submission.contributions == (run.id,)
+    accept(Database.open(running.lake), submission.id, "me")
+    check_stored(running.lake, run)

@@ -10,6 +10,7 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_contributions.accept import accept
 from losslake_contributions.client import ContributionClient
+from losslake_contributions.errors import KINDS
 from losslake_contributions.local_runs import find_runs
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.push import Terms, push
@@ -88,3 +89,8 @@ def test_every_metric_of_contributions_is_documented() -> None:
     families = {family.name: family.type for family in ContributionMetrics().registry.collect()}
     ours = {name for name in families if name.startswith("losslake_contributions_")}
     assert documented == {f"{name}_total" if families[name] == "counter" else name for name in ours}
+
+
+def test_every_kind_of_problem_is_documented() -> None:
+    table = re.findall(r"^\| `([a-z-]+)` \| (\d{3}) \| (.*) \|$", DOCS.read_text(), re.MULTILINE)
+    assert table == [(kind, str(status), title) for kind, (status, title) in KINDS.items()]
