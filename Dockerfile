@@ -18,6 +18,7 @@ COPY losslake losslake/
 COPY schema schema/
 COPY ingest ingest/
 COPY service service/
+COPY contributions contributions/
 RUN pip install --no-deps --no-build-isolation .
 
 

@@ -31,6 +31,8 @@ _FORKING.set_forkserver_preload(
         "losslake.cli.shell",
         "losslake.lake.catalog",
         "losslake_service.serve",
+        "losslake_contributions.serve",
+        "tests.contributions.running",
         "tests.forked",
         "tests.service.running",
         "uvloop",

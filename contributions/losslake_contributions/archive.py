@@ -106,7 +106,7 @@ def spool_files(database: Database, run: StoredRun, licence: str) -> Iterator[tu
     for segment, path in run.segments:
         yield segment.path, read_segment(database.lake, path, segment.sha256)
     digests = {segment.path: {"bytes": segment.bytes, "sha256": segment.sha256} for segment in run.end.segments}
-    end = run.end.model_dump(exclude={"segments"})
+    end = run.end.model_dump(exclude={"segments"} if run.end.gaps else {"segments", "gaps"})
     yield "end.json", _document({**end, "segments": digests})
 
 

@@ -119,7 +119,7 @@ def _end(folder: Path) -> Finish:
     except (ValueError, AttributeError, KeyError, TypeError):
         raise LossLakeError(f"{path} isn't as the recorder writes it: record the run again") from None
     fields = {name: value for name, value in document.items() if name in Finish.model_fields}
-    return Finish(**fields, segments=segments)
+    return Finish.model_validate_json(json.dumps({**fields, "segments": [each.model_dump() for each in segments]}))
 
 
 def _segments(named: dict[str, dict[str, object]]) -> Iterator[Segment]:

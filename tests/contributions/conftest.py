@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import zstandard
 from fastapi.testclient import TestClient
-from httpx import Response
 
 from losslake.lake.lake import Lake
 from losslake_contributions.app import create_app
@@ -29,15 +28,14 @@ class Sender:
     client: TestClient
     token: str
 
-    def send(self, method: str, path: str, **options: Any) -> Response:
+    def send(self, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
-        response: Response = self.client.request(method, path, headers=headers, **options)
-        return response
+        return self.client.request(method, path, headers=headers, **options)
 
-    def create(self, run: SpooledRun) -> Response:
+    def create(self, run: SpooledRun) -> Any:
         return self.send("PUT", f"/v1/contributions/{run.id}", json=run.facts)
 
-    def put(self, run: SpooledRun, path: str = "0001/000001.jsonl", **changes: Any) -> Response:
+    def put(self, run: SpooledRun, path: str = "0001/000001.jsonl", **changes: Any) -> Any:
         """Send a segment. changes: of its place, or its bytes as `data`."""
         data = changes.pop("data", run.data(path))
         place = run.place(path) | changes
@@ -46,7 +44,7 @@ class Sender:
         body = zstandard.ZstdCompressor().compress(data)
         return self.send("PUT", where, params=query, content=body, headers={"Content-Encoding": "zstd"})
 
-    def finish(self, run: SpooledRun) -> Response:
+    def finish(self, run: SpooledRun) -> Any:
         return self.send("POST", f"/v1/contributions/{run.id}/finish", json=run.end)
 
     def contribute(self, *runs: SpooledRun) -> None:
@@ -56,7 +54,7 @@ class Sender:
             assert {self.put(run, path).status_code for path in run.segments} == {201}
             assert self.finish(run).status_code == 200
 
-    def submit(self, *runs: SpooledRun, **facts: Any) -> Response:
+    def submit(self, *runs: SpooledRun, **facts: Any) -> Any:
         document = {"contributions": [run.id for run in runs], "licence": "CC-BY-4.0", **facts}
         return self.send("POST", "/v1/submissions", json=document)
 
@@ -122,4 +120,4 @@ class _Serving:
         return Service(self._lake, Database.open(self._lake), self._client)
 
     def __exit__(self, *error: object) -> None:
-        self._client.__exit__(*error)  # type: ignore[arg-type]
+        self._client.__exit__(*error)

@@ -15,6 +15,7 @@ INSTALLED = {
     "losslake_schema": "schema/losslake_schema",
     "losslake_ingest": "ingest/losslake_ingest",
     "losslake_service": "service/losslake_service",
+    "losslake_contributions": "contributions/losslake_contributions",
 }
 FOLDERS = ("losslake", "schema", "ingest", "service", "contributions", "published", "studies", "bench", "tests")
 

@@ -15,7 +15,7 @@ from tests.repository.checkout import ROOT, project
 from tests.repository.test_dockerfile import exec_form, last
 from tests.topology.composition import DEVELOPMENT, PRODUCTION, filled_in, merged, published_schema, read
 
-OURS = ("losslake", "init", "ingest")
+OURS = ("losslake", "init", "ingest", "contributions")
 STARTED = {"nginx", "losslake", "init", "database", "store", "bucket"}
 
 
@@ -74,7 +74,7 @@ def test_only_nginx_is_reached_from_outside_and_it_never_meets_the_database() ->
     inside = {name for name, network in networks.items() if network and network.get("internal")}
     for name, service in services().items():
         assert set(service["networks"]) <= inside or name == "nginx"
-    assert set(services()["nginx"]["networks"]) == {"public", "service", "store"}
+    assert set(services()["nginx"]["networks"]) == {"public", "service", "contributions", "store"}
     assert services()["database"]["networks"] == ["database"]
     assert services()["nginx"]["ports"] == ["${LOSSLAKE_LISTEN:-127.0.0.1:8000}:8080"]
 
@@ -86,6 +86,14 @@ def test_the_service_believes_nobody_but_nginx() -> None:
     in_it = {name for name, service in services().items() if "service" in service["networks"]}
     assert in_it == {"nginx", "losslake"}
     Settings(trusted_proxies=(filled_in(range_["subnet"], {}),))
+
+
+def test_the_contribution_service_believes_nobody_but_nginx() -> None:
+    (range_,) = read(PRODUCTION)["networks"]["contributions"]["ipam"]["config"]
+    environment = services()["contributions"]["environment"]
+    assert environment["LOSSLAKE_CONTRIBUTIONS_TRUSTED_PROXIES"] == range_["subnet"]
+    in_it = {name for name, service in services().items() if "contributions" in service["networks"]}
+    assert in_it == {"nginx", "contributions"}
 
 
 def test_composed_services_start_and_answer_for_this_machine() -> None:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from losslake_contributions.contract.limits import (
     LARGEST_SEGMENT,
     MOST_FILES,
+    MOST_GAPS,
     MOST_GOALS,
     MOST_PARAMETERS,
     MOST_SEGMENTS,
@@ -17,6 +18,7 @@ from losslake_contributions.contract.texts import (
     CollectionName,
     Count,
     Document,
+    Lines,
     Name,
     Ordinal,
     PartName,
@@ -37,7 +39,7 @@ class RunGoal(Document):
     """A goal of a run."""
 
     metric: Name
-    target: int | float
+    target: float
     comparator: Name | None = None
     source: Text | None = None
 
@@ -63,6 +65,7 @@ class RunFacts(Document):
     started_at: Seconds
     parameters: Annotated[dict[Name, Scalar], Field(max_length=MOST_PARAMETERS)]
     goals: Annotated[tuple[RunGoal, ...], Field(max_length=MOST_GOALS, strict=False)] = ()
+    notes: Lines | None = None
     steps: Step | None = None
     origin: RunOrigin | None = None
 
@@ -83,12 +86,22 @@ class Segment(Document):
         return f"{attempt}/{self.n:06d}.jsonl"
 
 
+class Gap(Document):
+    """Measurements that weren't recorded: how many, why, and between which steps, if that is known."""
+
+    reason: Text
+    n: Count
+    first_step: Step | None = None
+    last_step: Step | None = None
+
+
 class Finish(Document):
     """The end of a run, with all of its segments."""
 
     status: RunStatus
     ended_at: Seconds
     n_dropped: Count = 0
+    gaps: Annotated[tuple[Gap, ...], Field(max_length=MOST_GAPS, strict=False)] = ()
     segments: Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS, strict=False)]
 
     @model_validator(mode="after")

@@ -8,8 +8,9 @@ LARGEST_SEGMENT = 16 * 2**20
 """Bytes of the JSON lines of a segment. The recorder begins a new one after four million."""
 LARGEST_ENCODED_SEGMENT = LARGEST_SEGMENT + 65_536
 """Bytes of a request's body with a segment."""
-MOST_SEGMENTS = 10_000
-"""Segments of a run."""
+MOST_SEGMENTS = 5_000
+"""Segments of a run: so many fit into an end.json that the reader takes."""
+MOST_GAPS = 100
 MOST_ATTEMPTS = 999_999_999
 """The largest number of an attempt or a segment: names of the spool have at most nine digits."""
 LARGEST_STEP = 2**53
@@ -23,5 +24,5 @@ MOST_RUNS = 1_000
 MOST_CONTRIBUTORS = 100
 MOST_CLAIMS = 1_000
 LONGEST_NAME = 200
-LONGEST_TEXT = 2_000
+LONGEST_TEXT = 10_000
 LONGEST_NOTE = 10_000

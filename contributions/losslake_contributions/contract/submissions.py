@@ -27,7 +27,7 @@ class Claim(Document):
 
     contribution: RunId
     metric: Name
-    target: int | float
+    target: float
     steps: Step
 
 

@@ -83,9 +83,9 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Step = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
 Ordinal = Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
-# Whole numbers are integers in JSON, so a time may be one.
-Seconds = Annotated[int | float, Field(ge=0, le=1e12)]
-Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
+Seconds = Annotated[float, Field(ge=0, le=1e12)]
+Lines = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_lines)]
+Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Lines
 
 
 def reason_of(error: Any) -> str:

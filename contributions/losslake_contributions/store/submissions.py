@@ -134,6 +134,8 @@ def list_submissions(
             rows = rows.where(Submission.contributor == contributor)
         if after is not None:
             last = _found(session, after)
+            if contributor not in (None, last.contributor):
+                raise unknown_submission(after)
             is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
             rows = rows.where((Submission.submitted_at > last.submitted_at) | is_later)
         page = session.scalars(rows).all()

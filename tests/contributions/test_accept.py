@@ -1,0 +1,175 @@
+"""An accepted submission is in the next release exactly as it was acknowledged, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from losslake.lake.lake import Lake
+from losslake_contributions.accept import accept
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.submissions import find_any
+from losslake_schema.errors import LakeBroken
+from tests.contributions.conftest import Sender, Service
+from tests.contributions.spools import SpooledRun, remaining, rows, same
+from tests.contributions.stored import stored_curves
+from tests.forked import Forked
+
+REWOUND = {
+    "0001/000001.jsonl": rows(range(10)),
+    "0001/000002.jsonl": rows(range(10, 30)),
+    "0002-from-12/000001.jsonl": rows(range(12, 25), 0.5),
+    "0003-from-20/000001.jsonl": rows(range(20, 26), 0.25),
+}
+
+
+def check_stored(lake: Lake, *runs: SpooledRun) -> None:
+    """Compare the newest release with the oracle: the same runs, metrics, steps and values, in the same order."""
+    stored = stored_curves(lake)
+    assert sorted(stored) == sorted(run.id for run in runs)
+    for run in runs:
+        expected = remaining(run.segments)
+        assert stored[run.id].keys() == expected.keys()
+        for metric, points in expected.items():
+            assert [step for step, _ in stored[run.id][metric]] == [step for step, _ in points]
+            pairs = zip(stored[run.id][metric], points, strict=True)
+            assert all(same(value, wanted) for (_, value), (_, wanted) in pairs)
+
+
+def test_the_release_has_what_was_acknowledged(service: Service, ada: Sender, reviewer: Sender) -> None:
+    runs = [
+        SpooledRun(segments=dict(REWOUND)),
+        SpooledRun(batch_size=128, parameters={"learning_rate": 0.5, "b": True}),
+    ]
+    name = ada.submitted(*runs)
+    response = reviewer.send("POST", f"/v1/submissions/{name}/accept")
+    assert response.status_code == 200
+    document = response.json()
+    assert (document["state"], document["release"], document["reviewer"]) == ("accepted", 1, "Rea Viewer")
+    trials = {run["id"]: run["trial"] for run in document["runs"]}
+    assert trials == {run.id: f"given/mnist/cnn/sgd/{run.batch_size}/1" for run in runs}
+    check_stored(service.lake, *runs)
+    assert ada.send("GET", f"/v1/contributions/{runs[0].id}").json()["submission"]["release"] == 1
+
+
+def test_accepted_again_nothing_changes(service: Service, ada: Sender, reviewer: Sender) -> None:
+    run = SpooledRun()
+    name = ada.submitted(run)
+    first, again = [reviewer.send("POST", f"/v1/submissions/{name}/accept").json() for _ in range(2)]
+    assert first == again
+    assert [release.number for release in service.lake.releases()] == [1]
+    for what, body in (("return", {"reason": "late"}), ("split", {"contributions": [run.id]})):
+        assert reviewer.send("POST", f"/v1/submissions/{name}/{what}", json=body).status_code == 409
+    assert ada.send("POST", f"/v1/submissions/{name}/withdraw").status_code == 409
+    assert ada.submit(run).json()["id"] == name
+
+
+def test_the_ledger_names_the_submission_and_no_file_of_this_machine(service: Service, ada: Sender) -> None:
+    name = ada.submitted(SpooledRun())
+    accept(service.database, name, "me")
+    entries = [*service.lake.ledger(), *service.lake.ledger("placed")]
+    assert {entry.source for entry in entries} == {f"contributions/{name}"}
+    assert not any("losslake-submission" in f"{entry.path}{entry.reason}" for entry in entries)
+
+
+def test_a_licence_of_the_submission_is_that_of_runs_without_one(service: Service, ada: Sender) -> None:
+    from losslake.lake.data_files import read_small_table
+
+    name = ada.submitted(SpooledRun(licence=None), licence="CC0-1.0")
+    accept(service.database, name, "me")
+    table = read_small_table(service.lake.store, service.lake.files(service.lake.release()), "collections")
+    assert table["licence"].to_pylist() == ["CC0-1.0"]
+
+
+def test_submissions_come_one_after_another(service: Service, ada: Sender, bob: Sender) -> None:
+    runs = [
+        SpooledRun(segments=dict(REWOUND)),
+        SpooledRun(),
+        SpooledRun(segments={"0001/000001.jsonl": rows(range(5))}),
+    ]
+    names = [ada.submitted(runs[0]), bob.submitted(runs[1]), ada.submitted(runs[2])]
+    releases = [accept(service.database, name, "me").submission.release for name in names]
+    assert releases == [1, 2, 3]
+    check_stored(service.lake, *runs)
+
+
+def test_two_acceptances_at_once_store_a_run_once(service: Service, ada: Sender) -> None:
+    runs = [SpooledRun(segments=dict(REWOUND)), SpooledRun()]
+    names = [ada.submitted(run) for run in runs]
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda name: accept(service.database, name, "me").submission, [*names, *names]))
+    assert {each.state for each in done} == {"accepted"}
+    check_stored(service.lake, *runs)
+
+
+def test_the_same_bytes_under_another_id_are_not_stored_twice(service: Service, ada: Sender, bob: Sender) -> None:
+    run = SpooledRun()
+    accept(service.database, ada.submitted(run), "me")
+    copy = bob.submitted(SpooledRun(segments=run.segments), note="mine")
+    with pytest.raises(ContributionError, match=r"1 runs can't be stored; .*: return the submission") as caught:
+        accept(service.database, copy, "me")
+    assert (caught.value.kind, caught.value.status) == ("not-storable", 409)
+    assert find_any(service.database, copy).state == "submitted", "it can be returned"
+    check_stored(service.lake, run)
+
+
+def test_a_run_that_can_t_be_read_keeps_the_others_out_until_it_is_split_off(
+    service: Service, ada: Sender, reviewer: Sender
+) -> None:
+    good, bad = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": [{"no": "step"}]})
+    name = ada.submitted(good, bad)
+    refused = reviewer.send("POST", f"/v1/submissions/{name}/accept")
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:losslake:problem:not-storable")
+    assert bad.id in str(refused.json()["quarantined"])
+    assert service.lake.newest_release() is None
+    reviewer.send("POST", f"/v1/submissions/{name}/split", json={"contributions": [bad.id]})
+    assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json()["state"] == "accepted"
+    check_stored(service.lake, good)
+
+
+def test_an_altered_segment_is_noticed(service: Service, ada: Sender) -> None:
+    name = ada.submitted(SpooledRun())
+    (file,) = service.lake.store.list_files("contributions")
+    (service.lake.folder / file.path).write_bytes(b"altered")
+    with pytest.raises(LakeBroken, match=r"contributions/.*: restore it"):
+        accept(service.database, name, "me")
+    assert service.lake.newest_release() is None
+
+
+def _accept_and_die(folder: str, name: str, moment: str) -> None:
+    """Accept in a process that is killed at a moment: when it calls that function, or returns from it."""
+    import losslake_contributions.accept as module
+
+    called, _, when = moment.partition("-")
+    before: Callable[..., object] = getattr(module, called)
+
+    def killed(*arguments: object, **options: object) -> None:
+        if when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        before(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(module, called, killed)
+    module.accept(Database.open(Lake.open(folder)), name, "me")
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["begin_acceptance-after", "ingest-before", "ingest-after", "end_acceptance-before", "end_acceptance-after"],
+)
+def test_an_acceptance_that_is_killed_goes_on(service: Service, ada: Sender, reviewer: Sender, moment: str) -> None:
+    run = SpooledRun(segments=dict(REWOUND))
+    name = ada.submitted(run)
+    process = Forked(_accept_and_die, str(service.lake.folder), name, moment)
+    assert process.wait(60) == -signal.SIGKILL
+    if moment != "end_acceptance-after":
+        assert ada.send("POST", f"/v1/submissions/{name}/withdraw").status_code == 409, "it may be in a release"
+    document = reviewer.send("POST", f"/v1/submissions/{name}/accept").json()
+    assert (document["state"], document["release"]) == ("accepted", 1)
+    assert [release.number for release in service.lake.releases()] == [1]
+    check_stored(service.lake, run)

@@ -1,0 +1,113 @@
+"""The files and tables of contributions: kept by maintenance, part of no release, served by nobody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from fastapi.testclient import TestClient
+from sqlalchemy import Engine, create_engine, inspect
+
+from losslake.index.maintenance import clean
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake.lake.retention import RetentionPolicy
+from losslake.lake.verification import verify
+from losslake_contributions.accept import accept
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import delete_orphans
+from losslake_contributions.store.tables import CHAIN, NEWEST, Base
+from losslake_schema.errors import LossLakeError
+from losslake_schema.migrating import alembic_config, migrate, version_of
+from losslake_service.app import create_app as create_read_service
+from tests.contributions.conftest import Sender, Service
+from tests.contributions.spools import SpooledRun
+from tests.contributions.test_accept import check_stored
+from tests.servers.postgresql import PostgreSQL
+
+
+def files_of(lake: Lake) -> list[str]:
+    return sorted(file.path for file in lake.store.list_files("contributions"))
+
+
+def test_maintenance_keeps_the_files_of_contributions(service: Service, ada: Sender) -> None:
+    accepted, waiting = SpooledRun(), SpooledRun(batch_size=7)
+    accept(service.database, ada.submitted(accepted), "me")
+    name = ada.submitted(waiting)
+    before = files_of(service.lake)
+    clean(service.lake, RetentionPolicy(datetime.now(UTC) + timedelta(days=1), dry_run=False))
+    assert files_of(service.lake) == before
+    assert len(before) == 2
+    accept(service.database, name, "me")
+    check_stored(service.lake, accepted, waiting)
+
+
+def test_no_release_export_or_check_has_the_files_of_contributions(
+    service: Service, ada: Sender, tmp_path: Path
+) -> None:
+    accept(service.database, ada.submitted(SpooledRun()), "me")
+    release = service.lake.release()
+    assert not any("contributions/" in file.path for file in service.lake.files(release))
+    assert verify(service.lake, release).problems == ()
+    export(service.lake, release, tmp_path / "export")
+    exported = [path for path in (tmp_path / "export").rglob("*") if path.is_file()]
+    assert exported
+    assert not [path for path in exported if path.name.endswith(".zst") or b"llc_" in path.read_bytes()]
+
+
+def test_the_read_service_serves_no_file_of_contributions_and_writes_none(service: Service, ada: Sender) -> None:
+    run = SpooledRun()
+    accept(service.database, ada.submitted(run), "me")
+    (path,) = files_of(service.lake)
+    with TestClient(create_read_service(service.lake), raise_server_exceptions=False) as client:
+        assert client.get("/v1/workloads").status_code == 200
+        for place in (path, f"1/{path}", f"../{path}", "contributions/", f"1/../{path}"):
+            assert client.get(f"/data/{place}").status_code == 404
+        for method, place in (("PUT", f"/v1/contributions/{run.id}"), ("GET", "/v1/submissions")):
+            response = client.request(method, place, headers={"Authorization": f"Bearer {ada.token}"})
+            assert response.status_code in (404, 405)
+
+
+def test_files_that_were_never_acknowledged_are_deleted_after_a_day(service: Service, ada: Sender) -> None:
+    run = SpooledRun()
+    ada.contribute(run)
+    before = files_of(service.lake)
+    service.lake.store.put(f"contributions/{run.id}/1-1-left.jsonl.zst", b"left by a request that was killed")
+    assert delete_orphans(service.database) == 0
+    assert delete_orphans(service.database, timedelta(seconds=-60)) == 1
+    assert files_of(service.lake) == before
+
+
+def test_a_lake_without_contributions_is_not_touched(empty_lake: Lake) -> None:
+    with pytest.raises(LossLakeError, match="takes no contributions: make a token with 'losslake tokens create"):
+        Database.open(empty_lake)
+    names = inspect(empty_lake.engine).get_table_names()
+    assert not [name for name in names if "contribut" in name or "submission" in name]
+    Database.create(empty_lake)
+    Database.create(empty_lake)
+    assert Lake.open(empty_lake.folder).newest_release() is None
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    if request.param == "sqlite":
+        return create_engine(f"sqlite:///{tmp_path / 'catalog.db'}")
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    return create_engine(server.new_database())
+
+
+def test_migrations_lead_to_the_tables_of_the_code(engine: Engine) -> None:
+    migrate(engine, NEWEST, CHAIN)
+    ours = set(Base.metadata.tables)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_name": lambda name, kind, _: kind != "table" or name in ours}
+        )
+        assert compare_metadata(context, Base.metadata) == []
+        assert version_of(connection, CHAIN) == NEWEST
+        assert ScriptDirectory.from_config(alembic_config(connection, CHAIN)).get_heads() == [NEWEST]
+    engine.dispose()

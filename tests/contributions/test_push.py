@@ -1,0 +1,258 @@
+"""`losslake push` to a real service: exactly once, resumable, with the token on safe ways only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from losslake.__main__ import app
+from losslake.lake.lake import Lake
+from losslake_contributions.accept import accept
+from losslake_contributions.client import ContributionClient
+from losslake_contributions.contract.submissions import Credit, SubmissionList
+from losslake_contributions.local_runs import find_runs
+from losslake_contributions.push import Terms, parse_credit, submission_of
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.submissions import list_submissions, return_to_contributor
+from losslake_contributions.store.tokens import create_token
+from losslake_schema.errors import LossLakeError
+from tests.contributions.conftest import ADA
+from tests.contributions.running import RunningService, running_service
+from tests.contributions.spools import SpooledRun, rows
+from tests.contributions.test_accept import REWOUND, check_stored
+from tests.servers.processes import program
+
+Push = Callable[..., str]
+
+
+@pytest.fixture
+def running(empty_lake: Lake) -> Iterator[RunningService]:
+    with running_service(empty_lake) as service:
+        yield service
+
+
+@pytest.fixture
+def token(running: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
+    made = create_token(Database.open(running.lake), "Ada", ADA, ["contribute", "review"], 1)
+    monkeypatch.setenv("LOSSLAKE_TOKEN", made)
+    return made
+
+
+@pytest.fixture
+def push(running: RunningService, token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Push:
+    """Push the folder `runs`; return what is printed."""
+
+    def command(*options: str, url: str = running.url) -> str:
+        app(["push", str(tmp_path / "runs"), "--url", url, *options], standalone_mode=False)
+        return capsys.readouterr().out
+
+    return command
+
+
+def test_runs_are_pushed_submitted_and_found_in_the_release(
+    running: RunningService, push: Push, tmp_path: Path
+) -> None:
+    runs = [SpooledRun(segments=dict(REWOUND)), SpooledRun(batch_size=8)]
+    for run in runs:
+        run.write(tmp_path / "runs" / "deep")
+    said = push("--contributor", f"Ada; {ADA}; author", "--claim", f"{runs[0].id}:val/loss=0.5@2", "--note", "hi")
+    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    assert f"submission {submission.id} of 2 runs" in said
+    assert f"{running.url}/v1/submissions/{submission.id}" in said
+    assert submission.contributors == (Credit(name="Ada", orcid=ADA, role="author"),)
+    assert (submission.claims[0].target, submission.note) == (0.5, "hi")
+    accept(Database.open(running.lake), submission.id, "me")
+    check_stored(running.lake, *runs)
+    again = push()
+    for run in runs:
+        assert f"accepted     {run.id} in the submission {submission.id} into release 1" in again
+    assert [release.number for release in running.lake.releases()] == [1]
+
+
+def test_what_is_held_is_not_sent_again(running: RunningService, push: Push, tmp_path: Path) -> None:
+    run = SpooledRun(segments=dict(REWOUND))
+    run.write(tmp_path / "runs")
+    push()
+    push()
+    sent = [line for line in map(json.loads, filter(_is_json, running.errors)) if "/segments/" in line.get("path", "")]
+    assert [line["status"] for line in sent] == [201] * len(REWOUND)
+
+
+def _is_json(line: str) -> bool:
+    return line.startswith("{")
+
+
+def test_new_runs_of_the_folder_are_submitted_by_themselves(
+    push: Push, running: RunningService, tmp_path: Path
+) -> None:
+    first, second = SpooledRun(), SpooledRun()
+    first.write(tmp_path / "runs")
+    push()
+    second.write(tmp_path / "runs")
+    assert f"submitted    {first.id} in the submission" in push()
+    listed = list_submissions(Database.open(running.lake)).submissions
+    assert [each.contributions for each in listed] == [(first.id,), (second.id,)]
+
+
+def test_returned_runs_are_submitted_again_only_on_request(push: Push, running: RunningService, tmp_path: Path) -> None:
+    run = SpooledRun()
+    run.write(tmp_path / "runs")
+    push()
+    database = Database.open(running.lake)
+    (submission,) = list_submissions(database).submissions
+    return_to_contributor(database, "me", submission.id, "say more")
+    said = push()
+    assert f"returned     {run.id} in the submission {submission.id}: say more" in said
+    assert "add --again" in said
+    assert "submitted    submission" in push("--again", "--note", "more")
+
+
+def test_runs_that_are_not_finished_are_named(push: Push, running: RunningService, tmp_path: Path) -> None:
+    done, killed = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": rows(range(30))})
+    done.write(tmp_path / "runs")
+    place = killed.write(tmp_path / "runs", is_finished=False)
+    with (place / "0001/000001.jsonl").open("ab") as file:
+        file.write(b'{"step":30,"elapsed_s":1,"val/l')  # as a kill leaves it
+    said = push()
+    assert f"not finished {place}: wait for its end" in said
+    assert killed.id not in str(list_submissions(Database.open(running.lake)))
+    push("--unfinished")
+    database = Database.open(running.lake)
+    for each in list_submissions(database).submissions:
+        accept(database, each.id, "me")
+    check_stored(running.lake, done, killed)
+
+
+def test_a_run_that_changed_after_its_end_is_not_submitted(push: Push, running: RunningService, tmp_path: Path) -> None:
+    run, other = SpooledRun(), SpooledRun()
+    place = run.write(tmp_path / "runs")
+    other.write(tmp_path / "runs")
+    (place / "0001/000001.jsonl").write_text("{}")
+    said = push()
+    assert "nothing was submitted" in said
+    assert f"held         {other.id}" in said
+    assert list_submissions(Database.open(running.lake)).submissions == ()
+
+
+def test_a_dry_run_sends_nothing(push: Push, running: RunningService, tmp_path: Path) -> None:
+    SpooledRun().write(tmp_path / "runs")
+    said = push("--dry-run", url="http://127.0.0.1:9")
+    assert "would submit 1 run of" in said
+    assert "CC-BY-4.0" in said
+
+
+def test_folders_that_are_no_runs_are_left_alone(push: Push, tmp_path: Path) -> None:
+    (tmp_path / "runs" / "other").mkdir(parents=True)
+    (tmp_path / "runs" / "other" / "run.json").write_text('{"name": "of another tool"}')
+    with pytest.raises(LossLakeError, match="there is no finished run in"):
+        push()
+
+
+def test_files_that_are_no_runs_are_said_to_be_none(tmp_path: Path) -> None:
+    renamed = SpooledRun().write(tmp_path)
+    renamed.rename(tmp_path / "best")
+    run = SpooledRun(parameters={"a": "b\x07"})
+    run.write(tmp_path)
+    escaped = SpooledRun().write(tmp_path)
+    (escaped / "end.json").write_text('{"status": "COMPLETE", "ended_at": 1, "segments": {"../../x.jsonl": {}}}')
+    found = find_runs(tmp_path)
+    assert found.runs == []
+    assert len(found.faulty) == 3
+
+
+@pytest.mark.parametrize(
+    "url", ["http://losslake.example", "http://192.0.2.7:8010", "ftp://localhost", "https://a:b@losslake.example", "x"]
+)
+def test_the_token_is_sent_only_on_safe_ways(url: str) -> None:
+    with pytest.raises(LossLakeError) as caught:
+        ContributionClient(url, "llc_1_2")
+    assert "llc_" not in str(caught.value)
+
+
+def test_the_token_follows_no_redirect() -> None:
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        target = f"http://127.0.0.1:{second.getsockname()[1]}/"
+        answer = f"HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+
+        def redirect() -> None:
+            connection, _ = first.accept()
+            with connection:
+                received.append(connection.recv(10_000))
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=redirect)
+        thread.start()
+        with (
+            ContributionClient(f"http://127.0.0.1:{first.getsockname()[1]}", "llc_secret") as client,
+            pytest.raises(LossLakeError, match="307"),
+        ):
+            client.send("GET", "v1/submissions", SubmissionList)
+        thread.join(60)
+        second.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            second.accept()
+    assert b"llc_secret" in received[0].split(b"\r\n\r\n")[0]
+    assert b"llc_secret" not in received[0].split(b"\r\n")[0]
+
+
+def test_the_token_is_in_no_log(push: Push, running: RunningService, token: str, tmp_path: Path) -> None:
+    SpooledRun().write(tmp_path / "runs")
+    said = push()
+    running.end()
+    secret = token.split("_", 2)[2]
+    assert secret not in said + "".join(running.errors)
+    assert len(running.errors) > 4
+
+
+def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
+    SpooledRun().write(tmp_path)
+    SpooledRun(licence=None).write(tmp_path)
+    runs = find_runs(tmp_path).runs
+    assert parse_credit("Ada Lovelace") == Credit(name="Ada Lovelace")
+    assert parse_credit("Ada; ; author") == Credit(name="Ada", role="author")
+    for text in ("", ";", "a; b; c; d", "Ada; 0000-0002-1825-0098"):
+        with pytest.raises(LossLakeError, match="is not a contributor"):
+            parse_credit(text)
+    for claim, message in (
+        ("val/loss", "is not a claim"),
+        ("val/loss=x@1", "is not a claim"),
+        ("val/loss=0.5@1", "says of which of 2 runs"),
+        (f"{SpooledRun().id}:val/loss=0.5@1", "a claim names a run that isn't submitted"),
+        (f"{runs[0].id}:val/loss=inf@1", "finite"),
+    ):
+        with pytest.raises(LossLakeError, match=message):
+            submission_of(runs, Terms(claims=(claim,)))
+    with pytest.raises(LossLakeError, match=r"was recorded with the licence CC-BY-4\.0, not CC0-1\.0"):
+        submission_of(runs, Terms(licence="CC0-1.0"))
+    with pytest.raises(LossLakeError, match="no run has a licence"):
+        submission_of([run for run in runs if run.facts.licence is None], Terms())
+
+
+def test_the_walk_with_curl_works(running: RunningService, token: str, tmp_path: Path) -> None:
+    program("curl", "curl")
+    program("zstd", "zstd")
+    text = (Path(__file__).parents[2] / "docs" / "contributions.md").read_text()
+    (walk,) = (block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if block.startswith("URL="))
+    run = SpooledRun()
+    run.write(tmp_path / "losslake-runs")
+    script = (
+        f"set -e\n{walk.replace('https://contribute.losslake.example', running.url).replace('curl ', 'curl -sS -f ')}"
+    )
+    environment = {**os.environ, "LOSSLAKE_TOKEN": token, "RUN": run.id}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    assert submission.contributions == (run.id,)
+    accept(Database.open(running.lake), submission.id, "me")
+    check_stored(running.lake, run)
