@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from losslake.cli.bundle import bundle
+from losslake.cli.check import check
 from losslake.cli.console import describe_error, print_error, print_failure
 from losslake.cli.download import download, fetch
 from losslake.cli.imports import without_pandas
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, bundle,
+    download, reproduce, maintain, withdraw, bundle, check,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"), cls=StepsCommand if command is steps else None)(command)
 

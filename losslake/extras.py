@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 
 _EXTRAS = {
+    "losslake.cli.check": "ingest",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",

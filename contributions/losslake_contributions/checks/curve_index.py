@@ -1,8 +1,8 @@
 """An index of curves by short windows of rounded values, to find curves that are nearly those of others.
 
-Steps don't matter, only the order of values: so a copy with other steps is found as well. A window is five values in
-a row, all different. Values are rounded to ten bits of their significand, 0.1 to 0.2 percent, so most windows of a copy that was rounded
-to four digits, or has noise of that size, stay what they are, and a few are enough to find it.
+Steps don't matter, only the order of values: so a copy with other steps is found as well. A window is five values in a
+row, all different. Values are rounded to ten bits of their significand, 0.1 to 0.2 percent. Most windows of a copy that
+was rounded to four digits, or has noise of that size, stay what they are, and a few are enough to find it.
 """
 
 from __future__ import annotations

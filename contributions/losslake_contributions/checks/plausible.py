@@ -185,8 +185,8 @@ def _far_better(evidence: Evidence, dataset: str, model: str, runs: Sequence[_Ru
                 yield FAR_BETTER.finding(
                     run.name,
                     metric,
-                    f"its best value is {best:g}, and that of {len(losses):,} stored trials {stored:g}: check data, split "
-                    "and unit, or say in the note what is new",
+                    f"its best value is {best:g}, and that of {len(losses):,} stored trials {stored:g}: check data, "
+                    "split and unit, or say in the note what is new",
                 )
 
 
