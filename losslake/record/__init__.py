@@ -8,7 +8,7 @@
     run.finish()
 
 Recording never hurts a training: `log` only puts values into a queue, takes microseconds and never raises. A thread
-writes them. It needs nothing but Python's standard library.
+writes them. It needs nothing but Python's standard library. Documented in docs/recording.md.
 """
 
 from losslake.record.run import Run, start

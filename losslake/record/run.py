@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import operator
 import os
 import threading
 import time
-import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from losslake.record.spool import ELAPSED, STEP, Spool, facts_of, new_name, written
+from losslake.record import gaps
+from losslake.record.facts import SAME, Scalar, facts
+from losslake.record.gaps import Gaps, stated
+from losslake.record.spool import Spool, facts_of, new_name
+from losslake.record.writer import LARGEST_STEP, REWIND, SECONDS_TO_FINISH, Queue, Writer
 
 Status = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
-Scalar = str | int | float | bool
-MOST_QUEUED = 100_000
-_SECONDS_BETWEEN_WRITES = 0.25
-_SECONDS_TO_FINISH = 30.0
+FOLDER = "losslake-runs"
+# Numbers and names: of a call with one value five, so that it is 200,000 such calls, or 30 MB.
+MOST_QUEUED = 1_000_000
 _STATUSES = ("COMPLETE", "INFEASIBLE", "INCOMPLETE")
 # The rank of a process, as torchrun, Slurm, Open MPI and MPICH say it.
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-_RESERVED = {STEP, ELAPSED, ""}
-_SAME = ("collection", "dataset", "model", "optimizer", "batch_size")
+# float64 and integers never change, so that they can be read later.
+_IMMUTABLE = frozenset((float, int))
+_LOGGER = logging.getLogger("losslake.record")
 
 
 def start(
@@ -34,75 +40,88 @@ def start(
     batch_size: int,
     parameters: Mapping[str, Scalar] | None = None,
     licence: str | None = None,
-    folder: str | Path = "losslake-runs",
+    batch_unit: str = "examples",
+    goals: Sequence[Mapping[str, Any]] = (),
+    notes: str | None = None,
+    folder: str | Path = FOLDER,
     resume: str | None = None,
+    rank: int | None = None,
 ) -> Run:
     """Begin to record a run in a folder of its own, below `folder`; only on the process with rank 0.
 
-    workload: collection/dataset/model/optimizer; the collection may have slashes. parameters: metaparameters, such as
-    the learning rate. licence: of the measurements, for others. resume: the name of a run that goes on: what is logged
-    replaces what was recorded from its first step on. Raises ValueError for what isn't a workload, a batch size, a
-    parameter, or a run to resume. A folder that can't be written gives a warning, and nothing is recorded.
+    Args:
+        workload: collection/dataset/model/optimizer; the collection may have slashes.
+        batch_size: of an update: per device x devices x accumulation.
+        parameters: metaparameters, such as the learning rate.
+        licence: of the measurements, for others.
+        batch_unit: what a batch counts.
+        goals: targets, each with metric and target, and maybe comparator (strict or inclusive) and source.
+        notes: a text for readers.
+        folder: of all runs.
+        resume: the name of a run that goes on. What is logged replaces what was recorded from its first step on; say
+            `run.rewind(step)` if the training went back further.
+        rank: of this process; by default as torchrun, Slurm or MPI say it.
+
+    Raises ValueError for what isn't a workload, a batch size, a parameter, a goal, or a run to resume. If the folder
+    can't be written, a warning is logged, and nothing is recorded.
     """
-    facts = _facts(workload, batch_size, parameters or {}, licence)
-    place = Path(folder) / (resume or new_name())
+    known = facts(
+        workload=workload,
+        batch_size=batch_size,
+        batch_unit=batch_unit,
+        parameters=parameters or {},
+        licence=licence,
+        goals=goals,
+        notes=notes,
+    )
+    name = resume if resume is not None else new_name()
+    place = Path(folder) / name
+    if resume is not None and (place.name != resume or resume in (".", "..")):
+        raise ValueError(f"resume {resume!r}: give the name of a run's folder, without slashes")
+    if (rank if rank is not None else _rank()) != 0:
+        return Run(name, None)
     if resume is not None:
-        if place.name != resume:
-            raise ValueError(f"resume {resume!r}: give the name of a run's folder, without slashes")
-        known = facts_of(place)
-        other = next((name for name in _SAME if known.get(name) != facts[name]), None)
-        if other is not None:
-            raise ValueError(f"{other} is {facts[other]!r}, and {known.get(other)!r} in the run to resume, {place}")
-    spool = None
-    if next((os.environ[rank] for rank in _RANKS if os.environ.get(rank)), "0") == "0":
-        try:
-            spool = Spool(place, facts)
-        except OSError as error:
-            warnings.warn(f"the run isn't recorded: {error}", stacklevel=2)
-    return Run(place.name, spool, is_resumed=resume is not None)
+        _check_same(place, known)
+    try:
+        spool = Spool(place, known if resume is None else None)
+    except OSError as error:
+        _warn(f"the run isn't recorded: {error}")
+        return Run(name, None)
+    return Run(name, spool, is_resumed=resume is not None)
 
 
-def _facts(workload: str, batch_size: int, parameters: Mapping[str, Scalar], licence: str | None) -> dict[str, Any]:
-    """Return what a run is, for its folder. Raises ValueError."""
-    parts = workload.split("/")
-    if len(parts) < 4 or not all(part and part.isprintable() and part == part.strip() for part in parts):
-        raise ValueError(f"workload {workload!r}: give collection/dataset/model/optimizer")
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size {batch_size!r}: give a whole number from 1")
-    for name, value in parameters.items():
-        if not isinstance(name, str) or not isinstance(value, Scalar):
-            raise ValueError(f"parameters[{name!r}]: {type(value).__name__}: give a number, a text, or true or false")
-    return {
-        "collection": "/".join(parts[:-3]),
-        "dataset": parts[-3],
-        "model": parts[-2],
-        "optimizer": parts[-1],
-        "batch_size": batch_size,
-        "licence": licence,
-        "started_at": time.time(),
-        "parameters": {name: written(v) if isinstance(v, float) else v for name, v in parameters.items()},
-    }
+def _rank() -> int:
+    """Return the rank of this process as its environment says it, 0 if it doesn't."""
+    text = next((os.environ[rank] for rank in _RANKS if os.environ.get(rank)), "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def _check_same(place: Path, known: Mapping[str, Any]) -> None:
+    """Raise ValueError if the run in a folder isn't the one to go on with."""
+    recorded = {"batch_unit": "examples", **facts_of(place)}
+    for name in SAME:
+        if recorded.get(name) != known[name]:
+            was = f"{recorded.get(name)!r} in the run to resume, {place}"
+            raise ValueError(f"{name} is {known[name]!r}, and {was}: start a new run")
 
 
 class Run:
     """A run that is being recorded. None of its methods raises, whatever is given.
 
-    name: of its folder. n_dropped: measurements that were lost because the queue was full, or that were no numbers.
+    name: of its folder.
     """
 
     def __init__(self, name: str, spool: Spool | None, *, is_resumed: bool = False) -> None:
         self.name = name
-        self.n_dropped = 0
         self._spool = spool
-        self._queue: deque[tuple[float, int, Mapping[str, float] | None]] = deque()
+        self._queue: Queue = deque()
         self._began = time.monotonic() - (spool.elapsed if spool is not None else 0)
-        self._pending: list[dict[str, Any]] = []
-        # Whether the next line begins an attempt, and from which step on it replaces others: by default its own.
-        self._begins, self._replaces = True, is_resumed
-        self._from_step: int | None = None
+        self._gaps = Gaps()
+        self._counting = threading.RLock()
         self._status: Status | None = None
-        self._trouble = ""
         self._ended = threading.Event()
+        self._has_warned = False
+        self._writer = Writer(spool, self._queue, is_resumed, self._ended) if spool is not None else None
         self._thread = threading.Thread(target=self._work, name="losslake-record", daemon=True)
         if spool is not None:
             _RUNNING.add(self)
@@ -113,45 +132,76 @@ class Run:
         """The folder of the run; None if nothing is recorded here."""
         return self._spool.folder if self._spool is not None else None
 
+    @property
+    def n_dropped(self) -> int:
+        """The number of measurements that aren't recorded: no numbers, or the queue was full."""
+        return self._gaps.count + (self._writer.gaps.count if self._writer is not None else 0)
+
+    @property
+    def is_finished(self) -> bool:
+        """True after `finish`."""
+        return self._ended.is_set()
+
     def log(self, values: Mapping[str, float], *, step: int) -> None:
         """Record the values of metrics at a step; of a metric that has one at this step already, the later counts.
 
-        values: numbers, or what `float` takes, such as arrays with one element. Those of an accelerator are waited for.
+        A step below an earlier one of the same metric is taken as a rewind to that step.
+
+        Args:
+            values: numbers, or what `float` takes, such as tensors with one element; those of an accelerator are
+                waited for. Names of metrics are split/quantity, as val/loss.
+            step: the number of updates so far, from 0.
         """
         if self._spool is None or self._ended.is_set():
+            self._note_late()
             return
         try:
             elapsed = time.monotonic() - self._began
-            numbers = {name: float(value) for name, value in values.items() if name not in _RESERVED}
-            self.n_dropped += len(values) - len(numbers)
-            if len(self._queue) >= MOST_QUEUED:
-                self.n_dropped += len(numbers)
+            at = step if type(step) is int else _whole(step)
+            numbers: Mapping[str, Any] = dict(values)
+            if not 0 <= at <= LARGEST_STEP:
+                self._drop(gaps.BAD_STEP, len(numbers))
+                return
+            if not _IMMUTABLE.issuperset(map(type, numbers.values())):
+                numbers = self._numbers(numbers, at)
+            if len(self._queue) > MOST_QUEUED:
+                self._drop(gaps.FULL_QUEUE, len(numbers), at)
             else:
-                self._queue.append((elapsed, int(step), numbers))
+                # At once, so that calls of several threads and of a signal's handler don't mix.
+                self._queue.extend((elapsed, at, len(numbers), *numbers, *numbers.values()))
         except Exception:  # noqa: BLE001 - nothing that is logged may end a training
-            self.n_dropped += 1
+            self._drop(gaps.NOT_A_NUMBER, 1)
 
     def rewind(self, step: int) -> None:
         """Say that the training went back to a checkpoint: what is logged next replaces what was from `step` on."""
         if self._spool is None or self._ended.is_set():
             return
         try:
-            self._queue.append((0.0, int(step), None))
+            at = _whole(step)
+            if not 0 <= at <= LARGEST_STEP:
+                raise ValueError(step)
+            self._queue.extend((0.0, at, REWIND))
         except Exception:  # noqa: BLE001 - as in log
-            self.n_dropped += 1
+            self._drop(gaps.BAD_STEP, 1)
 
     def finish(self, status: Status = "COMPLETE") -> None:
         """End the recording, and wait until everything is written, for at most 30 seconds.
 
-        status: COMPLETE, INFEASIBLE if the training diverged, or INCOMPLETE. Measurements that were dropped make it
-        INCOMPLETE, and so does a process that ends without this.
+        status: COMPLETE, INFEASIBLE if the training diverged, or INCOMPLETE. Measurements that were dropped turn
+        COMPLETE into INCOMPLETE, and a process that ends without this leaves the run INCOMPLETE. Only the first call
+        counts.
         """
         if self._spool is None or self._ended.is_set():
             return
+        if status not in _STATUSES:
+            _warn(f"finish({status!r}) of the run {self.name}: stored as INCOMPLETE; give {', '.join(_STATUSES)}")
         self._status = status if status in _STATUSES else "INCOMPLETE"
         self._stop()
-        if self._trouble or self._thread.is_alive():
-            warnings.warn(f"the run {self.name} isn't recorded whole: {self._trouble or 'too slow'}", stacklevel=2)
+        assert self._writer is not None
+        trouble = self._writer.trouble or ("the disk was too slow" if self._thread.is_alive() else "")
+        missing = stated([*self._gaps.rows(), *self._writer.gaps.rows()])
+        if trouble or missing:
+            _warn(f"the run {self.name} isn't recorded whole: {'; '.join(filter(None, (trouble, missing)))}")
 
     def __enter__(self) -> Run:
         """Return the run."""
@@ -161,10 +211,33 @@ class Run:
         """Finish: COMPLETE, or INCOMPLETE after an error."""
         self.finish("COMPLETE" if kind is None else "INCOMPLETE")
 
+    def _numbers(self, values: Mapping[str, Any], step: int) -> dict[str, Any]:
+        """Return the values that are numbers, as they are now; count the others."""
+        numbers: dict[str, Any] = {}
+        for name, value in values.items():
+            try:
+                if isinstance(value, str | bytes | bytearray):
+                    raise TypeError
+                numbers[name] = value if type(value) in _IMMUTABLE else float(value)
+            except Exception:  # noqa: BLE001 - an object's own float() can raise anything
+                self._drop(gaps.NOT_A_NUMBER, 1, step)
+        return numbers
+
+    def _drop(self, reason: str, count: int, *steps: int) -> None:
+        """Count measurements that are lost. Reentrant, since a signal's handler may log as well."""
+        with self._counting:
+            self._gaps.add(reason, count, *steps)
+
+    def _note_late(self) -> None:
+        """Warn once of a measurement after the end."""
+        if self._spool is not None and not self._has_warned:
+            self._has_warned = True
+            _warn(f"the run {self.name} has ended: what is logged now isn't recorded; start with resume={self.name!r}")
+
     def _stop(self) -> None:
         """Let the thread write what is queued, and end."""
         self._ended.set()
-        self._thread.join(_SECONDS_TO_FINISH)
+        self._thread.join(SECONDS_TO_FINISH)
         _RUNNING.discard(self)
 
     def _abandon(self) -> None:
@@ -173,59 +246,34 @@ class Run:
 
     def _work(self) -> None:
         """Write what is queued, until the run ends."""
-        spool = self._spool
-        assert spool is not None
-        while not self._ended.wait(_SECONDS_BETWEEN_WRITES):
-            self._write(spool)
-        until = time.monotonic() + _SECONDS_TO_FINISH
-        while not self._write(spool) and time.monotonic() < until:
-            time.sleep(_SECONDS_BETWEEN_WRITES)
-        if self._status is not None and not self._pending:
-            status = "INCOMPLETE" if self.n_dropped else self._status
-            facts = {"status": status, "ended_at": time.time(), "n_dropped": self.n_dropped}
-            self._is_done(lambda: spool.end(facts))
-
-    def _write(self, spool: Spool) -> bool:
-        """Write everything that is queued; return False if it can't be written now: it is tried again later."""
-        while self._pending or self._queue:
-            if not self._pending:
-                self._take()
-            if self._pending and not self._is_done(lambda: self._append(spool)):
-                return False
-        return self._is_done(spool.sync_if_due)
-
-    def _take(self) -> None:
-        """Take lines from the queue, up to a rewind, after which the next line begins an attempt."""
-        while self._queue:
-            elapsed, step, values = self._queue[0]
-            if values is None:
-                if self._pending:
-                    return
-                self._begins = self._replaces = True
-                self._from_step = step if self._from_step is None else min(step, self._from_step)
-            else:
-                numbers = {name: written(value) for name, value in values.items()}
-                self._pending.append({STEP: step, ELAPSED: round(elapsed, 6)} | numbers)
-            self._queue.popleft()
-
-    def _append(self, spool: Spool) -> None:
-        """Write the taken lines. Raises OSError."""
-        if self._begins:
-            first = int(self._pending[0][STEP])
-            spool.begin_attempt(None if not self._replaces else first if self._from_step is None else self._from_step)
-            self._begins, self._from_step = False, None
-        spool.append(self._pending)
-        self._pending = []
-
-    def _is_done(self, work: Callable[[], None]) -> bool:
-        """Return True if it worked; otherwise keep why not."""
+        writer = self._writer
+        assert writer is not None
         try:
-            work()
-        except OSError as error:
-            self._trouble = str(error)
-            return False
-        self._trouble = ""
-        return True
+            writer.run(self._end, _warn)
+        except Exception as error:  # noqa: BLE001 - reported when the run is finished
+            writer.trouble = f"{type(error).__name__}: {error}"
+
+    def _end(self) -> Mapping[str, Any] | None:
+        """Return how the run ended, None if it wasn't finished."""
+        if self._status is None:
+            return None
+        known = {"status": self._status, "ended_at": time.time()}
+        return {**known, "n_dropped": self._gaps.count, "gaps": self._gaps.rows()}
+
+
+def _whole(step: Any) -> int:
+    """Return a step as an integer. Raises TypeError or ValueError if it isn't whole."""
+    if isinstance(step, float):
+        if not step.is_integer():
+            raise ValueError(step)
+        return int(step)
+    return operator.index(step)
+
+
+def _warn(message: str) -> None:
+    """Log a warning, whatever the handlers of the program do."""
+    with suppress(Exception):  # a handler that raises must not end a training
+        _LOGGER.warning("%s", message)
 
 
 _RUNNING: weakref.WeakSet[Run] = weakref.WeakSet()

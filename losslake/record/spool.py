@@ -3,9 +3,11 @@
     RUN/run.json                        what the run is; written first
     RUN/0001/000001.jsonl               measurements of the first attempt, an object a line: step, elapsed_s, metrics
     RUN/0002-from-120/000001.jsonl      of the second, which went back to step 120: it replaces what came from there on
+    RUN/0002.claim                      empty: the second attempt belongs to the process that made it
     RUN/end.json                        how the run ended; written last, so a run without it was killed, or goes on
 
 Lines are flushed to disk every second. NaN and infinite values are the strings "NaN", "Infinity" and "-Infinity".
+The layout is promised in docs/recording.md.
 """
 
 from __future__ import annotations
@@ -14,18 +16,30 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-FORMAT = "losslake-record/1"
+VERSION = 1
+FORMAT = f"losslake-record/{VERSION}"
 RUN, END = "run.json", "end.json"
 STEP, ELAPSED = "step", "elapsed_s"
 SECONDS_BETWEEN_SYNCS = 1.0
-_LARGEST_SEGMENT = 4_000_000
+LARGEST_SEGMENT = 4_000_000
 _SYNCED_BYTES = 1_000_000
+_ATTEMPT = re.compile(r"(\d{4,9})(?:-from-\d+)?(?:\.claim)?")
+_VERSION = re.compile(r"losslake-record/([1-9]\d{0,8})")
+
+
+class SegmentRemoved(OSError):
+    """The file that is being written was removed. is_run: so was the run, and nothing can be written any more."""
+
+    def __init__(self, path: Path, is_run: bool) -> None:
+        super().__init__(f"{path} was removed while it was being written")
+        self.is_run = is_run
 
 
 class Spool:
@@ -34,110 +48,127 @@ class Spool:
     elapsed: seconds of the run that were recorded before, 0 for a new one.
     """
 
-    def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, facts: Mapping[str, Any] | None) -> None:
+        """Create the folder of a new run with these facts; None: go on with the run that is there."""
         self.folder = folder
-        self._attempt = self._last_attempt()
-        self._segment = 0
+        self.elapsed = 0.0
+        self._attempt = self._segment = 0
+        self._place = ""
         self._file: IO[bytes] | None = None
         self._size = self._unsynced = 0
         self._synced_at = time.monotonic()
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / RUN).exists():
+        self._names: list[str] = []
+        if facts is not None:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
             _write(folder / RUN, {"format": FORMAT, **facts})
-        self.elapsed = self._last_elapsed()
-        (folder / END).unlink(missing_ok=True)
-
-    def _last_elapsed(self) -> float:
-        """Return the seconds of the last whole line that is there; 0 for none."""
-        for path in sorted(self.folder.glob("*/*.jsonl"), reverse=True):
-            for line in reversed(path.read_bytes().split(b"\n")[:-1]):
-                try:
-                    return float(json.loads(line)[ELAPSED])
-                except (ValueError, KeyError, TypeError):
-                    continue
-        return 0.0
-
-    def _last_attempt(self) -> int:
-        """Return the number of the last attempt that is there; 0 for none."""
-        if not self.folder.is_dir():
-            return 0
-        names = (path.name.partition("-")[0] for path in self.folder.iterdir() if path.is_dir())
-        return max((int(name) for name in names if name.isdigit()), default=0)
+            _sync_folder(folder.parent)
+        else:
+            self.elapsed = _last_elapsed(folder)
+            (folder / END).unlink(missing_ok=True)
 
     def begin_attempt(self, from_step: int | None) -> None:
-        """Begin an attempt, which replaces measurements from `from_step` on; None: of a new run."""
-        self._close()
-        self._attempt += 1
-        self._segment = 0
-        self._place = f"{self._attempt:04d}" if from_step is None else f"{self._attempt:04d}-from-{from_step}"
+        """Begin an attempt, which replaces measurements from `from_step` on; None: of a new run.
 
-    def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Write lines, all of them or none."""
-        text = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+        Its number is claimed by a file that only one process can make: of two that resume a run at once, each has
+        attempts of its own, and the later one wins.
+        """
+        self.close()
+        if from_step is None:
+            number, place = 1, "0001"
+        else:
+            number = max(_last_attempt(self.folder), 1) + 1
+            while not _is_made(self.folder / f"{number:04d}.claim"):
+                number += 1
+            place = f"{number:04d}-from-{from_step}"
+        (self.folder / place).mkdir(exist_ok=True)
+        (self.folder / END).unlink(missing_ok=True)
+        self._attempt, self._place, self._segment = number, place, 0
+
+    def append(self, text: bytes) -> bool:
+        """Write whole lines, all of them or none; return True if they are the first of a segment."""
         file = self._open()
         done = 0
         try:
             while done < len(text):
                 done += file.write(text[done:]) or 0
         except OSError:
-            # A line that is cut short is lost to every reader: take it back, it is written again.
-            os.ftruncate(file.fileno(), self._size)
-            file.seek(self._size)
+            self._take_back(file)
             raise
         self._size += len(text)
         self._unsynced += len(text)
+        return self._size == len(text)
+
+    def _take_back(self, file: IO[bytes]) -> None:
+        """Remove a line that is cut short; it is written again. If that fails, the segment ends with it."""
+        try:
+            os.ftruncate(file.fileno(), self._size)
+            file.seek(self._size)
+        except OSError:
+            self._file = None
+            file.close()
 
     def sync_if_due(self) -> None:
-        """Flush to disk what was written a second ago or is large."""
+        """Flush to disk what was written a second ago or is large. Raises SegmentRemoved as well."""
         is_due = time.monotonic() - self._synced_at >= SECONDS_BETWEEN_SYNCS
         if self._unsynced and (is_due or self._unsynced > _SYNCED_BYTES):
             self._sync()
 
-    def end(self, facts: Mapping[str, Any]) -> None:
-        """Flush everything, and write how the run ended, with the size and the SHA-256 of each segment."""
-        self._close()
-        segments = sorted(self.folder.glob("*/*.jsonl"))
-        digests = {
-            path.relative_to(self.folder).as_posix(): {
-                "bytes": path.stat().st_size,
-                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            }
-            for path in segments
-        }
-        _write(self.folder / END, {**facts, "segments": digests})
-
-    def _open(self) -> IO[bytes]:
-        if self._file is not None and self._size >= _LARGEST_SEGMENT:
-            self._close()
-        if self._file is None:
-            folder = self.folder / self._place
-            folder.mkdir(exist_ok=True)
-            self._segment += 1
-            self._file = (folder / f"{self._segment:06d}.jsonl").open("xb", buffering=0)
-            self._size = 0
-            _sync_folder(folder)
-        return self._file
-
-    def _sync(self) -> None:
-        if self._file is not None:
-            os.fsync(self._file.fileno())
-        self._unsynced, self._synced_at = 0, time.monotonic()
-
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Flush and close the segment, if one is open. Raises SegmentRemoved as well."""
         if self._file is not None:
             self._sync()
             self._file.close()
             self._file = None
 
+    def digests(self) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
+        """Return the size and SHA-256 of each segment by path, and the paths of segments that were removed."""
+        names = sorted(path.relative_to(self.folder).as_posix() for path in _segments(self.folder))
+        return {name: _digest(self.folder / name) for name in names}, sorted(set(self._names) - set(names))
+
+    def end(self, facts: Mapping[str, Any]) -> None:
+        """Write how the run ended. Raises OSError if another process has begun a later attempt: it will do so."""
+        if _last_attempt(self.folder) > self._attempt > 0:
+            raise OSError(f"another process goes on with the run in {self.folder}")
+        _write(self.folder / END, facts)
+
+    def _open(self) -> IO[bytes]:
+        if self._file is not None and self._size >= LARGEST_SEGMENT:
+            self.close()
+        if self._file is None:
+            folder = self.folder / self._place
+            folder.mkdir(exist_ok=True)
+            number = self._segment + 1
+            path = folder / f"{number:06d}.jsonl"
+            self._file = path.open("xb", buffering=0)
+            self._segment, self._size = number, 0
+            self._names.append(f"{self._place}/{path.name}")
+            _sync_folder(folder)
+            _sync_folder(self.folder)
+        return self._file
+
+    def _sync(self) -> None:
+        assert self._file is not None
+        if os.fstat(self._file.fileno()).st_nlink == 0:
+            path = self.folder / self._names[-1]
+            self._file.close()
+            self._file, self._unsynced = None, 0
+            raise SegmentRemoved(path, not (self.folder / RUN).exists())
+        os.fsync(self._file.fileno())
+        self._unsynced, self._synced_at = 0, time.monotonic()
+
 
 def facts_of(folder: Path) -> Mapping[str, Any]:
-    """Return what the run in a folder is. Raises ValueError if there is none."""
+    """Return what the run in a folder is. Raises ValueError if there is none, or one of a newer version."""
     try:
         facts = json.loads((folder / RUN).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         facts = None
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+    match = _VERSION.fullmatch(str(facts.get("format"))) if isinstance(facts, dict) else None
+    if not isinstance(facts, dict) or match is None:
         raise ValueError(f"there is no recorded run in {folder}")
+    if int(match[1]) > VERSION:
+        raise ValueError(f"{folder} was recorded by a newer version of losslake, as {match[0]}: install that version")
     return facts
 
 
@@ -154,11 +185,51 @@ def new_name() -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
+def _segments(folder: Path) -> list[Path]:
+    """Return the segments of all attempts in the order written."""
+    paths = [path for path in folder.glob("*/*.jsonl") if _ATTEMPT.fullmatch(path.parent.name)]
+    return sorted(paths, key=lambda path: (int(path.parent.name.partition("-")[0]), path.name))
+
+
+def _last_attempt(folder: Path) -> int:
+    """Return the number of the last attempt that was claimed; 0 for none."""
+    matches = (_ATTEMPT.fullmatch(path.name) for path in folder.iterdir())
+    return max((int(match[1]) for match in matches if match is not None), default=0)
+
+
+def _last_elapsed(folder: Path) -> float:
+    """Return the seconds of the last whole line that is there; 0 for none."""
+    for path in reversed(_segments(folder)):
+        for line in reversed(path.read_bytes().split(b"\n")[:-1]):
+            try:
+                elapsed = float(json.loads(line)[ELAPSED])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+            if math.isfinite(elapsed) and elapsed >= 0:
+                return elapsed
+    return 0.0
+
+
+def _is_made(path: Path) -> bool:
+    """Make an empty file; return False if it is there already."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _digest(path: Path) -> Mapping[str, Any]:
+    data = path.read_bytes()
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
 def _write(path: Path, document: Mapping[str, Any]) -> None:
     """Write a file that is there whole or not at all."""
-    part = path.with_suffix(".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with part.open("w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1, ensure_ascii=False)
+        # Escapes, since a name may hold half a surrogate pair, which UTF-8 can't encode.
+        json.dump(document, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Comparator, Flags, Floats
 
 Scalar = str | int | float | bool
 # Of one log. Its curve needs about 25 bytes for a cell, and 110 for a row while it is converted.
@@ -86,11 +86,12 @@ class LoggedRows:
 
 @dataclass(frozen=True)
 class LoggedGoal:
-    """A target that the log itself states for one of its columns; of benchmarks, where equality counts as reached."""
+    """A target that the log itself states for one of its columns; benchmarks count equality as reached."""
 
     column: str
     target: float
     source: str
+    comparator: Comparator = "inclusive"
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,32 @@
 """Runs that `losslake.record` wrote: run.json, a folder of JSON lines for each attempt, and end.json.
 
-An attempt that went back replaces what earlier ones measured from its first step on. The layout is documented in
-losslake/record/spool.py.
+An attempt that went back replaces what earlier ones measured from its first step on; of several values of a metric at
+one step, the last one written counts. The layout is documented in docs/recording.md.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-
-from losslake_ingest.readers.safe_parsing import read_document
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
+from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
-from losslake_ingest.sources.member import Member, Source, UntilBreak
-from losslake_ingest.readers.tables.json_table import CUT_SHORT, read_json_lines
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.recorded.run import RecordedRun, Segment
+from losslake_ingest.readers.safe_parsing import read_document
+from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
-STEP = "step"
-_MARK = b'"format": "losslake-record/1"'
+VERSION = 1
+LARGEST_DOCUMENT = 1 << 20
+LARGEST_PENDING = 2**23  # cells of the runs that are held until all of their segments were read
 _RUN, _END = "run.json", "end.json"
-_LARGEST_DOCUMENT = 1 << 20
-_SEGMENT = re.compile(r"(?P<run>(?:.+/)?)(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,18}))?/(?P<number>\d{6,9})\.jsonl")
-_KILLED = "the run was killed while it wrote its last line: left out"
-_REPLACED = "measurements that a later attempt replaces: left out"
-_LOST = Damage("a segment isn't as it was when the run ended")
-_MISSING = Damage("a segment that the run's end names is missing")
-_UNREAD = Damage("a segment can't be read: left out")
-
-
-@dataclass
-class _Spool:
-    """What was found of a run. files: SHA-256 by path. parts: by attempt and number of the segment."""
-
-    run: Mapping[str, object] | None = None
-    end: Mapping[str, object] | None = None
-    files: dict[str, str] = field(default_factory=dict)
-    parts: dict[tuple[int, int], tuple[str, RunLog]] = field(default_factory=dict)
-    begins: dict[int, int] = field(default_factory=dict)
-    unread: Counter[str] = field(default_factory=Counter)
+_MARK = re.compile(rb'\s*\{\s*"format"\s*:\s*"losslake-record/(?P<version>[^"]{0,20})"')
+_SEGMENT = re.compile(r"(?P<run>(?:.+/)?)(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
 
 
 class Record:
@@ -57,147 +38,150 @@ class Record:
     defaults = defaults_of("record")
 
     def detect(self, file: Glimpse) -> float:
-        """Recognize a run.json by its first key, and a segment by its place."""
-        if file.name == _RUN and _MARK in file.start[:100]:
+        """Recognize a run.json by its first key, and a segment by its place and its first line."""
+        if file.name == _RUN and _MARK.match(file.start):
             return 0.99
-        return 0.9 if _SEGMENT.fullmatch(file.path) and file.start.startswith(b'{"step":') else 0.0
+        is_ours = file.start.startswith(b'{"step":') or b'"elapsed_s":' in file.start
+        return 0.9 if is_ours and _SEGMENT.fullmatch(file.path) else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per folder."""
-        spools: dict[str, _Spool] = {}
-        n_cells = 0
-        documents = source.members(lambda path: path.rpartition("/")[2] in (_RUN, _END), _LARGEST_DOCUMENT + 1)
-        for member in UntilBreak(documents):
-            if isinstance(member, Member):
-                try:
-                    _add_document(spools, member)
-                except Refusal as error:
-                    yield Quarantined(source.name, member.path, error.rule, error.message, error.line)
+        yield from _Reader(source).read()
 
-        def add(member: Member) -> Iterator[RunLog | Quarantined]:
-            nonlocal n_cells
-            match = _SEGMENT.fullmatch(member.path)
-            assert match is not None
-            spool = spools.get(match["run"])
-            if spool is None:
-                message = f"there is no {_RUN} of losslake.record beside its folder: copy the whole folder of the run"
-                raise Refusal(Rule.MISSING_FACT, message)
-            try:
-                part = _part(source.name, member)
-            except Refusal:
-                spool.unread[member.path] += 1
-                raise
-            n_cells += sum(len(column) for rows in part.rows for column in rows.columns.values())
-            check_size(n_cells, 1)
-            place = int(match["attempt"]), int(match["number"])
-            if place in spool.parts:
-                raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
-            spool.parts[place] = member.path, part
-            if match["step"] is not None:
-                spool.begins[place[0]] = int(match["step"])
-            return iter(())
 
-        items = UntilBreak(read_files(source, lambda path: _SEGMENT.fullmatch(path) is not None, add))
+@dataclass(frozen=True)
+class _Place:
+    """The place of a segment: folder of the run, attempt, first step that it replaces, number in the attempt."""
+
+    run: str
+    attempt: int
+    from_step: int | None
+    number: int
+
+    @staticmethod
+    def of(path: str) -> _Place:
+        match = _SEGMENT.fullmatch(path)
+        assert match is not None
+        step = match["step"]
+        return _Place(match["run"], int(match["attempt"]), None if step is None else int(step), int(match["number"]))
+
+
+class _Reader:
+    """Collects the segments of each run until the run is complete."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._runs: dict[str, RecordedRun] = {}
+        self._refused: set[str] = set()  # folders whose run.json can't be used
+        self._finished: set[str] = set()
+        self._licences: dict[str, tuple[str, str]] = {}  # of each collection, with the run that states it
+        self._n_cells = 0
+
+    def read(self) -> Iterator[RunLog | Quarantined]:
+        """Yield the runs of the source."""
+        yield from self._documents()
+        items = UntilBreak(read_files(self._source, lambda path: _SEGMENT.fullmatch(path) is not None, self._add))
         yield from items
-        for folder, spool in sorted(spools.items()):
-            yield _run(folder, spool)
+        yield from self._flush(None)
         items.raise_break()
 
+    def _documents(self) -> Iterator[Quarantined]:
+        """Read every run.json and the end.json beside it; yield those that can't be used."""
+        ends: list[Member] = []
+        members = self._source.members(lambda path: path.rpartition("/")[2] in (_RUN, _END), LARGEST_DOCUMENT + 1)
+        for member in UntilBreak(members):
+            if isinstance(member, Refused):
+                continue  # reported where the segments are read, or no file of ours
+            if member.path.rpartition("/")[2] == _END:
+                ends.append(member)
+            elif (match := _MARK.match(member.data)) is not None:
+                yield from self._try(member, partial(self._add_run, match["version"]))
+        for member in ends:
+            if _folder(member.path) in self._runs:
+                yield from self._try(member, self._add_end)
 
-def _add_document(spools: dict[str, _Spool], member: Member) -> None:
-    """Read a run.json or an end.json. Raises Refusal; other tools' run.json are left alone."""
-    folder, _, name = member.path.rpartition("/")
-    folder = f"{folder}/" if folder else ""
-    if name == _RUN and _MARK not in member.data[:100]:
-        return
+    def _try(self, member: Member, add: Callable[[Member], None]) -> Iterator[Quarantined]:
+        try:
+            add(member)
+        except Refusal as error:
+            yield Quarantined(self._source.name, member.path, error.rule, error.message, error.line)
+        except MemoryError:
+            yield Quarantined(self._source.name, member.path, Rule.FILE_TOO_LARGE, NO_MEMORY)
+
+    def _add_run(self, version: bytes, member: Member) -> None:
+        """Read a run.json. Raises Refusal."""
+        folder = _folder(member.path)
+        if folder in self._runs:
+            raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+        self._refused.add(folder)
+        if not re.fullmatch(rb"[1-9][0-9]{0,8}", version) or int(version) > VERSION:
+            shown = version.decode("ascii", "backslashreplace")
+            message = f"it has layout {shown} of losslake.record, and this version of losslake reads 1 to {VERSION}"
+            raise Refusal(Rule.UNREADABLE_LOG, f"{message}: install a newer losslake")
+        run = RecordedRun.of(_document(member), hashlib.sha256(member.data).hexdigest(), member.path, folder)
+        collection, licence = run.facts.get("collection"), run.facts.get("licence")
+        if isinstance(collection, str) and isinstance(licence, str):
+            known, where = self._licences.setdefault(collection, (licence, member.path))
+            if known != licence:
+                message = f"its licence is {licence[:80]!r}, and {where} of the same collection has {known[:80]!r}"
+                raise Refusal(Rule.FACTS_DISAGREE, f"{message}: correct one of them, or use two collections")
+        self._refused.discard(folder)
+        self._runs[folder] = run
+
+    def _add_end(self, member: Member) -> None:
+        """Read an end.json. Raises Refusal."""
+        run = self._runs[_folder(member.path)]
+        if run.end is not None:
+            raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+        run.set_end(_document(member), hashlib.sha256(member.data).hexdigest(), member.path)
+
+    def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
+        """Read a segment; yield the runs before when too much memory is held. Raises Refusal."""
+        place = _Place.of(member.path)
+        run = self._runs.get(place.run)
+        if run is None:
+            if place.run in self._finished:
+                message = "its run's other files come much earlier in the archive: sort the archive by path"
+                raise Refusal(Rule.DUPLICATE_FILE, message)
+            if place.run in self._refused:
+                return  # said of its run.json
+            message = f"there is no {_RUN} of losslake.record beside its folder: copy the whole folder of the run"
+            raise Refusal(Rule.MISSING_FILE, message)
+        segment = Segment(place.attempt, place.from_step, place.number, member.path)
+        self._n_cells += run.add(segment, member.data, self._source.name)
+        if self._n_cells > LARGEST_PENDING:
+            yield from self._flush(place.run)
+
+    def _flush(self, current: str | None) -> Iterator[RunLog | Quarantined]:
+        """Yield the runs in order of path, but not the current one."""
+        for folder in sorted(self._runs):
+            run = self._runs[folder]
+            if folder == current or (current is not None and not run.has_segments):
+                continue
+            del self._runs[folder]
+            self._finished.add(folder)
+            self._n_cells -= run.n_cells
+            try:
+                yield run.log()
+            except Refusal as error:
+                path = folder.rstrip("/") or "."
+                yield Quarantined(self._source.name, path, error.rule, error.message, error.line, sha256=run.sha256)
+
+
+def _folder(path: str) -> str:
+    """Return the folder of a file, with a slash at its end unless it is that of the source."""
+    folder = path.rpartition("/")[0]
+    return f"{folder}/" if folder else ""
+
+
+def _document(member: Member) -> dict[str, object]:
+    """Parse a JSON object. Raises Refusal."""
+    if len(member.data) > LARGEST_DOCUMENT:
+        raise Refusal(Rule.FILE_TOO_LARGE, f"more than {LARGEST_DOCUMENT:,} bytes: losslake.record writes less")
     document = read_document(member.data)
     if not isinstance(document, dict):
         raise Refusal(Rule.UNREADABLE_LOG, "the JSON is no object: copy the file again")
-    if name == _RUN:
-        spool = spools.setdefault(folder, _Spool())
-        spool.run = document
-    elif isinstance(document.get("segments"), dict):
-        spool = spools.setdefault(folder, _Spool())
-        spool.end = document
-    else:
-        return
-    spool.files[member.path] = hashlib.sha256(member.data).hexdigest()
-
-
-def _part(source: str, member: Member) -> RunLog:
-    """Return the rows of a segment. Raises Refusal."""
-    file = TableFile(source, member.path, hashlib.sha256(member.data).hexdigest())
-    (part,) = runs_of(read_json_lines(member.data), file, None)
-    if isinstance(part, Quarantined):
-        raise Refusal(part.rule, part.message, part.line)
-    return part
-
-
-def _run(folder: str, spool: _Spool) -> RunLog:
-    """Return the run of a folder, without what later attempts replace."""
-    facts = spool.run or {}
-    remarks: Counter[str] = Counter()
-    rows: list[LoggedRows] = []
-    n_replaced = 0
-    for (attempt, _), (path, part) in sorted(spool.parts.items()):
-        until = min((step for later, step in spool.begins.items() if later > attempt), default=None)
-        kept = [each if until is None else _before(each, until) for each in part.rows]
-        n_replaced += sum(_length(each) for each in part.rows) - sum(_length(each) for each in kept)
-        rows += [each for each in kept if _length(each)]
-        spool.files |= part.files
-        remarks.update({_KILLED if text == CUT_SHORT else text: count for text, count in part.remarks.items()})
-    if n_replaced:
-        remarks[_REPLACED] = n_replaced
-    remarks.update(_faults(folder, spool))
-    ended = (spool.end or {}).get("status", "no end.json")
-    parameters = facts.get("parameters")
-    started = facts.get("started_at")
-    return RunLog(
-        folder.rstrip("/") or ".",
-        dict(sorted(spool.files.items())),
-        rows,
-        fields={name: value for name, value in facts.items() if isinstance(value, Scalar)},
-        parameters=_scalars(parameters),
-        status=str(ended),
-        started_at=float(started) if isinstance(started, int | float) else None,
-        remarks=remarks,
-    )
-
-
-def _faults(folder: str, spool: _Spool) -> Counter[str]:
-    """Count the segments that aren't as the end of the run names them."""
-    faults: Counter[str] = Counter({_UNREAD: len(spool.unread)} if spool.unread else {})
-    named = (spool.end or {}).get("segments")
-    for name, digest in named.items() if isinstance(named, dict) else ():
-        path = f"{folder}{name}"
-        if path not in spool.files:
-            faults[_MISSING] += path not in spool.unread
-        elif not isinstance(digest, dict) or digest.get("sha256") != spool.files[path]:
-            faults[_LOST] += 1
-    return +faults
-
-
-def _before(rows: LoggedRows, step: int) -> LoggedRows:
-    """Return the rows of steps below one."""
-    if STEP not in rows.columns:
-        return rows
-    kept = np.flatnonzero(~(rows.columns[STEP] >= step))
-    return LoggedRows(
-        {name: values[kept] for name, values in rows.columns.items()},
-        {name: flags[kept] for name, flags in rows.missing.items()},
-        rows.texts,
-        rows.fields,
-    )
-
-
-def _length(rows: LoggedRows) -> int:
-    return len(next(iter(rows.columns.values()), ()))
-
-
-def _scalars(document: object) -> dict[str, Scalar]:
-    if not isinstance(document, dict):
-        return {}
-    return {str(name): value for name, value in document.items() if isinstance(value, Scalar)}
+    return document
 
 
 FORMAT = Record()

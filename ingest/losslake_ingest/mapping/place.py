@@ -110,7 +110,9 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
     logged = [
-        Goal(study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, "inclusive")
+        Goal(
+            study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, goal.comparator
+        )
         for goal in log.goals
         if (metric := trial.columns.get(goal.column)) is not None
     ]

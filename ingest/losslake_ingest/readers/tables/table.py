@@ -22,7 +22,7 @@ from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
 from losslake_ingest.readers.tables.row_words import rows_by_words
 from losslake_schema.reached import Flags, Floats, Integers
 
-LARGEST_COLUMNS = 10_000
+LARGEST_COLUMNS = 10_002  # 10,000 metrics beside the step and the time
 LARGEST_WORDS = 2**22
 ENOUGH_WORDS = 1_000  # of a column of words: more are no names of metrics
 LONGEST_RUN_NAME = 200

@@ -1,0 +1,1 @@
+"""Runs of losslake.record: their attempts, and what is missing of them."""

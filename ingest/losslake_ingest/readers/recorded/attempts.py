@@ -1,0 +1,87 @@
+"""The current measurements of a run: without what later attempts replace, and one value a metric and step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake_ingest.contracts.run_log import LoggedRows
+from losslake_schema.reached import Flags
+
+STEP, ELAPSED = "step", "elapsed_s"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a segment."""
+
+    attempt: int
+    number: int
+    rows: Sequence[LoggedRows]
+
+
+def current_rows(parts: Sequence[Part], begins: Mapping[int, int | None]) -> tuple[list[LoggedRows], int, int]:
+    """Return the rows that count, and the numbers of measurements that an attempt replaced and that were repeated.
+
+    parts: in the order written. begins: the first step that each attempt replaces, None for none.
+    """
+    rows: list[LoggedRows] = []
+    n_replaced = 0
+    for part in parts:
+        later = [step for attempt, step in begins.items() if attempt > part.attempt and step is not None]
+        for each in part.rows:
+            kept = _before(each, min(later)) if later else each
+            n_replaced += _measured(each) - _measured(kept)
+            rows.append(kept)
+    rows = [each for each in rows if len(next(iter(each.columns.values()), ()))]
+    n_measured = sum(map(_measured, rows))
+    rows = _last_values(rows)
+    return rows, n_replaced, n_measured - sum(map(_measured, rows))
+
+
+def _before(rows: LoggedRows, step: int) -> LoggedRows:
+    """Return the rows of steps below one, and those without a step."""
+    if STEP not in rows.columns:
+        return rows
+    kept = np.flatnonzero(~(rows.known(STEP) & (rows.columns[STEP] >= step)))
+    if len(kept) == len(rows.columns[STEP]):
+        return rows
+    return LoggedRows(
+        {name: values[kept] for name, values in rows.columns.items()},
+        {name: flags[kept] for name, flags in rows.missing.items()},
+        rows.texts,
+        rows.fields,
+    )
+
+
+def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
+    """Return the rows without the values of a metric that a later row has for the same step."""
+    missing: list[dict[str, Flags]] = [dict(each.missing) for each in rows]
+    names = {name: None for each in rows for name in each.columns if name not in (STEP, ELAPSED)}
+    for name in names:
+        holding = [at for at, each in enumerate(rows) if name in each.columns and STEP in each.columns]
+        cells = [np.flatnonzero(rows[at].known(name) & rows[at].known(STEP)) for at in holding]
+        steps = [rows[at].columns[STEP][known] for at, known in zip(holding, cells, strict=True)]
+        written = np.concatenate(steps) if steps else np.zeros(0)
+        if len(written) < 2 or (written[1:] > written[:-1]).all():
+            continue
+        # Of equal steps, the first one of the reversed rows is the last one written.
+        last = len(written) - 1 - np.unique(written[::-1], return_index=True)[1]
+        is_last = np.zeros(len(written), np.bool_)
+        is_last[last] = True
+        start = 0
+        for at, known in zip(holding, cells, strict=True):
+            stale = known[~is_last[start : start + len(known)]]
+            start += len(known)
+            if len(stale):
+                flags = ~rows[at].known(name)
+                flags[stale] = True
+                missing[at][name] = flags
+    return [LoggedRows(each.columns, flags, each.texts, each.fields) for each, flags in zip(rows, missing, strict=True)]
+
+
+def _measured(rows: LoggedRows) -> int:
+    """Return the number of measurements in rows."""
+    return sum(int(rows.known(name).sum()) for name in rows.columns if name not in (STEP, ELAPSED))

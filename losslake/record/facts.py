@@ -1,0 +1,110 @@
+"""The facts of a run, which run.json holds: checked when a run starts, before any training."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from losslake.record.spool import written
+
+Scalar = str | int | float | bool
+COMPARATORS = ("strict", "inclusive")
+# What a run that goes on must have in common with the one that was recorded.
+SAME = ("collection", "dataset", "model", "optimizer", "batch_size", "batch_unit")
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 10_000
+_MOST_PARAMETERS = 1_000
+_GOAL = {"metric", "target", "comparator", "source"}
+
+
+def facts(
+    *,
+    workload: str,
+    batch_size: int,
+    batch_unit: str,
+    parameters: Mapping[str, Scalar],
+    licence: str | None,
+    goals: Sequence[Mapping[str, Any]],
+    notes: str | None,
+) -> dict[str, Any]:
+    """Return the facts of a run as run.json has them, without its format. Raises ValueError with one line."""
+    parts = workload.split("/") if isinstance(workload, str) else []
+    if len(parts) < 4 or not all(map(_is_name, parts)):
+        raise ValueError(
+            f"workload {_shown(workload)}: give collection/dataset/model/optimizer, each of 1 to {_LONGEST_NAME} "
+            "printable characters"
+        )
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or not 0 < batch_size < 2**63:
+        raise ValueError(f"batch_size {_shown(batch_size)}: give a whole number from 1")
+    if not (isinstance(batch_unit, str) and _is_name(batch_unit)):
+        raise ValueError(f"batch_unit {_shown(batch_unit)}: give what a batch counts, such as examples or tokens")
+    for key, text in (("licence", licence), ("notes", notes)):
+        if text is not None and not (isinstance(text, str) and 0 < len(text) <= _LONGEST_TEXT):
+            raise ValueError(
+                f"{key} {_shown(text)}: give a text of at most {_LONGEST_TEXT:,} characters, or leave it out"
+            )
+    known: dict[str, Any] = {
+        "collection": "/".join(parts[:-3]),
+        "dataset": parts[-3],
+        "model": parts[-2],
+        "optimizer": parts[-1],
+        "batch_size": batch_size,
+        "batch_unit": batch_unit,
+        "licence": licence,
+        "started_at": time.time(),
+        "parameters": _parameters(parameters),
+    }
+    if goals:
+        known["goals"] = [_goal(goal) for goal in goals]
+    if notes is not None:
+        known["notes"] = notes
+    return known
+
+
+def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    if len(parameters) > _MOST_PARAMETERS:
+        raise ValueError(f"parameters: {len(parameters):,} of them; at most {_MOST_PARAMETERS:,} are recorded")
+    for name, value in parameters.items():
+        if not isinstance(name, str) or not _is_name(name):
+            raise ValueError(f"parameters: the name {_shown(name)} isn't a printable text of at most {_LONGEST_NAME}")
+        if not isinstance(value, Scalar) or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
+            raise ValueError(f"parameters[{name!r}]: {_shown(value)}: give a number, a text, or true or false")
+    # Subclasses, such as numpy's float64 and enumerations of texts, become the plain value.
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _plain(value: Scalar) -> Scalar:
+    if isinstance(value, bool | int):
+        return value if type(value) is bool else int(value)
+    return written(float(value)) if isinstance(value, float) else str.__str__(value)
+
+
+def _goal(goal: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a goal as it is stored. Raises ValueError."""
+    unknown = goal.keys() - _GOAL if isinstance(goal, Mapping) else {"?"}
+    if unknown or not {"metric", "target"} <= goal.keys():
+        raise ValueError(f"goals: {_shown(goal)}: give metric and target, and comparator and source if you like")
+    metric, target = goal["metric"], goal["target"]
+    comparator, source = goal.get("comparator", "strict"), goal.get("source", "losslake.record")
+    split, _, quantity = metric.partition("/") if isinstance(metric, str) else ("", "", "")
+    if not (_is_name(split) and _is_name(quantity) and "/" not in quantity):
+        raise ValueError(f"goals: the metric {_shown(metric)}: give split/quantity, as val/accuracy")
+    if isinstance(target, bool) or not isinstance(target, int | float) or not math.isfinite(target):
+        raise ValueError(f"goals: the target {_shown(target)} of {metric} isn't a finite number")
+    if comparator not in COMPARATORS:
+        raise ValueError(f"goals: the comparator {_shown(comparator)} of {metric}: give {' or '.join(COMPARATORS)}")
+    if not (isinstance(source, str) and 0 < len(source) <= _LONGEST_TEXT):
+        raise ValueError(f"goals: the source of {metric}: give a text that says who set the target")
+    return {"metric": metric, "target": float(target), "comparator": comparator, "source": source}
+
+
+def _is_name(text: str) -> bool:
+    is_printable = text.isprintable() and text == text.strip() and "\\" not in text
+    return 0 < len(text) <= _LONGEST_NAME and is_printable and text not in (".", "..")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

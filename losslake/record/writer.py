@@ -1,0 +1,243 @@
+"""The thread that empties a run's queue into its files, and never holds up the thread that trains.
+
+Python runs one thread at a time. A thread that waits to run asks the other one to stop only after 5 ms
+(`sys.getswitchinterval`), so this one stops by itself after every tenth of a millisecond of work. Writing, flushing and
+hashing of files run beside the training.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import islice
+from math import isfinite
+from typing import Any, NamedTuple
+
+from losslake.record import gaps
+from losslake.record.gaps import Gaps
+from losslake.record.spool import ELAPSED, STEP, SegmentRemoved, Spool, written
+
+SECONDS_TO_FINISH = 30.0
+LARGEST_STEP = 2**53 - 1
+MOST_NAMES = 10_000  # of metrics that a log can have
+MOST_ASSUMED_REWINDS = 1_000
+_SECONDS_BETWEEN_WRITES = 0.1
+_SECONDS_BETWEEN_TRIES = 0.25
+# Seconds of work between two pauses, and where much is queued. Metrics until the clock is looked at.
+_WORK, _MORE_WORK = 0.0001, 0.0002
+_MUCH = 200_000
+_PIECE = 32
+_PAUSE = 0.0001
+_LARGEST_WRITE = 1 << 16
+# What log puts into the queue: seconds, step, number of metrics, their names, their values; or seconds, step, REWIND.
+# Only numbers and texts, as the garbage collector looks through every tuple and dictionary again and again: with
+# 200,000 of them, a call of log took 40 ms now and then.
+Queue = deque[Any]
+REWIND = -1
+
+
+class _Line(NamedTuple):
+    """A line of measurements. is_rewind: it is below an earlier step, or, without measurements, rewind was called."""
+
+    step: int
+    text: bytes
+    n: int
+    is_rewind: bool
+
+
+class Writer:
+    """Writes the entries of a queue. Only its thread calls its methods, and writes its attributes.
+
+    gaps: measurements that it couldn't write. trouble: why files can't be written now; empty if they can.
+    assumed_rewinds: see docs/recording.md.
+    """
+
+    def __init__(self, spool: Spool, queue: Queue, is_resumed: bool, ended: threading.Event) -> None:
+        self.gaps = Gaps()
+        self.trouble = ""
+        self.assumed_rewinds = 0
+        self._spool = spool
+        self._queue = queue
+        self._ended = ended
+        self._is_lost = False
+        self._held: _Line | None = None
+        self._text: list[bytes] = []
+        self._in_text = self._in_segment = (0, 0, 0)  # measurements, first step, last step
+        # Whether the next line begins an attempt, and from which step on it replaces others: by default its own.
+        self._begins, self._replaces = True, is_resumed
+        self._from_step: int | None = None
+        self._keys: dict[str, str] = {}
+        self._last: dict[str, int] = {}
+        self._worked_since = time.perf_counter()
+
+    def run(self, end: Callable[[], Mapping[str, Any] | None], warn: Callable[[str], None]) -> None:
+        """Write what is queued until the run ends, and then how it ended.
+
+        end: returns the facts of the end without gaps and segments; None if the run wasn't finished.
+        """
+        while not self._ended.wait(_SECONDS_BETWEEN_TRIES if self.trouble else _SECONDS_BETWEEN_WRITES):
+            was_well = not self.trouble
+            self._write_all()
+            if self.trouble and was_well:
+                warn(f"measurements wait, since they can't be written: {self.trouble}")
+        until = time.monotonic() + SECONDS_TO_FINISH
+        while not (self._write_all() and self._is_done(lambda: self._end(end()))) and time.monotonic() < until:
+            if self._is_lost:
+                return
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+
+    def _end(self, facts: Mapping[str, Any] | None) -> None:
+        """Write how the run ended. Raises OSError."""
+        self._spool.close()
+        if facts is None:
+            return
+        segments, missing = self._spool.digests()
+        if missing and not self.gaps.count:
+            self.gaps.add(gaps.REMOVED, len(missing))
+        n_dropped, rows = facts["n_dropped"] + self.gaps.count, [*facts["gaps"], *self.gaps.rows()]
+        status = "INCOMPLETE" if n_dropped and facts["status"] == "COMPLETE" else facts["status"]
+        known = {**facts, "status": status, "n_dropped": n_dropped}
+        del known["gaps"]
+        if rows:
+            known["gaps"] = rows
+        if self.assumed_rewinds:
+            known["assumed_rewinds"] = self.assumed_rewinds
+        self._spool.end({**known, "segments": segments})
+
+    def _write_all(self) -> bool:
+        """Write everything that is queued; return False if it can't be written now: it is tried again later."""
+        while self._text or self._held or self._queue:
+            if not self._text:
+                self._take()
+            if self._text and not self._is_done(self._append):
+                return False
+        return self._is_done(self._spool.sync_if_due)
+
+    def _append(self) -> None:
+        """Write the lines that were taken. Raises OSError."""
+        if self._is_lost:
+            self.gaps.add(gaps.REMOVED, *self._in_text)
+        else:
+            if self._begins:
+                first = self._in_text[1]
+                at = None if not self._replaces else first if self._from_step is None else self._from_step
+                self._spool.begin_attempt(at)
+                self._begins, self._from_step = False, None
+            is_new = self._spool.append(b"".join(self._text))
+            self._in_segment = self._in_text if is_new else _together(self._in_segment, self._in_text)
+        self._text, self._in_text = [], (0, 0, 0)
+
+    def _take(self) -> None:
+        """Take lines from the queue, up to a rewind, after which the next line begins an attempt."""
+        size = 0
+        while size < _LARGEST_WRITE:
+            line = self._held or self._next_line()
+            self._held = None
+            if line is None:
+                return
+            if line.is_rewind and self._text:
+                self._held = line
+                return
+            if line.is_rewind:
+                self._rewind(line.step)
+            if line.n:
+                size += len(line.text)
+                self._text.append(line.text)
+                self._in_text = _together(self._in_text, (line.n, line.step, line.step))
+
+    def _next_line(self) -> _Line | None:
+        """Return the line of the queue's next call; None if the queue is empty."""
+        if not self._queue:
+            return None
+        take = self._queue.popleft
+        elapsed, step, n = take(), take(), take()
+        line = _Line(step, b"", 0, True) if n == REWIND else self._line(elapsed, step, n)
+        if line.is_rewind and line.n:
+            if self.assumed_rewinds >= MOST_ASSUMED_REWINDS:
+                self.gaps.add(gaps.TOO_MANY_REWINDS, line.n, line.step)
+                line = _Line(line.step, b"", 0, False)
+            else:
+                self.assumed_rewinds += 1
+        return line
+
+    def _line(self, elapsed: float, step: int, n: int) -> _Line:
+        """Return the line of the next n measurements in the queue; count those that can't be recorded."""
+        take, keys, last = self._queue.popleft, self._keys, self._last
+        names = [take() for _ in range(n)]
+        texts = [f'{{"{STEP}":{step},"{ELAPSED}":{round(elapsed, 6)!r}']
+        is_below = False
+        for name in names:
+            value = take()
+            key = keys.get(name) or self._new_key(name, step)
+            if isinstance(value, int):
+                value = _as_float(value)
+            if not key or value is None:
+                self.gaps.add(gaps.NOT_A_NUMBER if key else gaps.BAD_NAME, 1, step)
+                continue
+            texts.append(f"{key}{value!r}" if isfinite(value) else f'{key}"{written(value)}"')
+            if last.get(name, -1) > step:
+                is_below = True
+            else:
+                last[name] = step
+            if len(texts) % _PIECE == 0:
+                self._pause()
+        self._pause()
+        return _Line(step, (",".join(texts) + "}\n").encode(), len(texts) - 1, is_below)
+
+    def _new_key(self, name: object, step: int) -> str:
+        """Return a new name as it is written; empty if it can't be that of a metric."""
+        if not isinstance(name, str) or name in (STEP, ELAPSED, "") or len(self._keys) >= MOST_NAMES:
+            return ""
+        key = self._keys[name] = f"{json.dumps(name)}:"
+        return key
+
+    def _rewind(self, step: int) -> None:
+        """Let the next line begin an attempt."""
+        self._begins = self._replaces = True
+        self._from_step = step if self._from_step is None else min(step, self._from_step)
+        items = iter(self._last.items())
+        last: dict[str, int] = {}
+        while piece := list(islice(items, _PIECE)):
+            last |= {name: min(at, step) for name, at in piece}
+            self._pause()
+        self._last = last
+
+    def _pause(self) -> None:
+        """Let other threads run after a piece of work, unless the run has ended: then the training waits for this."""
+        work = _WORK if len(self._queue) < _MUCH else _MORE_WORK
+        if time.perf_counter() - self._worked_since > work and not self._ended.is_set():
+            time.sleep(_PAUSE)
+            self._worked_since = time.perf_counter()
+
+    def _is_done(self, work: Callable[[], None]) -> bool:
+        """Return True if it worked; otherwise keep why not."""
+        try:
+            work()
+        except SegmentRemoved as error:
+            self.gaps.add(gaps.REMOVED, *self._in_segment)
+            self._in_segment, self._is_lost = (0, 0, 0), error.is_run
+            self.trouble = str(error)
+            return False
+        except OSError as error:
+            self.trouble = str(error)
+            return False
+        self.trouble = "" if not self._is_lost else self.trouble
+        return True
+
+
+def _together(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Return the number of measurements and the first and last step of two pieces."""
+    if not one[0]:
+        return other
+    return one[0] + other[0], min(one[1], other[1]), max(one[2], other[2])
+
+
+def _as_float(value: int) -> float | None:
+    """Return an integer as the nearest float64; None if it is beyond its range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return None
