@@ -80,18 +80,19 @@ def matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -
 
 
 LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
+MOST_DISTANT = 0.5
 
 
 def is_copy(common: CommonRun, length: int, other_length: int) -> bool:
     """Return True if two curves have so much in common that one is likely a copy of the other.
 
-    Twelve distinct values, and half of the shorter curve; or, of curves that are equal from their first to their last
-    value, six.
+    Twelve distinct values that are half of the shorter curve, and closer to each other than runs with other seeds are.
+    Of curves that are equal from their first to their last value, six are enough.
     """
-    is_whole = common.is_exact and common.length == length == other_length
-    return common.n_distinct >= (LEAST_OF_WHOLE if is_whole else LEAST_DISTINCT) and (
-        2 * common.length >= min(length, other_length)
-    )
+    if common.is_exact and common.length == length == other_length:
+        return common.n_distinct >= LEAST_OF_WHOLE
+    is_long = common.n_distinct >= LEAST_DISTINCT and 2 * common.length >= min(length, other_length)
+    return is_long and common.distance <= MOST_DISTANT
 
 
 def _in_words(common: CommonRun, curve: Curve, others: Curves) -> str:

@@ -62,7 +62,9 @@ def directions_of(lake: Lake) -> dict[str, str | None]:
     return {row["metric"]: row["direction"] for row in rows}
 
 
-def both_ways(places: Sequence[str], folder: Path, request: Request | None = None) -> tuple[Lake, Summary, Lake, Conversion]:
+def both_ways(
+    places: Sequence[str], folder: Path, request: Request | None = None
+) -> tuple[Lake, Summary, Lake, Conversion]:
     """A lake of logs, with its summary, and a lake of the spools made from them, with what became of the logs."""
     request = request or Request()
     direct = Lake.create(folder / "direct")
