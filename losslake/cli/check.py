@@ -41,9 +41,9 @@ def check(
         Literal["text", "json"], typer.Option(help="Format of the report.")
     ] = "text",
 ) -> None:
-    """Check runs and logs before they are sent, by the rules of the service.
+    """Check runs and logs before they are sent.
 
-    Secrets, host names, paths and e-mail addresses are removed first; nothing is sent, and no file is changed. Without
+    The rules are those of the service. Secrets, host names, paths and e-mail addresses are removed first; nothing is sent, and no file is changed. Without
     a lake, rules that compare with stored trials aren't run. Exits with status 1 if a rule refuses a run.
     """
     without_pandas()
