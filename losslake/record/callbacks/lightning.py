@@ -33,6 +33,8 @@ class LossLakeLogger(Logger):  # type: ignore[misc]
 
     Lightning numbers the steps of its loggers from 0: what it logs at 9 while it fits was measured with the tenth
     update, and is recorded at 10.
+
+    batch_size: of an update.
     """
 
     def __init__(self, *, workload: str, batch_size: int, resume: str | None = None, **facts: Any) -> None:
@@ -42,7 +44,7 @@ class LossLakeLogger(Logger):  # type: ignore[misc]
         resume: a run to go on with, if the training goes on from a checkpoint.
         """
         super().__init__()
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._resume = resume
         self._parameters: dict[str, Any] = {}
         self._session = Session({"workload": workload, **facts})
@@ -93,7 +95,7 @@ class LossLakeLogger(Logger):  # type: ignore[misc]
         """Begin a run, or go on with one. updates: those before."""
         last = self.run.name if self.run is not None and self.run.folder is not None and updates else None
         run = self._session.begin(
-            batch_size=self._batch_size, parameters=self._parameters, rank=0, resume=self._resume or last
+            batch_size=self.batch_size, parameters=self._parameters, rank=0, resume=self._resume or last
         )
         self._resume = None
         if updates:
@@ -109,7 +111,7 @@ class _Beginning(Callback):  # type: ignore[misc]
     @rank_zero_only  # type: ignore[untyped-decorator]
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin the run at the updates so far."""
-        check_batch_size(self._logger._batch_size, _known_batch_size(trainer), _HOW)
+        check_batch_size(self._logger.batch_size, _known_batch_size(trainer), _HOW)
         self._logger.begin(int(trainer.global_step))
 
 

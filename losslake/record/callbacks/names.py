@@ -1,4 +1,4 @@
-"""The names of metrics that trainers fix, as split/quantity; the same as in the defaults of the formats for their logs."""
+"""The names of metrics that trainers fix, as split/quantity: those of the formats of their logs."""
 
 from __future__ import annotations
 
