@@ -265,6 +265,5 @@ def _number(value: object, lowest: float, highest: float) -> float | None:
     return float(value)
 
 
-
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53 else 0
