@@ -69,6 +69,15 @@ $(VENV)-httpfs/.installed: tests/clients/httpfs.lock $(VENV)/.made
 	@$(call install,$(VENV)-httpfs/bin/python,--require-hashes -r $<)
 	@touch $@
 
+# Trainers as users have them, for the tests of their callbacks: gigabytes, so only `make trainers` installs them.
+TRAINERS_LOCK := tests/losslake/record/trainers/trainers.lock
+$(VENV)-trainers/.installed: $(TRAINERS_LOCK) pyproject.toml $(VENV)/.made
+	@echo "Making $(VENV)-trainers: the $$(grep -c '==' $<) packages of $<"
+	@$(PYTHON) -m venv --without-pip $(VENV)-trainers
+	@$(call install,$(VENV)-trainers/bin/python,--require-hashes -r $<)
+	@$(call install,$(VENV)-trainers/bin/python,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
 .PHONY: run
 run: $(VENV)/.installed ## Serve the published collections at http://HOST:PORT, from the lake in LAKE
 	@$(VENV)/bin/losslake ingest $(BUNDLED) --each --lake $(LAKE)
@@ -124,6 +133,10 @@ HALF_AN_HOUR := --timeout 1800 -o faulthandler_timeout=1830
 slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(IN_ONE_PROCESS) $(HALF_AN_HOUR) $(PYTEST)
 
+.PHONY: trainers
+trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face's Trainer, Lightning and Keras
+	@$(VENV)-trainers/bin/python -m pytest -m slow --numprocesses 0 $(HALF_AN_HOUR) tests/losslake/record/trainers $(PYTEST)
+
 # These take as long as they take.
 UNLIMITED := --timeout 0 -o faulthandler_timeout=0
 
@@ -156,6 +169,7 @@ lock: ## Resolve the dependencies of pyproject.toml into the lock files
 	@$(call resolve,--group installer $(LOCK)) --output-file requirements-uv.lock
 	@$(call resolve,pyproject.toml --group build --extra dev $(LOCK)) --output-file requirements-dev.lock
 	@$(call resolve,pyproject.toml --group build --extra all --constraints requirements-dev.lock) --output-file requirements.lock
+	@$(call resolve,pyproject.toml --group build --extra dev --extra trainers $(LOCK) --constraints requirements-dev.lock) --output-file $(TRAINERS_LOCK)
 	@$(call has_wheels,linux --extra all) && $(call has_wheels,aarch64-unknown-linux-gnu --extra all)
 	@$(call has_wheels,macos --extra all) && $(call has_wheels,x86_64-apple-darwin --extra all) && $(call has_wheels,windows)
 	@echo "Locked $$(grep -c '==' requirements-dev.lock) packages, $$(grep -c '==' requirements.lock) of them to run losslake"
@@ -175,5 +189,5 @@ vendor: setup ## Rebuild the third-party scripts and fonts of the pages
 
 .PHONY: clean
 clean: ## Remove environments, caches and builds, but not lakes
-	@rm -rf $(VENV) $(VENV)-lock $(VENV)-httpfs .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf $(VENV) $(VENV)-lock $(VENV)-httpfs $(VENV)-trainers .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	@find $(wildcard $(PACKAGES)) -name __pycache__ -type d -prune -exec rm -rf {} +

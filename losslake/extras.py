@@ -8,6 +8,7 @@ _EXTRAS = {
     "losslake_contributions.client": "ingest",
     "losslake_contributions.push": "ingest",
     "losslake_contributions": "contributions",
+    "losslake.cli.check": "ingest",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",

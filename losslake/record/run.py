@@ -216,9 +216,7 @@ class Run:
         numbers: dict[str, Any] = {}
         for name, value in values.items():
             try:
-                if isinstance(value, str | bytes | bytearray):
-                    raise TypeError
-                numbers[name] = value if type(value) in _IMMUTABLE else float(value)
+                numbers[name] = value if type(value) in _IMMUTABLE else _as_float(value)
             except Exception:  # noqa: BLE001 - an object's own float() can raise anything
                 self._drop(gaps.NOT_A_NUMBER, 1, step)
         return numbers
@@ -259,6 +257,16 @@ class Run:
             return None
         known = {"status": self._status, "ended_at": time.time()}
         return {**known, "n_dropped": self._gaps.count, "gaps": self._gaps.rows()}
+
+
+def _as_float(value: Any) -> float:
+    """Return a number, or that in an array of one element, as float64. Raises whatever the object raises."""
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError(value)
+    try:
+        return float(value)
+    except TypeError:
+        return float(value.item())
 
 
 def _whole(step: Any) -> int:

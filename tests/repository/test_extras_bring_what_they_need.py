@@ -12,7 +12,9 @@ PACKAGES = {"lake": ("losslake", "losslake_schema"), "ingest": ("losslake_ingest
 # The commands that each extra brings.
 COMMANDS = {
     "lake": ["releases", "ledger", "steps", "sql", "sql --url http://x", "export out", "download http://x out"],
-    "ingest": ["ingest x", "fetch x", "formats", "map x", "bundle x --logs y", "maintain", "withdraw x --reason y"],
+    "ingest": [
+        "ingest x", "fetch x", "formats", "map x", "bundle x --logs y", "maintain", "withdraw x --reason y", "check x",
+    ],
     "service": ["serve", "config", "mcp"],
 }  # fmt: skip
 MAIN = """

@@ -42,28 +42,30 @@ class Curves:
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """Yield the findings about near-copies, at most one for each run beside stored trials and beside other runs."""
+    """Yield the findings about near-copies, one for each run beside stored trials, and for each pair of runs."""
     runs = {name: evidence.curves(name) for name in evidence.draft.trials}
     own = {str(trial): name for name, trial in evidence.draft.trials.items()}
     found: set[str] = set()
-    among: set[frozenset[str]] = set()
+    pairs: set[frozenset[str]] = set()
     for metric in sorted({metric for curves in runs.values() for metric in curves}):
         of_metric = {name: curves[metric] for name, curves in runs.items() if metric in curves}
         if evidence.stored is not None:
             stored = stored_curves(evidence.stored, metric)
-            for name, message in _matches({n: c for n, c in of_metric.items() if n not in found}, stored, own):
+            left = {name: curve for name, curve in of_metric.items() if name not in found}
+            for name, _, words in matches(left, stored, own):
                 found.add(name)
-                yield NEAR.finding(name, metric, f"{message}: is it the same run? leave it out, or say in the note")
-        sent = concatenated(of_metric)
-        for name, message in _matches(of_metric, sent, {}):
-            pair = frozenset((name, message.partition(" of ")[2].partition(",")[0]))
-            if pair not in among:
-                among.add(pair)
-                yield AMONG.finding(name, metric, f"{message}: if they are one run, send it once")
+                yield NEAR.finding(name, metric, f"{words}: leave it out if it is the same run, or say why in the note")
+        for name, other, words in matches(of_metric, concatenated(of_metric), {}):
+            if frozenset((name, other)) not in pairs:
+                pairs.add(frozenset((name, other)))
+                yield AMONG.finding(name, metric, f"{words}: if they are one run, send it once")
 
 
-def _matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each run that is a near-copy of another curve, with what they share, in words. own: trials of the runs."""
+def matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each run that is a near-copy of another curve, the name of that, and what they share, in words.
+
+    own: the names of the runs as trials, which aren't others. Of several others, the one with most in common.
+    """
     index = CurveIndex(others.values, others.offsets)
     for name, curve in runs.items():
         copies = [
@@ -74,22 +76,23 @@ def _matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) 
         ]
         if copies:
             best = max(copies, key=lambda each: (each.n_distinct, each.length))
-            yield name, _in_words(best, curve, others)
+            yield name, others.names[best.other], _in_words(best, curve, others)
+
+
+LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
+MOST_DISTANT = 0.5
 
 
 def is_copy(common: CommonRun, length: int, other_length: int) -> bool:
     """Return True if two curves have so much in common that one is likely a copy of the other.
 
-    Twelve distinct values, and half of the shorter curve; or, of curves that are equal from their first to their last
-    value, six.
+    Twelve distinct values that are half of the shorter curve, and closer to each other than runs with other seeds are.
+    Of curves that are equal from their first to their last value, six are enough.
     """
-    is_whole = common.is_exact and common.length == length == other_length
-    return common.n_distinct >= (LEAST_OF_WHOLE if is_whole else LEAST_DISTINCT) and (
-        2 * common.length >= min(length, other_length)
-    )
-
-
-LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
+    if common.is_exact and common.length == length == other_length:
+        return common.n_distinct >= LEAST_OF_WHOLE
+    is_long = common.n_distinct >= LEAST_DISTINCT and 2 * common.length >= min(length, other_length)
+    return is_long and common.distance <= MOST_DISTANT
 
 
 def _in_words(common: CommonRun, curve: Curve, others: Curves) -> str:

@@ -36,6 +36,8 @@ RULES = (TOO_FAST, BEYOND_REFERENCE, FAR_BETTER, FLAGGED)
 
 MOST_GOALS = 20
 REFERENCES = "mlperf-rcp"
+QUALITY_TARGET = "MLPerf Training,"
+"""The source of a goal that reference runs reached, whose own logs say only when."""
 _NEIGHBOURS, _TOO_FAST, _DEVIATIONS, _LEAST_STORED, _SPREAD = 3, 0.5, 3.0, 5, 0.5
 
 
@@ -60,8 +62,9 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         goals = _goals(evidence, dataset, model)
         for goal in goals:
             yield from _too_fast(before, goal, of_task, _direction(evidence, goal.metric))
-            if goal.workload.collection.partition("/")[0] == REFERENCES:
-                yield from _beyond_reference(before, goal, of_task, _direction(evidence, goal.metric))
+            if goal.source.startswith(QUALITY_TARGET):
+                points = _reference_points(before, evidence, dataset, model)
+                yield from _beyond_reference(goal, of_task, _direction(evidence, goal.metric), points)
         yield from _far_better(evidence, dataset, model, of_task)
 
 
@@ -79,13 +82,12 @@ def _flagged(evidence: Evidence, runs: Sequence[_Run]) -> Iterator[Finding]:
 
 
 def _goals(evidence: Evidence, dataset: str, model: str) -> list[Goal]:
-    """Return the goals of the workloads of a data set and model, each metric and target once, references first."""
+    """Return the goals of the workloads of a data set and model, each metric and target once, MLPerf's first."""
     view = evidence.after
     of_task = [g for g in view.goals if (g.workload.dataset, g.workload.model) == (dataset, model)] if view else []
-    distinct: dict[tuple[str, float, bool], Goal] = {}
-    for goal in sorted(of_task, key=lambda each: (each.workload, each.metric, each.target)):
-        is_reference = goal.workload.collection.partition("/")[0] == REFERENCES
-        distinct.setdefault((goal.metric, goal.target, is_reference), goal)
+    distinct: dict[tuple[str, float], Goal] = {}
+    for goal in sorted(of_task, key=lambda each: (not each.source.startswith(QUALITY_TARGET), each.workload)):
+        distinct.setdefault((goal.metric, goal.target), goal)
     return list(distinct.values())[:MOST_GOALS]
 
 
@@ -134,25 +136,33 @@ def least_steps(batch_size: int, sizes: Sequence[int], steps: Sequence[int]) -> 
     return float(np.median([*above, *below])) if above or below else None
 
 
-def _beyond_reference(before: Library, goal: Goal, runs: Sequence[_Run], direction: str | None) -> Iterator[Finding]:
-    reached = _reached(runs, goal, direction)
-    asked = {
-        "workload": str(goal.workload),
-        "metric": goal.metric,
-        "target": goal.target,
-        "comparator": goal.comparator,
-    }
-    points = [row for row in _rows(before, "rcp", asked) if row["mean"] is not None] if reached else []
-    for run, steps in reached:
+_Point = tuple[str, int, float, float]
+# A workload of reference runs, a batch size, and the mean and the deviation of examples.
+
+
+def _reference_points(before: Library, evidence: Evidence, dataset: str, model: str) -> list[_Point]:
+    """Return MLPerf's reference points of a data set and model."""
+    workloads = evidence.before.workloads if evidence.before is not None else ()
+    named = [each for each in workloads if (each.dataset, each.model) == (dataset, model)]
+    references = [each for each in named if each.collection.partition("/")[0] == REFERENCES]
+    rows = [row for workload in sorted(references) for row in _rows(before, "rcp", {"workload": str(workload)})]
+    return [(r["workload"], r["batch_size"], r["mean"], r["stdev"]) for r in rows if r["mean"] is not None]
+
+
+def _beyond_reference(
+    goal: Goal, runs: Sequence[_Run], direction: str | None, points: Sequence[_Point]
+) -> Iterator[Finding]:
+    for run, steps in _reached(runs, goal, direction):
         size = run.trial.study.batch_size
-        least = least_examples(size, [(row["batch_size"], row["mean"], row["stdev"]) for row in points])
-        if least is not None and steps * size < least:
-            yield BEYOND_REFERENCE.finding(
-                run.name,
-                f"{goal.metric} {goal.target:g}",
-                f"it takes {steps * size:,} examples, and the reference runs of {goal.workload} take at least "
-                f"{least:,.0f} (mean less three standard deviations): check batch size, steps and target",
-            )
+        for workload in dict.fromkeys(name for name, *_ in points):
+            least = least_examples(size, [(batch, mean, dev) for name, batch, mean, dev in points if name == workload])
+            if least is not None and steps * size < least:
+                yield BEYOND_REFERENCE.finding(
+                    run.name,
+                    f"{goal.metric} {goal.target:g}",
+                    f"it takes {steps * size:,} examples, and the reference runs of {workload} take at least "
+                    f"{least:,.0f} (mean less three standard deviations): check batch size, steps and target",
+                )
 
 
 def least_examples(batch_size: int, points: Sequence[tuple[int, float, float]]) -> float | None:
@@ -185,8 +195,8 @@ def _far_better(evidence: Evidence, dataset: str, model: str, runs: Sequence[_Ru
                 yield FAR_BETTER.finding(
                     run.name,
                     metric,
-                    f"its best value is {best:g}, and that of {len(losses):,} stored trials {stored:g}: check data, split "
-                    "and unit, or say in the note what is new",
+                    f"its best value is {best:g}, and that of {len(losses):,} stored trials {stored:g}: check data, "
+                    "split and unit, or say in the note what is new",
                 )
 
 

@@ -86,6 +86,6 @@ def as_text(report: Report) -> Iterator[str]:
         yield f"not checked: {rules}: {reason}"
     severities = Counter(finding.severity for finding in report.findings)
     found = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items())
-    verdict = "can't be accepted as they are" if report.refuses else "pass"
+    verdict = "refused" if report.refuses else "not refused"
     runs = "1 run" if len(report.runs) == 1 else f"{len(report.runs):,} runs"
-    yield f"{runs}, {found or 'nothing found'}, by version {report.version} of the checks: they {verdict}"
+    yield f"{runs}, {found or 'nothing found'}, by version {report.version} of the checks: {verdict}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_schema.reached import Comparator, Flags, Floats
+from losslake_schema.registry import Direction
 
 Scalar = str | int | float | bool
 # Of one log. Its curve needs about 25 bytes for a cell, and 110 for a row while it is converted.
@@ -105,7 +106,9 @@ class RunLog:
     kinds of personal or machine data that were dropped. most_epochs: a higher position probably isn't in epochs.
     remarks: decisions of the reader, by a short sentence, with their counts; a Damage makes the run INCOMPLETE.
     guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
-    doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so.
+    doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so. steps: that the run
+    took; None: up to its last evaluation. attributes: to be stored as JSON whatever they are, numbers included.
+    directions: by column, of metrics that aren't registered.
     """
 
     run: str
@@ -121,3 +124,6 @@ class RunLog:
     remarks: Mapping[str, int] = field(default_factory=dict)
     guessed: Mapping[str, Scalar] = field(default_factory=dict)
     doubtful_epochs: Collection[str] = ()
+    steps: int | None = None
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    directions: Mapping[str, Direction] = field(default_factory=dict)

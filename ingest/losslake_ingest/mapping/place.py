@@ -108,6 +108,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     parameters = {**log.parameters, **stated}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
+    attributes |= {name: json.dumps(value) for name, value in log.attributes.items()}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
     logged = [
         Goal(
@@ -124,15 +125,22 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         status=status,
         parameters=numbers,
         attributes=attributes,
-        labels=frozenset({*path_fields, "step"} - parameters.keys()),
+        labels=frozenset({*path_fields, *log.attributes, "step"} - parameters.keys()),
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
         goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
-        directions=frozenset({*trial.directions, *((name, BEST) for name in margins)}),
+        directions=frozenset({*trial.directions, *_logged_directions(log, curve), *((name, BEST) for name in margins)}),
         left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
+        steps=log.steps,
     )
+
+
+def _logged_directions(log: RunLog, curve: Curves) -> set[tuple[str, Direction]]:
+    """Return the directions that a log states for its metrics, except registered ones, which have theirs."""
+    measured = ((name, direction) for name, direction in log.directions.items() if name in curve.values)
+    return {(name, direction) for name, direction in measured if metric_named(name).direction is None}
 
 
 def _used_fields(mapping: LogMapping) -> set[str]:

@@ -43,6 +43,7 @@ def test_the_documented_commands_exist() -> None:
         "maintain",
         "withdraw",
         "bundle",
+        "check",
         "analyze",
     ]
 

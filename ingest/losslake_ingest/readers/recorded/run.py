@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.recorded.attempts import Part, current_rows
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.table import TableFile, runs_of
 from losslake_schema.errors import LossLakeError
 from losslake_schema.reached import Comparator
-from losslake_schema.registry import metric_named
+from losslake_schema.registry import DIRECTIONS, Direction, metric_named
 
 NO_END = "no end.json"
 KILLED = "the run was killed while it wrote its last line: left out"
@@ -143,6 +144,9 @@ class RecordedRun:
             started_at=_number(started, 0, 1e12),
             goals=list(self._goals(rows, remarks)),
             remarks=dict(+remarks),
+            steps=_whole(self.facts.get("steps")),
+            attributes=_attributes(self.facts.get("attributes")),
+            directions=_directions(self.facts.get("directions")),
         )
 
     def _faults(self) -> Counter[str]:
@@ -234,12 +238,31 @@ def _scalar(value: Scalar) -> Scalar:
     return NUMBER_WORDS.get(value, printable(value)) if isinstance(value, str) else value
 
 
+def _whole(value: object) -> int | None:
+    """Return an integer from 0 to 2^53; None for anything else."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_EXACT_INTEGER
+    return value if is_whole else None  # type: ignore[return-value]
+
+
+def _attributes(document: object) -> dict[str, object]:
+    """Return the attributes of an object, which are stored as JSON; texts as they can be printed."""
+    if not isinstance(document, dict):
+        return {}
+    return {printable(str(name)): _scalar(v) if isinstance(v, str) else v for name, v in document.items()}
+
+
+def _directions(document: object) -> dict[str, Direction]:
+    """Return the directions of metrics that an object states."""
+    stated = document.items() if isinstance(document, dict) else ()
+    known: Mapping[object, Direction] = {direction: direction for direction in DIRECTIONS}
+    return {str(name): known[value] for name, value in stated if isinstance(value, str) and value in known}
+
+
 def _number(value: object, lowest: float, highest: float) -> float | None:
     """Return a number of JSON if it lies between these; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
         return None
     return float(value)
-
 
 
 def _count(value: object) -> int:

@@ -1,0 +1,44 @@
+"""Recorded runs as plain Python sees them: the slow and obvious reader that others are compared with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+WORKLOAD = "mine/mnist/cnn/sgd"
+FACTS: dict[str, Any] = {"workload": WORKLOAD, "batch_size": 64}
+
+
+def lines(run: Path) -> list[tuple[int, int | None, dict[str, Any]]]:
+    """Every whole line of a run in the order written, with its attempt and the first step that this replaces."""
+    found: list[tuple[int, int | None, dict[str, Any]]] = []
+    folders = [path for path in run.iterdir() if path.is_dir()]
+    for folder in sorted(folders, key=lambda path: int(path.name.partition("-")[0])):
+        attempt, _, step = folder.name.partition("-from-")
+        for path in sorted(folder.glob("*.jsonl")):
+            whole = path.read_bytes().split(b"\n")[:-1]
+            found += [(int(attempt), int(step) if step else None, json.loads(line)) for line in whole]
+    return found
+
+
+def curve(run: Path) -> dict[str, dict[int, float]]:
+    """The measurements of a run that count, by metric and step: later attempts win from their first step on."""
+    measured: dict[str, dict[int, float]] = {}
+    attempts: set[int] = set()
+    for attempt, from_step, line in lines(run):
+        if attempt not in attempts and from_step is not None:
+            for values in measured.values():
+                for step in [step for step in values if step >= from_step]:
+                    del values[step]
+        attempts.add(attempt)
+        for name, value in line.items():
+            if name not in ("step", "elapsed_s"):
+                measured.setdefault(name, {})[line["step"]] = float(value)
+    return {name: values for name, values in measured.items() if values}
+
+
+def end(run: Path) -> dict[str, Any]:
+    """How a run ended."""
+    known: dict[str, Any] = json.loads((run / "end.json").read_text())
+    return known
