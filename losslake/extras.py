@@ -7,8 +7,8 @@ import traceback
 _EXTRAS = {
     "losslake_contributions.client": "ingest",
     "losslake_contributions.push": "ingest",
-    "losslake_contributions": "contributions",
     "losslake.cli.check": "ingest",
+    "losslake_contributions": "contributions",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",

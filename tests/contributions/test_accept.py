@@ -16,7 +16,7 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import find_any
 from losslake_schema.errors import LakeBroken
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spools import SpooledRun, remaining, rows, same
+from tests.contributions.spooled_runs import SpooledRun, remaining, rows, same
 from tests.contributions.stored import stored_curves
 from tests.forked import Forked
 

@@ -25,7 +25,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.migrating import alembic_config, migrate, version_of
 from losslake_service.app import create_app as create_read_service
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spools import SpooledRun
+from tests.contributions.spooled_runs import SpooledRun
 from tests.contributions.test_accept import check_stored
 from tests.servers.postgresql import PostgreSQL
 

@@ -33,7 +33,7 @@ from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.disturbing_proxy import DisturbingProxy, disturbing_proxy
 from tests.contributions.running import RunningService, running_service
-from tests.contributions.spools import Rows, remaining, same
+from tests.contributions.spooled_runs import Rows, remaining, same
 from tests.contributions.stored import stored_curves
 from tests.forked import Forked
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.contributions.conftest import Sender
-from tests.contributions.spools import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, new_id, rows
 
 
 def answers(sender: Sender, run: SpooledRun) -> list[tuple[int, str]]:

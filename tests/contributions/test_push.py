@@ -26,7 +26,7 @@ from losslake_contributions.store.tokens import create_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.running import RunningService, running_service
-from tests.contributions.spools import SpooledRun, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.contributions.test_accept import REWOUND, check_stored
 from tests.servers.processes import program
 

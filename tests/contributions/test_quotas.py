@@ -5,7 +5,7 @@ from __future__ import annotations
 from losslake.lake.lake import Lake
 from losslake_contributions.store.tokens import Quota, list_tokens
 from tests.contributions.conftest import ADA, Sender, serving
-from tests.contributions.spools import SpooledRun, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 
 def test_a_token_sends_no_more_than_its_quota_even_after_a_restart(empty_lake: Lake) -> None:

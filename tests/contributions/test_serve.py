@@ -22,7 +22,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_service.settings import load_settings_of, toml_value
 from tests.contributions.conftest import ADA
 from tests.contributions.running import running_service
-from tests.contributions.spools import SpooledRun
+from tests.contributions.spooled_runs import SpooledRun
 from tests.contributions.test_accept import REWOUND, check_stored
 from tests.servers.postgresql import PostgreSQL
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contributions.conftest import ADA, Sender, Service
-from tests.contributions.spools import SpooledRun, new_id
+from tests.contributions.spooled_runs import SpooledRun, new_id
 
 REASON = {"reason": "the steps count examples"}
 
