@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1_000_000
 
-tokens = typer.Typer(help="Make, list and revoke the tokens with which others send runs.", no_args_is_help=True)
+tokens = typer.Typer(help="Make, list and revoke tokens of contributors.", no_args_is_help=True)
 review = typer.Typer(help="List, accept, return and split submissions.", no_args_is_help=True)
 ReviewUrlOption = Annotated[
     str | None,
@@ -43,7 +43,10 @@ def serve_contributions(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Take runs of others until Ctrl-C, for review: a service that writes, beside the one that reads."""
+    """Run the service that takes runs of others, until Ctrl-C.
+
+    It writes to the lake; `losslake serve` answers questions, and never does.
+    """
     from losslake_contributions.serve import serve
     from losslake_contributions.settings import Settings
     from losslake_service.settings import load_settings_of
@@ -231,7 +234,7 @@ def split(
     url: ReviewUrlOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Move runs of a submission into a new one, so that they can be decided separately."""
+    """Move runs of a submission into a new one."""
     with _queue(lake, url, token_file) as queue:
         show_submission(queue.split(submission, runs))
 

@@ -50,10 +50,10 @@ def push(
     again: Annotated[bool, typer.Option("--again", help="Submit runs again that were returned or withdrawn.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing, show what would be sent.")] = False,
 ) -> None:
-    """Send recorded runs to a contribution service, and submit them for review.
+    """Send recorded runs to a contribution service.
 
-    What the service holds already is skipped: run the same command again after an interruption, or to see what became
-    of the runs. The token is sent only over https, or to this machine.
+    They are submitted for review together. What the service holds already is skipped: run the same command again after
+    an interruption, or to see what became of the runs. The token is sent only over https, or to this machine.
     """
     from losslake_contributions.client import ContributionClient
     from losslake_contributions.local_runs import find_runs

@@ -11,7 +11,8 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -71,7 +72,7 @@ def train(folder: str, seed: int, name: str | None, kills: int) -> None:
     run.finish()
 
 
-def record(folder: Path, seed: int) -> None:
+def record(folder: Path, seed: int, killed: Counter[str]) -> None:
     """Record a training in processes that are killed now and then, until it ends; one of ten stays killed."""
     chance = random.Random(seed)
     stays_killed = seed % 10 == 0
@@ -84,7 +85,9 @@ def record(folder: Path, seed: int) -> None:
         if is_to_be_killed and kills < 3:
             time.sleep(0.2 + chance.random() * 0.6)
             process.kill()
-        ended_well = process.wait(300) == 0
+        status = process.wait(300)
+        ended_well = status == 0
+        killed["training"] += status < 0
         place = folder / f"{seed}.name"
         name = place.read_text() if place.exists() else None
         if name == "":
@@ -122,60 +125,69 @@ def accept_all(lake: str) -> None:
             accept(database, submission.id, "me")
 
 
-def kill_now_and_then(function: object, *arguments: object, times: int, chance: random.Random) -> None:
+def kill_now_and_then(
+    function: Callable[..., None], *arguments: object, times: int, chance: random.Random, killed: Counter[str]
+) -> None:
     """Run a function in processes that are killed so many times, then until one ends well."""
     for _ in range(times):
-        process = Forked(function, *arguments, may_start_others=True)  # type: ignore[arg-type]
+        process = Forked(function, *arguments, may_start_others=True)
         time.sleep(chance.random() * 1.5)
         process.kill()
-        process.wait(60)
+        killed[function.__name__] += process.wait(60) < 0
     for _ in range(30):
-        if Forked(function, *arguments, may_start_others=True).wait(300) == 0:  # type: ignore[arg-type]
+        if Forked(function, *arguments, may_start_others=True).wait(300) == 0:
             return
     raise AssertionError(f"{function} never ended well")
 
 
 def disturb(
-    service: RunningService, pushers: list[Forked], arguments: tuple[str, str, str], seed: int
+    service: RunningService,
+    pushers: list[Forked],
+    arguments: tuple[str, str, str],
+    seed: int,
+    killed: Counter[str],
 ) -> Iterator[None]:
     """At each step, kill the service or a client, and start it again."""
     chance = random.Random(seed)
     while True:
         if chance.random() < 0.5:
             service.kill()
+            killed["service"] += 1
             service.start()
         else:
             number = chance.randrange(len(pushers))
             pushers[number].kill()
-            pushers[number].wait(60)
+            killed["client"] += pushers[number].wait(60) < 0
             pushers[number] = Forked(push_until_stopped, *arguments)
         yield
 
 
-def run_campaign(lake: Lake, folder: Path, trainings: int, seed: int) -> DisturbingProxy:
-    """Record, push and accept, while everything is disturbed."""
+def run_campaign(lake: Lake, folder: Path, trainings: int, seed: int) -> tuple[DisturbingProxy, Counter[str]]:
+    """Record, push and accept, while everything is disturbed; return what was killed how often."""
     folder.mkdir()
+    killed: Counter[str] = Counter()
+    times = 1 if trainings < 10 else 3
     chance = random.Random(seed)
     with running_service(lake) as service, disturbing_proxy(service.port, seed) as proxy:
         token = create_token(Database.open(lake), "Ada", ADA, ["contribute"], 1)
         arguments = (f"http://127.0.0.1:{proxy.port}", token, str(folder))
         pushers = [Forked(push_until_stopped, *arguments) for _ in range(PUSHERS)]
-        disturbing = disturb(service, pushers, arguments, seed)
+        disturbing = disturb(service, pushers, arguments, seed, killed)
         with ThreadPoolExecutor(TRAININGS_AT_ONCE) as pool:
-            recording = [pool.submit(record, folder, number) for number in range(1, trainings + 1)]
+            recording = [pool.submit(record, folder, number, killed) for number in range(1, trainings + 1)]
             while not all(each.done() for each in recording):
                 time.sleep(0.5 + chance.random())
                 next(disturbing)
         for each in recording:
             each.result()
-        for _ in range(3):
+        for _ in range(times):
             next(disturbing)
         (folder / "stop").touch()
         for pusher in pushers:
             pusher.wait(300)
-        kill_now_and_then(push_the_rest, *arguments, times=3, chance=chance)
-    kill_now_and_then(accept_all, str(lake.folder), times=3, chance=chance)
-    return proxy
+        kill_now_and_then(push_the_rest, *arguments, times=times, chance=chance, killed=killed)
+    kill_now_and_then(accept_all, str(lake.folder), times=times, chance=chance, killed=killed)
+    return proxy, killed
 
 
 def lines_of(place: Path) -> dict[str, Rows]:
@@ -217,8 +229,10 @@ def test_a_few_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Pat
 @pytest.mark.timeout(3600)
 def test_two_hundred_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path) -> None:
     seed = int(os.environ.get("LOSSLAKE_TEST_SEED", "2"))
-    proxy = run_campaign(empty_lake, tmp_path / "runs", 200, seed)
-    print(f"{proxy.cuts} connections cut, {proxy.repeats} sent again")
+    proxy, killed = run_campaign(empty_lake, tmp_path / "runs", 200, seed)
+    print(f"{proxy.cuts} connections cut, {proxy.repeats} sent again, killed: {dict(killed)}")
+    print(f"{empty_lake.release().n_measurements:,} measurements in {len(empty_lake.releases())} releases")
     check_nothing_lost(empty_lake, tmp_path / "runs", 200)
     assert proxy.cuts > 20
     assert proxy.repeats > 5
+    assert min(killed[each] for each in ("training", "service", "client")) > 5

@@ -13,11 +13,19 @@ import typer.main
 from losslake.__main__ import app
 
 COMMANDS = typer.main.get_group(app).commands
+# Those of groups as well, as `tokens create`.
+EVERY = {
+    f"{name} {inner}".strip(): command
+    for name, outer in COMMANDS.items()
+    for inner, command in {"": outer, **getattr(outer, "commands", {})}.items()
+}
+GROUPS = ("tokens", "review")
+WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", *GROUPS)
 
 
 def parameters_of(name: str) -> list[Any]:
     """Return the parameters of a command, derived ones included."""
-    command = COMMANDS[name]
+    command = EVERY[name]
     return list(command.get_params(command.make_context(name, [], resilient_parsing=True)))
 
 
@@ -44,29 +52,30 @@ def test_the_documented_commands_exist() -> None:
         "withdraw",
         "bundle",
         "check",
+        "push",
+        "serve-contributions",
         "analyze",
+        *GROUPS,
     ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_command_and_option_has_help(name: str) -> None:
-    command = COMMANDS[name]
+    command = EVERY[name]
     assert inspect.cleandoc(command.help or "").endswith((".", ")"))
     for parameter in parameters_of(name):
         if parameter.name != "help":
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in ("formats", "map", "config", "download", "bundle", "analyze")]
-)
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_LAKE])
 def test_every_command_that_needs_a_lake_has_the_option(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in parameters_of(name))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_short_help_of_every_command_is_not_cut(name: str) -> None:
-    assert not COMMANDS[name].get_short_help_str(limit=60).endswith("...")
+    assert not EVERY[name].get_short_help_str(limit=60).endswith("...")
 
 
 def test_help_loads_nothing_heavy() -> None:
