@@ -80,7 +80,7 @@ def matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -
 
 
 LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
-MOST_DISTANT = 0.5
+MOST_DISTANT = 0.1
 
 
 def is_copy(common: CommonRun, length: int, other_length: int) -> bool:

@@ -84,6 +84,7 @@ _PATHS = (
     rf"|(?<![A-Za-z0-9])[A-Za-z]:[\\/](?![/\\])(?:[^\s\\/:*?\"<>|]+[\\/])*[^\s\\/:*?\"<>|]*"  # C:\a\b
     rf"|\\\\[\w.$-]+(?:\\[^\s\\/:*?\"<>|]+)+"  # \\server\share
     rf"|(?<![\w:/])(?:\.{{1,2}}/)*(?:{_PART}/)*(?:home|[Uu]sers)/{_PART}(?:/{_PART})*"  # relative, through a home
+    rf"|(?<!:/)/(?:{_PEOPLE})/{_PART}(?:/{_PART})*"  # wherever it begins
 )
 _IS_PERSON = re.compile(rf"(?:^|[\\/])(?:{_PEOPLE})[\\/]+[^\\/]+[\\/]*$|^~|^(?:[A-Za-z]:)?[\\/]*root[\\/]*$")
 

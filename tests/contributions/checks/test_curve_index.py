@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def descent(seed: int, noise: float = 0.01, length: int = 60) -> list[float]:
     return [2.0 * (row + 1) ** -0.4 * math.exp(rng.gauss(0, noise)) for row in range(length)]
 
 
-ALTERED = {
+ALTERED: dict[str, Callable[[list[float]], list[float]]] = {
     "the same": lambda values: values,
     "four digits": lambda values: [float(f"{value:.4g}") for value in values],
     "a little noise": lambda values: [value * (1 + 1e-4 * math.sin(13 * row)) for row, value in enumerate(values)],

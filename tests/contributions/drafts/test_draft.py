@@ -14,7 +14,13 @@ from tests.conformance.corpora import ROOT
 from tests.contributions.made_runs import ERROR, GOALS, curve, lake_of, name_of, write_run
 
 BUNDLES = [ROOT / "published" / name / f"{name}.tar" for name in ("mlperf-reference", "mlperf-rcp")]
-RESNET = {"collection": "mine", "dataset": "imagenet", "model": "resnet", "optimizer": "lars", "batch_size": 4096}
+RESNET: dict[str, Any] = {
+    "collection": "mine",
+    "dataset": "imagenet",
+    "model": "resnet",
+    "optimizer": "lars",
+    "batch_size": 4096,
+}
 
 
 @pytest.fixture(scope="module")

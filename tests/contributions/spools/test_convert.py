@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ source = "a paper"
 comparator = "inclusive"
 """
 # Logs of each format that has some in tests/data or published, with their mapping.
-LOGS = {
+LOGS: dict[str, tuple[Callable[[], Path], str | Path | None]] = {
     "json_arrays": (lambda: sample("deepobs"), "deepobs"),
     "mllog": (lambda: sample("mlperf"), "mlperf"),
     "hf_trainer": (lambda: sample("hf_trainer_state"), "hf_lora_roberta"),
@@ -61,7 +62,10 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("name", LOGS)
+QUICK = ("json_arrays", "hf_trainer", "bundle")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LOGS])
 def test_spools_of_converted_logs_give_the_trials_of_the_logs(name: str, tmp_path: Path) -> None:
     place, mapping = LOGS[name]
     request = Request(mapping=Path(mapping) if mapping else None)
