@@ -46,6 +46,7 @@ PARTS = (
     Part("pages", "bench.pages", "every page", 0.8, 0.8, 0.7),
     Part("formats", "bench.formats", "every log format", 6.6, 0.5, 0.1),
     Part("tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1),
+    Part("recording", "bench.recording", "a call of the recorder, beside other loggers", 1.5, 0.5, 0.1),
     Part("peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 2.1, 1.2, 1.2),
     Part("full", "bench.full", "all steps of a lake", 3.5, 0.8, 1, ("--scales", "0.01", "0.1")),
     Part("many-studies", "bench.many_studies", "a lake of small studies", 0.5, 0.8, 0.1, ("--studies", "1000")),

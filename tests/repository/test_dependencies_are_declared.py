@@ -40,6 +40,10 @@ EXTRAS = {
     "losslake/library/local.py": "lake",
     "losslake/library/result.py": "dev",  # pandas and Polars, where the user has them
     "losslake/library": "",
+    "losslake/record/callbacks/hugging_face.py": "trainers",
+    "losslake/record/callbacks/keras.py": "trainers",
+    "losslake/record/callbacks/lightning.py": "trainers",
+    "losslake/record": "",
     "losslake/spark": "spark",
     "losslake/cli/spark_session.py": "spark",
     "losslake": "lake",
@@ -54,7 +58,7 @@ EXTRAS = {
 
 def extras_for(path: Path) -> list[str]:
     if path.parts[0] in ("bench", "tests"):
-        return ["dev", "peers"]
+        return ["dev", "peers", "trainers"]
     return [extra for extra in [next(extra for place, extra in EXTRAS.items() if path.is_relative_to(place))] if extra]
 
 

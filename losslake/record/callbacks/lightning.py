@@ -8,22 +8,20 @@ Trainer(logger=logger).fit(module, data)
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
-    from pytorch_lightning.callbacks import Callback
-    from pytorch_lightning.loggers import Logger
-    from pytorch_lightning.utilities import rank_zero_only
-else:
-    from lightning.pytorch.callbacks import Callback
-    from lightning.pytorch.loggers import Logger
-    from lightning.pytorch.utilities import rank_zero_only
-
 from losslake.record.callbacks.names import LIGHTNING
 from losslake.record.callbacks.session import Session, check_batch_size
 from losslake.record.run import Run
+
+# Under either of its names, whichever the training has imported.
+_PACKAGE = "pytorch_lightning" if "pytorch_lightning" in sys.modules else "lightning.pytorch"
+Callback: Any = importlib.import_module(f"{_PACKAGE}.callbacks").Callback
+Logger: Any = importlib.import_module(f"{_PACKAGE}.loggers").Logger
+rank_zero_only: Any = importlib.import_module(f"{_PACKAGE}.utilities").rank_zero_only
 
 _HOW = "batch size per device x devices x accumulate_grad_batches"
 

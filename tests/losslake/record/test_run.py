@@ -117,7 +117,7 @@ def test_numbers_of_any_kind_are_recorded_and_others_counted(
 def test_steps_that_are_none_are_counted(started: Callable[..., Run], step: Any) -> None:
     run = started()
     run.log({"train/loss": 1.0}, step=step)
-    run.log({"train/loss": 1.0}, step=np.int64(5))
+    run.log({"train/loss": 1.0}, step=np.int64(5))  # type: ignore[arg-type]
     run.log({"train/loss": 1.0}, step=6.0)  # type: ignore[arg-type]
     run.rewind(step)
     run.finish()

@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
 
-class Copies(torch.utils.data.Dataset):  # type: ignore[misc]
+class Copies(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
     """Sequences of one repeated token, which a model learns to repeat."""
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ def test_a_new_training_in_the_same_output_folder_is_a_new_run(tmp_path: Path) -
 
 
 def test_a_training_that_fails_leaves_an_incomplete_run(tmp_path: Path) -> None:
-    class Failing(transformers.TrainerCallback):  # type: ignore[misc]
+    class Failing(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.global_step == 5:
                 raise RuntimeError("out of memory")

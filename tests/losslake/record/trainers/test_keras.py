@@ -86,7 +86,7 @@ def test_a_loaded_model_resumes_its_run(tmp_path: Path) -> None:
 
 
 def test_a_fit_that_fails_leaves_an_incomplete_run(tmp_path: Path) -> None:
-    class Failing(keras.callbacks.Callback):  # type: ignore[misc]
+    class Failing(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             if epoch == 1:
                 raise RuntimeError("out of memory")

@@ -17,7 +17,7 @@ lightning = pytest.importorskip("lightning.pytorch")
 pytestmark = pytest.mark.slow
 
 
-class Module(lightning.LightningModule):  # type: ignore[misc]
+class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
     """A linear regression that notes the updates at which it was evaluated."""
 
     def __init__(self, learning_rate: float = 0.05, fails_at: int = -1) -> None:

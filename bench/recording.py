@@ -1,0 +1,131 @@
+"""What a call of losslake.record takes of a training, beside other loggers, and how long the longest takes.
+
+python -m bench.recording [calls]
+
+Every logger gets the same two metrics at every step, in a process of its own. Fast: one call after the other, which no
+training does. Paced: after 1 ms each, in which the thread waits as for an accelerator. The first row is an empty call: what
+the machine itself adds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench.measure import in_own_process, machine
+
+CALLS = 200_000
+PACED = 5_000
+SLOW_CALLS = 5_000
+Log = Callable[[int], object]
+
+
+def nothing(_: Path) -> tuple[Log, Callable[[], object]]:
+    """Return a call that does nothing."""
+    return lambda step: {"train/loss": 1 / step, "train/accuracy": 0.5}, lambda: None
+
+
+def recorder(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the log of losslake.record."""
+    import losslake.record
+
+    run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder)
+    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), run.finish
+
+
+def recorder_blocked(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the log of losslake.record whose disk hangs."""
+    import losslake.record
+    from losslake.record.spool import Spool
+
+    def hang(*_: object) -> bool:
+        threading.Event().wait()
+        return True
+
+    Spool.append = hang  # type: ignore[method-assign]
+    run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder)
+    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), lambda: None
+
+
+def json_lines(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return a line of JSON, flushed to the system."""
+    file = (folder / "log.jsonl").open("w", buffering=1)
+    return lambda step: file.write(json.dumps({"step": step, "loss": 1 / step, "accuracy": 0.5}) + "\n"), file.close
+
+
+def json_lines_synced(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return a line of JSON, flushed to the disk."""
+    file = (folder / "log.jsonl").open("w", buffering=1)
+
+    def log(step: int) -> None:
+        file.write(json.dumps({"step": step, "loss": 1 / step, "accuracy": 0.5}) + "\n")
+        os.fsync(file.fileno())
+
+    return log, file.close
+
+
+def tensorboardx(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return two scalars of tensorboardX."""
+    from tensorboardX import SummaryWriter
+
+    writer = SummaryWriter(str(folder))
+
+    def log(step: int) -> None:
+        writer.add_scalar("loss", 1 / step, step)
+        writer.add_scalar("accuracy", 0.5, step)
+
+    return log, writer.close
+
+
+def wandb_offline(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the log of wandb without a server."""
+    import wandb
+
+    run = wandb.init(mode="offline", dir=str(folder), settings=wandb.Settings(console="off", silent=True))
+    return lambda step: run.log({"loss": 1 / step, "accuracy": 0.5}, step=step), run.finish
+
+
+LOGGERS = (nothing, recorder, recorder_blocked, json_lines, json_lines_synced, tensorboardx, wandb_offline)
+SLOW = (json_lines_synced, wandb_offline)
+
+
+def times(logger: str, calls: int, pause: float) -> list[float]:
+    """Return the microseconds of each call, ascending."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        log, end = globals()[logger](Path(folder))
+        clock, taken = time.perf_counter_ns, [0] * calls
+        for at in range(calls):
+            if pause:
+                time.sleep(pause)
+            begun = clock()
+            log(at + 1)
+            taken[at] = clock() - begun
+        end()
+    return sorted(each / 1e3 for each in taken)
+
+
+def row(name: str, taken: Sequence[float]) -> str:
+    """Return a line of the table."""
+    median, rare = taken[len(taken) // 2], taken[int(len(taken) * 0.999)]
+    return f"{name:30} {len(taken):9,} {median:10.1f} {rare:12.1f} {taken[-1]:12.1f}"
+
+
+def main(calls: int = CALLS) -> None:
+    """Print the times of each logger."""
+    print(machine())
+    print(f"{'microseconds':30} {'calls':>9} {'median':>10} {'99.9th':>12} {'longest':>12}")
+    for logger in LOGGERS:
+        name = logger.__name__
+        fast = min(calls, SLOW_CALLS) if logger in SLOW else calls
+        print(row(f"{name}, fast", in_own_process(times, name, fast, 0.0).result), flush=True)
+        print(row(f"{name}, paced", in_own_process(times, name, min(calls, PACED), 0.001).result), flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))
