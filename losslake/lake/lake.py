@@ -21,7 +21,7 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
 from losslake_schema.release import Release
-from losslake_schema.tables import NAMESPACE
+from losslake_schema.tables import ALL_TABLES, NAMESPACE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -119,6 +119,19 @@ class Lake:
     def table(self, name: str) -> Table:
         """Return an Iceberg table, with its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
+
+    def table_names(self) -> Sequence[str]:
+        """Return the names of the Iceberg tables that exist."""
+        existing = {name for (name,) in self._rows("SELECT table_name FROM iceberg_tables")}
+        return [name for name in ALL_TABLES if name in existing]
+
+    def create_table(self, name: str) -> None:
+        """Create an Iceberg table unless it exists; safe to call from several processes."""
+        from losslake.lake import catalog as iceberg_tables
+
+        if name not in self.table_names():
+            with creation_lock(self):
+                iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE), [name])
 
     def check_location(self) -> None:
         """Raise LakeBroken if the catalog refers to files outside of the store: the lake was moved or copied."""

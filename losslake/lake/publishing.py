@@ -28,7 +28,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
-from losslake_schema.tables import TABLES, file_schema
+from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, file_schema
 
 _ENTRIES_PER_BATCH = 5000
 _LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
@@ -77,7 +77,7 @@ def commit_release(
     snapshots = dict(base.snapshots) if base is not None else {}
     for name, written in changes.added.items():
         removed = changes.removed.get(name, [])
-        if name in snapshots and not (written or removed):
+        if not (written or removed) and (name in snapshots or name in OPTIONAL_TABLES):
             continue
         snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
@@ -157,7 +157,8 @@ def publish_release(
 def content_digest(tables: Mapping[str, pa.Table]) -> str:
     """Return a sha256 over the content of a release, independent of how it is split into files.
 
-    A comparator that is strict isn't in it: goals had none in lakes of layout 2, whose digests stay.
+    A comparator that is strict isn't in it: goals had none in lakes of layout 2, whose digests stay. Neither are
+    contributors where there are none.
     """
     studies = sorted((str(s), digest) for s, digest in column_by_study(tables["studies"], "content_digest").items())
     small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
@@ -165,6 +166,7 @@ def content_digest(tables: Mapping[str, pa.Table]) -> str:
         {name: value for name, value in goal.items() if (name, value) != ("comparator", "strict")}
         for goal in small["goals"]
     ]
+    small |= {name: tables[name].to_pylist() for name in OPTIONAL_TABLES if name in tables and tables[name].num_rows}
     return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()
 
 
@@ -180,7 +182,7 @@ def adopt(
     old_files = {file.path: file for file in lake.files(base)} if base is not None else {}
     new_paths = {file.path for file in files}
     kept = [file for file in files if file.path in old_files]
-    changes = FileChanges(kept, {table: [] for table in TABLES}, {table: [] for table in TABLES})
+    changes = FileChanges(kept, {table: [] for table in ALL_TABLES}, {table: [] for table in ALL_TABLES})
     for path, file in old_files.items():
         if path not in new_paths:
             changes.removed[file.table].append(file)

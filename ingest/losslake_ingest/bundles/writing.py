@@ -60,6 +60,9 @@ def write_bundle(
         studies.column_names.index("source"), SCHEMAS["studies"].field("source"), sources
     )
     tables["trials"] = _without_roots(in_order(read_small_table(lake.store, files, "trials")), "source", roots)
+    contributors = read_small_table(lake.store, files, "contributors")
+    if contributors.num_rows:
+        tables["contributors"] = contributors
     tables["quarantined"] = _without_roots(_quarantined(lake), "path", roots)
     written = {name: _parquet(table, {}) for name, table in tables.items()}
     written["measurements"] = _measurements(lake, files, tables["studies"])

@@ -100,7 +100,7 @@ def _republish(lake: Lake, folder: Path, releases: list[Release], files: Callabl
     """
     scratch = Lake(replace(lake.location, catalog=make_url(f"sqlite:///{folder / 'catalog.db'}")))
     migrate(scratch.engine)
-    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE))
+    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE), lake.table_names())
     for release in releases:
         release_files = files(release)
         metadata = ReleaseMetadata(release.number, release.created_at, release.notes, release.content_digest)

@@ -186,6 +186,32 @@ class Lists(QuestionMethods):
         answer: Result = self._answer("/v1/goals", parameters)
         return answer
 
+    def contributors(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/contributors.
+
+        Who contributed to the studies of a release, with ORCID iDs.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size, name,
+                orcid, role, contribution, n_trials
+        """
+        parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, "workload": workload, **filters}
+        answer: Result = self._answer("/v1/contributors", parameters)
+        return answer
+
     def releases(
         self,
         *,
