@@ -123,7 +123,7 @@ def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEnt
 def _ledger_row(entry: LedgerEntry, release: Release | None) -> dict[str, object]:
     """Return the columns of a new entry, except its id."""
     row = {name: getattr(entry, name) for name in _LEDGER_COLUMNS}
-    is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
+    is_of_release = entry.outcome in ("ingested", "moved", "withdrawn", "erased")
     row["release"] = release.number if release is not None and is_of_release else None
     return row
 

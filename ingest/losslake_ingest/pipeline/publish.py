@@ -196,7 +196,7 @@ class _Draft:
             tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
             studies = column_by_study(tables["studies"], "content_digest").keys()
             tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
-        if tables["contributors"].num_rows or changes.credits:
+        if changes.credits or (tables["contributors"].num_rows and (replaced or changes.credits.moved)):
             all_trials = tables.get("trials") or self._stored("trials")
             tables["contributors"] = contributor_rows(tables["contributors"], all_trials, changes.credits)
         known = stated_directions(self.stored["metrics"])

@@ -186,6 +186,25 @@ class ReleaseRow(Row):
     n_measurements: int
 
 
+class WithdrawnRow(Row):
+    """A trial that was withdrawn or erased."""
+
+    trial: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64/17")]
+    """The trial; sha256:… of its name if that was erased, too; empty for a release from which trials were erased."""
+    kind: Annotated[str, shown("withdrawn")]
+    """withdrawn: earlier releases have it; erased: no release has it any more."""
+    at: Annotated[datetime, shown("2026-11-21T09:42:50Z", "UTC")]
+    """When it was withdrawn or erased."""
+    reason: Annotated[str, shown("wrong data set")]
+    """Why, in the words of who did it."""
+    release_without: Annotated[int | None, shown(4)]
+    """The first release without the trial; of a release from which trials were erased, its own number."""
+    by: Annotated[str, shown("the operator")]
+    """Who erased it; empty for withdrawn trials."""
+    digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
+    """The content digest of the erased trial, or of the release before the erasure; empty for withdrawn trials."""
+
+
 @dataclass(frozen=True, eq=False)
 class Listing:
     """A list. key: the columns that identify a row, and its default order."""
@@ -219,6 +238,13 @@ LISTINGS = (
     Listing(
         "contributors", ContributorRow, CONTRIBUTOR_KEYS, "Who contributed to the studies of a release, with ORCID iDs."
     ),
+)
+WITHDRAWN = Listing(
+    "withdrawn",
+    WithdrawnRow,
+    ("at", "trial", "kind", "digest"),
+    "The trials that were withdrawn after they were published, or erased. Those that release N still has have a "
+    "`release_without` above N.",
 )
 RELEASES = Listing("releases", ReleaseRow, ("release",), "Every release of the lake, newest first.")
 

@@ -94,6 +94,7 @@ def release_page(request: PageRequest) -> Page:
         above=(("Releases", request.url("/releases")),),
         styles=("release.css",),
         json_ld=request.bulk.described(number).json_ld(request.address),
+        withdrawn=request.releases.notices.of(release).all,
         data=f"/v1/releases/{number}/files",
     )
 

@@ -93,6 +93,7 @@ def study_page(request: PageRequest) -> Page:
         above=(("Workloads", request.url("/workloads")), (name, workload_url)),
         styles=("study.css",),
         scripts=("study.js",),
+        withdrawn=request.withdrawn(study),
         data=with_query("/v1/trials.json", [("study", study), ("release", view.number)]),
     )
 

@@ -117,6 +117,7 @@ def trial_page(request: PageRequest) -> Page:
         ),
         styles=("study.css",),
         scripts=("study.js",),
+        withdrawn=request.withdrawn(trial),
         data=with_query("/v1/curves.json", [("trial", trial), ("release", view.number)]),
     )
 
