@@ -13,6 +13,7 @@ import typer
 from losslake.cli.bundle import bundle
 from losslake.cli.console import describe_error, print_error, print_failure
 from losslake.cli.download import download, fetch
+from losslake.cli.erase import erase
 from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
 from losslake.cli.lake import export, init, ledger, releases, verify
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, bundle,
+    download, reproduce, maintain, withdraw, erase, bundle,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"), cls=StepsCommand if command is steps else None)(command)
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 
 from losslake.lake.lake import Lake
+from losslake.lake.publishing import last_erasure
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
@@ -86,6 +87,7 @@ class _Attempt:
         self._sources = open_sources(paths, request)
         self._request = request
         self._progress = progress
+        self._erasure = last_erasure(lake)
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
         files = lake.files(base) if base is not None else []
@@ -170,6 +172,7 @@ class _Attempt:
                 {study: each for offer in offers for study, each in offer.contributors_of_studies.items()},
                 {trial: move.to for trial, move in moved.items()},
             ),
+            self._erasure,
         )
 
         try:

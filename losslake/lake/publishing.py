@@ -15,7 +15,7 @@ from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -24,6 +24,7 @@ from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.data_files import WrittenFile, column_by_study
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import write_manifest
+from losslake.lake.notices import ERASED
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
@@ -94,9 +95,25 @@ def commit_release(
     )
 
 
-def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry]) -> None:
+class ErasedMeanwhile(Exception):
+    """Trials were erased since an ingest began: its files may be deleted."""
+
+
+def last_erasure(lake: Lake) -> int:
+    """Return a number that differs after an erasure."""
+    return lake.read(_last_erasure)
+
+
+def _last_erasure(session: Session) -> int:
+    return session.scalar(select(func.max(LedgerEntry.id)).where(LedgerEntry.outcome == ERASED)) or 0
+
+
+def save_release(
+    lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry], erasure: int | None = None
+) -> None:
     """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken.
 
+    erasure: `last_erasure` before any file of the release was written; raises ErasedMeanwhile if it is another now.
     ledger: iterated again if the transaction is tried again; no more than _ENTRIES_PER_BATCH of it are kept in memory.
     """
     attempts = 0
@@ -112,6 +129,9 @@ def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEnt
                 session.add(ReleaseRow.of(release))
                 # A number that is taken is noticed before a hundred thousand entries are inserted.
                 session.flush()
+                # With the row inserted, an erasure has to wait.
+                if erasure is not None and _last_erasure(session) != erasure:
+                    raise ErasedMeanwhile
             rows = (_ledger_row(entry, release) for entry in ledger)
             while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
                 session.execute(insert(LedgerEntry), batch)
@@ -141,13 +161,23 @@ def _is_stored(session: Session, release: Release | None, ledger: Iterable[Ledge
 
 
 def publish_release(
-    lake: Lake, release: Release, ledger: Iterable[LedgerEntry], branch: str, tables: Sequence[str]
+    lake: Lake,
+    release: Release,
+    ledger: Iterable[LedgerEntry],
+    branch: str,
+    tables: Sequence[str],
+    erasure: int | None = None,
 ) -> Release | None:
-    """Publish a release whose tables are committed to a branch; return None if another release was first."""
+    """Publish a release whose tables are committed to a branch; return None if another release was first.
+
+    erasure: see `save_release`.
+    """
     try:
-        save_release(lake, release, ledger)
-    except IntegrityError:
+        save_release(lake, release, ledger, erasure)
+    except (IntegrityError, ErasedMeanwhile) as error:
         iceberg.drop_branch(lake, tables, branch)
+        if isinstance(error, ErasedMeanwhile):
+            raise
         return None
     published = lake.find_release(release.number) or release
     iceberg.finalize(lake, published, branch)

@@ -125,6 +125,7 @@ class Changes:
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
     whole: studies that are offered with all of their trials, changed or not. credits: new contributors.
+    erasure: the last one when the work began.
     """
 
     studies: Mapping[Study, StudyChange]
@@ -135,6 +136,7 @@ class Changes:
     dropped: frozenset[Study] = frozenset()
     whole: frozenset[Study] = frozenset()
     credits: Credits = field(default_factory=Credits)
+    erasure: int | None = None
 
 
 class ConcurrentChange(Exception):
@@ -159,7 +161,10 @@ def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Publish
             publishing.save_release(lake, None, ledger(studies))
             return Published(None, studies, draft.files.all)
         committed, tables = draft.commit(branch, notes), sorted(draft.files.added)
-        release = publishing.publish_release(lake, committed, ledger(studies), branch, tables)
+        try:
+            release = publishing.publish_release(lake, committed, ledger(studies), branch, tables, changes.erasure)
+        except publishing.ErasedMeanwhile:
+            raise ConcurrentChange("trials were erased") from None
         if release is not None:
             return Published(release, studies, draft.files.all)
     raise LossLakeError("other ingests kept publishing first: run the same command again")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.cli.erase import erase_completely
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake_ingest.releases.withdrawal import restore, withdraw
@@ -108,3 +109,22 @@ def test_trials_that_came_later_are_not_named_on_earlier_releases(lake: Lake, tm
     with TestClient(without_sql(lake)) as client:
         assert "withdrawn</strong>" not in client.get("/releases/1").text
         assert "withdrawn</strong>" in client.get("/releases/2").text
+
+
+def test_tombstones_are_on_the_page_of_the_release_and_in_the_list(lake: Lake, tmp_path: Path) -> None:
+    ingest(lake, [unpacked(tmp_path / "more", study_files(trials(1, 2), 32, WORKLOAD))])
+    before = lake.release(1).content_digest
+    erase_completely(lake, [f"{WORKLOAD}/8/2"], HOSTILE, "the <b>operator</b>")
+    with TestClient(without_sql(lake)) as client:
+        text = client.get("/releases/1").text
+        Page(text)
+        assert "Trials were erased from this release" in text
+        assert before in text
+        assert "<script>alert" not in text
+        assert "<b>operator" not in text
+        rows = client.get("/v1/withdrawn?kind=erased").json()["rows"]
+        (digest,) = {row["digest"] for row in rows if row["trial"] == f"{WORKLOAD}/8/2"}
+        assert len(digest) == 64
+        assert {row["release_without"]: row["digest"] for row in rows if not row["trial"]}[1] == before
+        assert client.get(f"/trials/{WORKLOAD}/8/2?release=1").status_code == 404
+        assert client.get("/releases/1").text.count("withdrawn</strong>") == 0

@@ -85,6 +85,7 @@ def release_page(request: PageRequest) -> Page:
             "bibtex": bibtex(release, request.address + url),
             "cited": [cite_collection(release, row, request.address) for row in bulk.collections],
             "contributors": all_contributors(bulk.collections),
+            "erasures": request.releases.notices.of(release).erased,
             "pinning": _pinning(request.address, number),
             "fetching": _fetching(request.address, number),
             "before": older,
