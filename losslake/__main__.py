@@ -15,6 +15,7 @@ from losslake.cli.check import check
 from losslake.cli.console import describe_error, print_error, print_failure
 from losslake.cli.contributions import review, serve_contributions, tokens
 from losslake.cli.download import download, fetch
+from losslake.cli.erase import erase
 from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
 from losslake.cli.lake import export, init, ledger, releases, verify
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, bundle, check, push, serve_contributions,
+    download, reproduce, maintain, withdraw, erase, bundle, check, push, serve_contributions,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     app.command(command_name, cls=StepsCommand if command is steps else None)(command)

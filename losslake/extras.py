@@ -14,6 +14,7 @@ _EXTRAS = {
     "losslake_ingest": "ingest",
     "losslake.cli.maintain": "ingest",
     "losslake.cli.withdraw": "ingest",
+    "losslake.cli.erase": "ingest",
 }
 """Extras by the packages that import what they bring, those that import others first; for all others, it is `lake`."""
 

@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from functools import cache, partial
 
 from losslake.lake.lake import Lake
+from losslake.lake.publishing import last_erasure
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.pipeline.copies import Move
+from losslake_ingest.pipeline.credit import Credits
 from losslake_ingest.pipeline.directions import DirectionConflict
 from losslake_ingest.pipeline.engine import Engine, LocalEngine
 from losslake_ingest.pipeline.gather import Stored
@@ -85,6 +87,7 @@ class _Attempt:
         self._sources = open_sources(paths, request)
         self._request = request
         self._progress = progress
+        self._erasure = last_erasure(lake)
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
         files = lake.files(base) if base is not None else []
@@ -164,6 +167,12 @@ class _Attempt:
             frozenset(stated for offer in offers for stated in offer.directions),
             dropped,
             frozenset(study for study, count in n_offered.items() if count >= self._stored_trials([study])),
+            Credits(
+                {trial: each for offer in offers for trial, each in offer.contributors.items()},
+                {study: each for offer in offers for study, each in offer.contributors_of_studies.items()},
+                {trial: move.to for trial, move in moved.items()},
+            ),
+            self._erasure,
         )
 
         try:

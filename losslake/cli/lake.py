@@ -159,7 +159,7 @@ def _plain(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "placed", "withdrawn", "restored"]
+Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "placed", "withdrawn", "restored", "erased"]
 COLUMNS = ("offered_at", "outcome", "source", "path", "line", "rule", "reason", "study", "release", "sha256", "format")
 _IN_TABLE = COLUMNS[:9]
 

@@ -18,7 +18,7 @@ from losslake.client.client import Client, RemoteError, TransientError
 from losslake.client.service import Service
 from losslake.index.serving import VIEWS
 from losslake_schema.errors import LossLakeError
-from losslake_schema.tables import TABLES
+from losslake_schema.tables import ALL_TABLES
 
 SECONDS_TO_WAIT = 600
 _ARROW = "application/vnd.apache.arrow.stream"
@@ -60,10 +60,10 @@ class RemoteSession:
 
     def completions(self) -> Sequence[str]:
         """Return columns and metrics, or only the columns of stored tables if the service does not respond."""
-        columns = dict.fromkeys(field.name for schema in TABLES.values() for field in schema)
+        columns = dict.fromkeys(field.name for schema in ALL_TABLES.values() for field in schema)
         try:
             metrics = [f"'{metric}'" for (metric,) in self._rows("SELECT metric FROM metrics")]
-            views = [name for view in VIEWS if view not in TABLES for name, _ in self.columns(view)]
+            views = [name for view in VIEWS if view not in ALL_TABLES for name, _ in self.columns(view)]
         except LossLakeError:
             return list(columns)
         return [*(columns | dict.fromkeys(views)), *metrics]

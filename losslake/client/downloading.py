@@ -27,7 +27,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry
 from losslake_schema.names import Study
 from losslake_schema.release import Release
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, PARTITIONED, STUDY_KEYS, TABLES
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Selection:
             "trials": self._rows(tables["trials"]),
             "metrics": metrics.filter(pc.is_in(metrics["metric"], pa.array(sorted(measured), pa.string()))),
             "goals": _of_workloads(tables["goals"], studies),
+            "contributors": self._rows(tables["contributors"]),
         }
 
     def _rows(self, table: pa.Table) -> pa.Table:
@@ -156,11 +157,14 @@ class _Download:
         """Fetch the files, and return the files and small tables of the new release."""
         local = self._local_files(selected)
         self._fetch(selected, local, jobs, progress)
-        tables = {name: read_small_table(self._lake.store, local, name) for name in TABLES if name not in PARTITIONED}
+        tables = {
+            name: read_small_table(self._lake.store, local, name) for name in ALL_TABLES if name not in PARTITIONED
+        }
         if not self._selection.is_everything:
             tables = self._selection.filter_tables(tables)
             local = [file for file in local if file.study is not None]
-            local += [write_small_table(self._lake.store, name, table).file for name, table in tables.items()]
+            stored = {name: table for name, table in tables.items() if table.num_rows or name not in OPTIONAL_TABLES}
+            local += [write_small_table(self._lake.store, name, table).file for name, table in stored.items()]
         self._check(local, tables)
         return local, tables
 

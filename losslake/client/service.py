@@ -11,14 +11,14 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from losslake.client.client import Client, RemoteError, parse_url, redact
 from losslake_schema.names import Study, Workload, name_problem
-from losslake_schema.tables import PARTITIONED, TABLES
+from losslake_schema.tables import OPTIONAL_TABLES, PARTITIONED, TABLES
 
 _MOST_PAGES = 10_000
 _LARGEST_FILE = 1 << 44
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-TableName = Literal["collections", "studies", "trials", "measurements", "records", "metrics", "goals"]
+TableName = Literal["collections", "studies", "trials", "measurements", "records", "metrics", "goals", "contributors"]
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
@@ -115,6 +115,8 @@ class Service:
         for table in TABLES.keys() - set(PARTITIONED):
             if sum(file.table == table for file in files) != 1:
                 raise RemoteError(f"{self.name} must list {table}.parquet once: its list of files is invalid")
+        if any(sum(file.table == table for file in files) > 1 for table in OPTIONAL_TABLES):
+            raise RemoteError(f"{self.name} lists a table twice: its list of files is invalid")
         if len({file.path for file in files}) < len(files):
             raise RemoteError(f"{self.name} lists a file twice: its list of files is invalid")
         return files

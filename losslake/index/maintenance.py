@@ -25,7 +25,6 @@ from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
 from losslake.lake.retention import RetentionPolicy, delete_orphans, expire
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_schema.tables import TABLES
 
 _WORKLOADS = "workloads"
 _NEVER_DELETED = (_WORKLOADS, ".building")
@@ -62,7 +61,7 @@ def clean(lake: Lake, policy: RetentionPolicy) -> CleanupReport:
     if newest is not None and not policy.dry_run:
         # An ingest that was interrupted after it published may not have updated Iceberg's `main`.
         iceberg.finalize(lake, newest, "")
-    expired = [expire(lake, name, policy) for name in TABLES]
+    expired = [expire(lake, name, policy) for name in lake.table_names()]
     orphans = [file.bytes for file in delete_orphans(lake, policy)]
     serving = [*_delete_serving_files(lake, policy), *_delete_shared_serving_files(lake, policy)]
     downloads = _delete_downloads(lake, policy)

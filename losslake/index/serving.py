@@ -27,13 +27,13 @@ from losslake.lake.machine import atomic_write
 from losslake.lake.public_paths import public_paths
 from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
-from losslake_schema.tables import TABLES
+from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-REMOTE_VERSION = 10
+REMOTE_VERSION = 11
 MOST_REMOTE_FILES = 16
-BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals")
+BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")
 VIEWS = (
-    "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",
+    "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "records", "measurements",
     "trial_resources", "flags", "steps_to_target", "steps_to_result",
 )  # fmt: skip
 MACROS = ("steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at")
@@ -114,6 +114,11 @@ def _read_small_tables(
     """Create the tables of `base` from the files of a release. Raises LakeBroken if a data file is missing."""
     for name in names:
         of_table = [file for file in files if file.table == name]
+        if name in OPTIONAL_TABLES and not of_table:
+            connection.register("no_rows", OPTIONAL_TABLES[name].empty_table())
+            connection.execute(f"CREATE TABLE base.{name} AS FROM no_rows")
+            connection.unregister("no_rows")
+            continue
         check_files_exist(lake.store, of_table)
         paths = [str(lake.store.local(file.path, file.bytes)) for file in of_table]
         connection.execute(f"SET VARIABLE {name}_files = $paths", {"paths": paths})
@@ -148,7 +153,7 @@ def _build_remote(path: Path, lake: Lake, files: Sequence[DataFile], files_url: 
     with duckdb.connect() as connection:
         connection.execute(overridden("remote", "attach").replace("$path", _quoted(str(path))))
         connection.execute("CREATE SCHEMA base")
-        _read_small_tables(connection, lake, files, ("studies", "metrics", "collections", "goals"))
+        _read_small_tables(connection, lake, files, ("studies", "metrics", "collections", "goals", "contributors"))
         connection.register("flags_of_the_release", flags)
         connection.execute("CREATE TABLE base.flags AS FROM flags_of_the_release")
         every_column = {field.name: field for table in ("trials", "records", "measurements") for field in TABLES[table]}

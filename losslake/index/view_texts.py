@@ -13,7 +13,7 @@ from string import Template
 from losslake_schema import registry
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 15
+SERVING_VERSION = 16
 _SHARED = re.compile(r"\$(first_hits|best_trials)\b")
 _MATCHES = re.compile(r"\$matches\((\w)\)")
 _BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")

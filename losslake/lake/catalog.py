@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
@@ -18,7 +19,7 @@ from losslake.lake.connecting import SECONDS_TO_WRITE, patient, with_retries
 from losslake.lake.location import Location
 from losslake.lake.store.backends import backend_of
 from losslake.lake.store.store import MetadataFiles
-from losslake_schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
     # Data files differ in their metric only, so no other statistics help. Ingests do their own retries.
@@ -74,17 +75,17 @@ class PatientCatalog(SqlCatalog):
         return with_retries(work, SECONDS_TO_WRITE)
 
 
-def create_tables(catalog: SqlCatalog, warehouse: str) -> None:
-    """Create the missing tables, also after a killed attempt; not safe to run concurrently.
+def create_tables(catalog: SqlCatalog, warehouse: str, names: Iterable[str] = tuple(TABLES)) -> None:
+    """Create those of the tables that are missing, also after a killed attempt; not safe to run concurrently.
 
-    warehouse: URL of the folder of the tables.
+    warehouse: URL of the folder of the tables. names: by default those that every lake has.
     """
     catalog.create_tables()
     catalog.create_namespace_if_not_exists(NAMESPACE)
-    for name, arrow_schema in TABLES.items():
+    for name in names:
         if catalog.table_exists((NAMESPACE, name)):
             continue
-        schema = pyarrow_to_schema(arrow_schema)
+        schema = pyarrow_to_schema(ALL_TABLES[name])
         fields = [
             PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
             for position, key in enumerate(STUDY_KEYS if name in PARTITIONED else ())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from losslake_schema.contributors import Person
 from losslake_schema.release import Release
 
 # A DOI, as publishers form it: 10.REGISTRANT/SUFFIX.
@@ -15,8 +16,9 @@ _MARKS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
-# A row of the table `collections`.
+# A row of the table `collections`, and `contributors`: the persons who contributed to its trials, if there are any.
 Collection = Mapping[str, Any]
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def cite_collection(release: Release, row: Collection, address: str = "") -> Cit
     data = f"As {short}: release {release.number} of LossLake, {release.created_at:%Y-%m-%d}, content digest sha256:"
     page = f"{address}/releases/{release.number}" if address else ""
     source = (stated or title).rstrip(". ")
+    given_by = contributors_in_words(row)
     link = f"https://doi.org/{doi}." if doi and doi not in source else ""
     fields = {
         "author": f"{{{tex(authors_of(row))}}}",
@@ -53,14 +56,15 @@ def cite_collection(release: Release, row: Collection, address: str = "") -> Cit
         "doi": tex(doi or ""),
         "url": url if url.startswith(("https://", "http://")) and not re.search(r"[{}\\\s]", url) else "",
         "howpublished": rf"\url{{{page}}}" if page else "",
-        "note": tex(f"{stated} {data}{release.content_digest[:16]}".strip()),
+        "note": tex(" ".join(filter(None, (stated, given_by, f"{data}{release.content_digest[:16]}")))),
     }
+    parts = (source and f"{source}.", link, given_by, f"{data}{release.content_digest}.", page)
     # A key of BibTeX has no commas, braces or spaces.
     key = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     return Citation(
         collection=name,
         citation=short,
-        text=" ".join(filter(None, (source and f"{source}.", link, f"{data}{release.content_digest}.", page))),
+        text=" ".join(filter(None, parts)),
         bibtex=bibtex_entry(f"{key}-release-{release.number}", fields),
         authors=authors_of(row),
         title=title or name,
@@ -74,6 +78,19 @@ def authors_of(row: Collection) -> str:
     """Return the authors of a collection. Its citation is free text in which a colon usually ends the authors."""
     name, colon, _ = on_one_line(row["citation"]).partition(":")
     return name if colon and name else f"Authors of {row['collection']}"
+
+
+def contributors_of(row: Collection) -> Sequence[Person]:
+    """Return the persons who contributed to the trials of a collection, by name."""
+    named: Sequence[Person] = row.get("contributors", ())
+    return named
+
+
+def contributors_in_words(row: Collection) -> str:
+    """Return a sentence that names the contributors of a collection with their ORCID iDs; empty for none."""
+    named = [f"{each.name} ({each.orcid})" if each.orcid else each.name for each in contributors_of(row)]
+    more = [f"and {len(named) - _MOST_NAMED:,} more"] if len(named) > _MOST_NAMED else []
+    return f"Contributors: {', '.join([*named[:_MOST_NAMED], *more])}." if named else ""
 
 
 def doi_of(row: Collection) -> str | None:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from losslake.lake.citations import Collection
 from losslake.lake.public_paths import public_paths, url_path
-from losslake.lake.readme_and_licences import AUTHORS, template
+from losslake.lake.readme_and_licences import AUTHORS, all_contributors, template
 from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
 CROISSANT_PATH = "croissant.json"
 _PARQUET = "application/x-parquet"
@@ -76,10 +76,21 @@ def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
         "version": f"{release.number}.0.0",
         "datePublished": f"{release.created_at:%Y-%m-%d}",
         "creator": {"@type": "sc:Organization", "name": AUTHORS},
+        **_contributors(collections),
         "license": sorted({row["licence"] for row in collections}) or ["none stated"],
         "citeAs": " ".join(row["citation"] for row in collections if row["citation"]) or f"LossLake {release.number}",
         "keywords": ["training curves", "batch size", "steps to target"],
     }
+
+
+def _contributors(collections: Sequence[Collection]) -> _JsonObject:
+    """Return the contributors as persons of schema.org; nothing where there are none."""
+    named = [
+        {"@type": "sc:Person", "name": each.name, "description": ", ".join(each.roles)}
+        | ({"identifier": each.orcid_url, "url": each.orcid_url} if each.orcid else {})
+        for each in all_contributors(collections)
+    ]
+    return {"contributor": named} if named else {}
 
 
 def _file_object(file: DataFile, path: str, release: int, base_url: str | None) -> _JsonObject:
@@ -116,12 +127,13 @@ def _record_set(table: str, path: str | None, has_keys: bool) -> _JsonObject:
 
     has_keys: the keys of studies are columns, too.
     """
+    # Croissant has no type for maps.
+    columns = [field for field in ALL_TABLES[table] if not pa.types.is_map(field.type)]
     return {
         "@type": "cr:RecordSet",
         "@id": table,
         "name": table,
-        # Croissant has no type for maps.
-        "field": [_field(table, field, path, has_keys) for field in TABLES[table] if not pa.types.is_map(field.type)],
+        "field": [_field(table, field, path, has_keys) for field in columns],
     }
 
 

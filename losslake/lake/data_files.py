@@ -16,7 +16,7 @@ from losslake.lake.parquet import read_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
-from losslake_schema.tables import NAMESPACE, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, NAMESPACE, STUDY_KEYS
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ def write_small_table(store: Store, name: str, table: pa.Table) -> WrittenFile:
 def read_small_table(store: Store, files: Iterable[DataFile], name: str) -> pa.Table:
     """Return a small table of the release with these files; raise LakeBroken if a file can't be read."""
     tables = (_read(store, file) for file in files if file.table == name)
-    return pa.concat_tables([TABLES[name].empty_table(), *tables])
+    return pa.concat_tables([ALL_TABLES[name].empty_table(), *tables])
 
 
 def _read(store: Store, file: DataFile) -> pa.Table:
     try:
-        return read_table(store.local(file.path, file.bytes), TABLES[file.table])
+        return read_table(store.local(file.path, file.bytes), ALL_TABLES[file.table])
     except FileNotFoundError:
         raise damaged_file(store, file.path, "is missing") from None
     except (OSError, pa.ArrowInvalid):

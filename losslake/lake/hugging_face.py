@@ -23,7 +23,7 @@ from losslake.lake.readme_and_licences import template
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
 ROWS_IN_FILE, ROWS_IN_GROUP = 10_000_000, 250_000
 _PART = r"[A-Za-z0-9](?:[\w.-]*[\w])?"
@@ -63,7 +63,7 @@ def dataset_card(
         "configs": [
             {"config_name": table, "data_files": [{"split": "train", "path": data_files(table)}]}
             | ({"default": True} if table == "measurements" else {})
-            for table in TABLES
+            for table in ALL_TABLES
             if table in stored
         ],
     }
@@ -86,7 +86,7 @@ def merge_files(folder: Path, table: str) -> list[DataFile]:
 
     Readers over HTTP fetch the footer of every file, and the Hub limits requests.
     """
-    schema, merged = TABLES[table], folder / f".{table}"
+    schema, merged = ALL_TABLES[table], folder / f".{table}"
     parts = ds.dataset(sorted(map(str, (folder / table).rglob("*.parquet"))), schema, format="parquet")
     repeated = [*STUDY_KEYS, "metric"]
     options = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": repeated, "store_schema": False}

@@ -32,7 +32,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.release import Release
-from losslake_schema.tables import PARTITIONED
+from losslake_schema.tables import OPTIONAL_TABLES, PARTITIONED
 
 ATTEMPTS = 20
 T = TypeVar("T")
@@ -44,7 +44,12 @@ logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 def commit(
     lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[WrittenFile]
 ) -> int:
-    """Commit to one table on `branch`, starting from snapshot `base`; return the id of the new snapshot."""
+    """Commit to one table on `branch`, starting from snapshot `base`; return the id of the new snapshot.
+
+    The table is created if it is an optional one that the lake doesn't have yet.
+    """
+    if base is None and name in OPTIONAL_TABLES:
+        lake.create_table(name)
 
     def change(table: Table, transaction: QuickTransaction) -> int:
         start = base if base is not None else _empty_snapshot(table)
@@ -77,7 +82,8 @@ def finalize(lake: Lake, release: Release, branch: str) -> None:
 
 def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
     """Drop the branch of commits that did not become a release."""
-    for name in names:
+    existing = lake.table_names()
+    for name in [name for name in names if name in existing]:
         commit_change(lake, name, partial(_remove_branch, branch=branch))
 
 

@@ -21,7 +21,7 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
 from losslake_schema.release import Release
-from losslake_schema.tables import NAMESPACE
+from losslake_schema.tables import ALL_TABLES, NAMESPACE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -120,6 +120,19 @@ class Lake:
         """Return an Iceberg table, with its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
 
+    def table_names(self) -> Sequence[str]:
+        """Return the names of the Iceberg tables that exist."""
+        existing = {name for (name,) in self.rows("SELECT table_name FROM iceberg_tables")}
+        return [name for name in ALL_TABLES if name in existing]
+
+    def create_table(self, name: str) -> None:
+        """Create an Iceberg table unless it exists; safe to call from several processes."""
+        from losslake.lake import catalog as iceberg_tables
+
+        if name not in self.table_names():
+            with creation_lock(self):
+                iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE), [name])
+
     def check_location(self) -> None:
         """Raise LakeBroken if the catalog refers to files outside of the store: the lake was moved or copied."""
         if not self.is_in_place():
@@ -132,7 +145,7 @@ class Lake:
         return self._place_in_catalog().startswith(f"{self.store.url_of(WAREHOUSE)}/")
 
     def _place_in_catalog(self) -> str:
-        return str(self._rows("SELECT min(metadata_location) FROM iceberg_tables")[0][0])
+        return str(self.rows("SELECT min(metadata_location) FROM iceberg_tables")[0][0])
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Return the result of a query in a session of the database, retried on transient errors."""
@@ -177,7 +190,7 @@ class Lake:
         """Return releases, newest first. condition: a WHERE clause, or nothing."""
         columns = ", ".join(_COLUMNS)
         # One statement: between two, another release could be published.
-        rows = self._rows(
+        rows = self.rows(
             f'SELECT {columns}, "table", snapshot_id FROM losslake_releases '  # noqa: S608
             f"LEFT JOIN losslake_release_snapshots ON release = number {condition} "
             'ORDER BY number DESC, "table"'
@@ -189,8 +202,8 @@ class Lake:
                 snapshots[table] = snapshot
         return [_release(facts, snapshots) for facts, snapshots in by_number.values()]
 
-    def _rows(self, statement: str) -> Sequence[Sequence[Any]]:
-        """Return the rows of a statement in the database."""
+    def rows(self, statement: str) -> Sequence[Sequence[Any]]:
+        """Return the rows of a statement in the database, if possible without SQLAlchemy."""
         rows = self._rows_of_file(statement)
         if rows is not None:
             return rows
@@ -255,11 +268,11 @@ def store_of(location: Location) -> Store:
 
 
 def _release(values: dict[str, Any], snapshots: dict[str, int]) -> Release:
-    times = {name: _utc(values[name]) for name in ("created_at", "unlisted_at") if values[name] is not None}
+    times = {name: utc(values[name]) for name in ("created_at", "unlisted_at") if values[name] is not None}
     return Release(**{**values, **times, "snapshots": snapshots})
 
 
-def _utc(value: str | datetime) -> datetime:
+def utc(value: str | datetime) -> datetime:
     """Return a stored time in UTC. SQLite stores text without a zone, and PostgreSQL may return another zone."""
     time = datetime.fromisoformat(value) if isinstance(value, str) else value
     return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)

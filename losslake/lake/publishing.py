@@ -15,7 +15,7 @@ from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -24,11 +24,12 @@ from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.data_files import WrittenFile, column_by_study
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import write_manifest
+from losslake.lake.notices import ERASED
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
-from losslake_schema.tables import TABLES, file_schema
+from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, file_schema
 
 _ENTRIES_PER_BATCH = 5000
 _LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
@@ -77,7 +78,7 @@ def commit_release(
     snapshots = dict(base.snapshots) if base is not None else {}
     for name, written in changes.added.items():
         removed = changes.removed.get(name, [])
-        if name in snapshots and not (written or removed):
+        if not (written or removed) and (name in snapshots or name in OPTIONAL_TABLES):
             continue
         snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
@@ -94,9 +95,25 @@ def commit_release(
     )
 
 
-def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry]) -> None:
+class ErasedMeanwhile(Exception):
+    """Trials were erased since an ingest began: its files may be deleted."""
+
+
+def last_erasure(lake: Lake) -> int:
+    """Return a number that differs after an erasure."""
+    return lake.read(_last_erasure)
+
+
+def _last_erasure(session: Session) -> int:
+    return session.scalar(select(func.max(LedgerEntry.id)).where(LedgerEntry.outcome == ERASED)) or 0
+
+
+def save_release(
+    lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry], erasure: int | None = None
+) -> None:
     """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken.
 
+    erasure: `last_erasure` before any file of the release was written; raises ErasedMeanwhile if it is another now.
     ledger: iterated again if the transaction is tried again; no more than _ENTRIES_PER_BATCH of it are kept in memory.
     """
     attempts = 0
@@ -112,6 +129,9 @@ def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEnt
                 session.add(ReleaseRow.of(release))
                 # A number that is taken is noticed before a hundred thousand entries are inserted.
                 session.flush()
+                # With the row inserted, an erasure has to wait.
+                if erasure is not None and _last_erasure(session) != erasure:
+                    raise ErasedMeanwhile
             rows = (_ledger_row(entry, release) for entry in ledger)
             while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
                 session.execute(insert(LedgerEntry), batch)
@@ -123,7 +143,7 @@ def save_release(lake: Lake, release: Release | None, ledger: Iterable[LedgerEnt
 def _ledger_row(entry: LedgerEntry, release: Release | None) -> dict[str, object]:
     """Return the columns of a new entry, except its id."""
     row = {name: getattr(entry, name) for name in _LEDGER_COLUMNS}
-    is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
+    is_of_release = entry.outcome in ("ingested", "moved", "withdrawn", "erased")
     row["release"] = release.number if release is not None and is_of_release else None
     return row
 
@@ -141,13 +161,23 @@ def _is_stored(session: Session, release: Release | None, ledger: Iterable[Ledge
 
 
 def publish_release(
-    lake: Lake, release: Release, ledger: Iterable[LedgerEntry], branch: str, tables: Sequence[str]
+    lake: Lake,
+    release: Release,
+    ledger: Iterable[LedgerEntry],
+    branch: str,
+    tables: Sequence[str],
+    erasure: int | None = None,
 ) -> Release | None:
-    """Publish a release whose tables are committed to a branch; return None if another release was first."""
+    """Publish a release whose tables are committed to a branch; return None if another release was first.
+
+    erasure: see `save_release`.
+    """
     try:
-        save_release(lake, release, ledger)
-    except IntegrityError:
+        save_release(lake, release, ledger, erasure)
+    except (IntegrityError, ErasedMeanwhile) as error:
         iceberg.drop_branch(lake, tables, branch)
+        if isinstance(error, ErasedMeanwhile):
+            raise
         return None
     published = lake.find_release(release.number) or release
     iceberg.finalize(lake, published, branch)
@@ -157,7 +187,8 @@ def publish_release(
 def content_digest(tables: Mapping[str, pa.Table]) -> str:
     """Return a sha256 over the content of a release, independent of how it is split into files.
 
-    A comparator that is strict isn't in it: goals had none in lakes of layout 2, whose digests stay.
+    A comparator that is strict isn't in it: goals had none in lakes of layout 2, whose digests stay. Neither are
+    contributors where there are none.
     """
     studies = sorted((str(s), digest) for s, digest in column_by_study(tables["studies"], "content_digest").items())
     small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
@@ -165,6 +196,7 @@ def content_digest(tables: Mapping[str, pa.Table]) -> str:
         {name: value for name, value in goal.items() if (name, value) != ("comparator", "strict")}
         for goal in small["goals"]
     ]
+    small |= {name: tables[name].to_pylist() for name in OPTIONAL_TABLES if name in tables and tables[name].num_rows}
     return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()
 
 
@@ -180,7 +212,7 @@ def adopt(
     old_files = {file.path: file for file in lake.files(base)} if base is not None else {}
     new_paths = {file.path for file in files}
     kept = [file for file in files if file.path in old_files]
-    changes = FileChanges(kept, {table: [] for table in TABLES}, {table: [] for table in TABLES})
+    changes = FileChanges(kept, {table: [] for table in ALL_TABLES}, {table: [] for table in ALL_TABLES})
     for path, file in old_files.items():
         if path not in new_paths:
             changes.removed[file.table].append(file)

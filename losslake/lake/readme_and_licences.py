@@ -10,10 +10,18 @@ from urllib.parse import quote
 
 import yaml
 
-from losslake.lake.citations import Collection, authors_of, doi_of, on_one_line
+from losslake.lake.citations import (
+    Collection,
+    authors_of,
+    contributors_in_words,
+    contributors_of,
+    doi_of,
+    on_one_line,
+)
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
+from losslake_schema.contributors import Person, persons
 from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
@@ -22,9 +30,24 @@ URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
 
 
 def collections_of(lake: Lake, files: Iterable[DataFile]) -> Sequence[Collection]:
-    """Return the collections of the release with these files, sorted by name; raise LakeBroken if one can't be read."""
-    rows: list[Collection] = read_small_table(lake.store, files, "collections").to_pylist()
+    """Return the collections of the release with these files, sorted by name, each with its contributors.
+
+    Raises LakeBroken if a file can't be read.
+    """
+    listed = list(files)
+    rows: list[Collection] = read_small_table(lake.store, listed, "collections").to_pylist()
+    named: dict[str, list[tuple[str, str, str]]] = {}
+    contributors = read_small_table(lake.store, listed, "contributors")
+    for row in contributors.group_by(["collection", "name", "orcid", "role"]).aggregate([]).to_pylist():
+        named.setdefault(row["collection"], []).append((row["name"], row["orcid"], row["role"]))
+    rows = [{**row, "contributors": persons(named.get(row["collection"], ()))} for row in rows]
     return sorted(rows, key=lambda row: str(row["collection"]))
+
+
+def all_contributors(collections: Iterable[Collection]) -> Sequence[Person]:
+    """Return the contributors of all collections, each once."""
+    named = [each for row in collections for each in contributors_of(row)]
+    return persons((each.name, each.orcid, role) for each in named for role in each.roles)
 
 
 def documents(release: Release, collections: Sequence[Collection], keys_in_files: bool = False) -> dict[str, str]:
@@ -55,10 +78,7 @@ def _readme(release: Release, collections: Sequence[Collection], keys_in_files: 
         layout = f"The tables {tables} are folders of files, study by study; {keys} are columns"
     else:
         layout = f"The tables {tables} are partitioned Hive style by {keys}, percent-encoded in the path"
-    sources = "\n".join(
-        f"* **{row['collection']}**: {row['title']} Licence: {row['licence']}. {row['citation']}".rstrip()
-        for row in collections
-    )
+    sources = "\n".join(map(_source, collections))
     return (
         template("export_readme.md")
         .replace("$release", str(release.number))
@@ -67,6 +87,12 @@ def _readme(release: Release, collections: Sequence[Collection], keys_in_files: 
         .replace("$layout", layout)
         .replace("$collections", sources)
     )
+
+
+def _source(row: Collection) -> str:
+    """Return a line of Markdown on a collection."""
+    line = f"* **{row['collection']}**: {row['title']} Licence: {row['licence']}. {row['citation']}".rstrip()
+    return f"{line} {contributors_in_words(row)}".rstrip()
 
 
 def _licence(row: Collection) -> str:
@@ -84,7 +110,7 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
             "message": "Cite this release and the collections that you use; their licences are in LICENSES.",
             "type": "dataset",
             "title": f"LossLake, release {release.number}",
-            "authors": [{"name": AUTHORS}],
+            "authors": [{"name": AUTHORS}, *_entities(all_contributors(collections))],
             "version": str(release.number),
             "date-released": f"{release.created_at:%Y-%m-%d}",
             "identifiers": [
@@ -99,13 +125,18 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
     return text
 
 
+def _entities(contributors: Iterable[Person]) -> list[dict[str, str]]:
+    """Return contributors as entities of the format: it has no contributors beside authors."""
+    return [{"name": each.name} | ({"orcid": each.orcid_url} if each.orcid else {}) for each in contributors]
+
+
 def _reference(release: Release, row: Collection) -> dict[str, Any]:
     """Return the reference to a collection."""
     citation, doi = on_one_line(row["citation"]), doi_of(row)
     reference = {
         "type": "data",
         "title": on_one_line(row["title"]) or row["collection"],
-        "authors": [{"name": authors_of(row)}],
+        "authors": [{"name": authors_of(row)}, *_entities(contributors_of(row))],
         "version": f"{row['collection']}@{release.number}",
         "notes": f"Licence: {row['licence']}. {citation}".strip(),
     }

@@ -29,7 +29,6 @@ from losslake.lake.store.store import StoredFile
 from losslake_schema.database import ReleaseRow
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_schema.release import Release
-from losslake_schema.tables import TABLES
 
 _BRANCH = re.compile(r"(ingest|adopt|compact)-[0-9a-f]{32}")
 _TAG = re.compile(r"release-([0-9]+)")
@@ -168,12 +167,13 @@ def _live_files(lake: Lake, policy: RetentionPolicy) -> set[str]:
     Raises LakeBroken if they can't be determined: the file list of a listed release is missing or altered, or Iceberg
     refers to a file outside of the lake.
     """
-    tables = [lake.table(name) for name in TABLES]
+    names = lake.table_names()
+    tables = [lake.table(name) for name in names]
     releases = lake.releases(include_unlisted=True)  # after the tables: see `expire`
     needed = [release for release in releases if policy.needs(release)]
     live = _files_of(lake, needed)
     here = f"{lake.store.url}/"
-    for name, table in zip(TABLES, tables, strict=True):
+    for name, table in zip(names, tables, strict=True):
         snapshots = {release.snapshots.get(name) for release in needed}
         for url in _iceberg_files(table, {*_expired(table.metadata, releases, policy).snapshots}, snapshots):
             if not url.startswith(here):

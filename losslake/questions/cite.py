@@ -17,6 +17,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
+from losslake_schema.contributors import persons
 from losslake_schema.names import Workload
 
 
@@ -34,7 +35,7 @@ class CiteRow(Row):
     citation: Annotated[str, shown("bundled@1")]
     """The data in short: collection@release."""
     text: Annotated[str, shown("LossLake developers: bundled batch-size studies on digits, 2026. As bundled@1: …")]
-    """The citation as text: that of the collection, and the release it was read from."""
+    """The citation as text: that of the collection, its contributors, and the release it was read from."""
     bibtex: Annotated[str, shown("@misc{bundled-release-1, …}")]
     """The same as a BibTeX entry."""
     authors: Annotated[str, shown("LossLake developers")]
@@ -74,10 +75,14 @@ def _answer(view: ReleaseView, parameters: CiteParameters) -> Answer:
 
 
 def _cited(view: ReleaseView, workloads: Iterable[Workload], address: str = "") -> Iterator[Citation]:
+    contributors: dict[str, list[tuple[str, str, str]]] = {}
+    for collection, *named in view.rows("contributors_of_collections"):
+        contributors.setdefault(collection, []).append((named[0], named[1], named[2]))
     names = {facts.workload.collection for pattern in workloads for facts in view.matching(pattern)}
     columns = ("collection", "title", "licence", "citation", "source_url")
     for values in sorted(view.rows("list_collections")):
         row = dict(zip(columns, values, strict=True))
+        row["contributors"] = persons(contributors.get(row["collection"], ()))
         if not names or row["collection"] in names:
             yield cite_collection(view.release, row, address)
 

@@ -28,7 +28,7 @@ from losslake.questions import (
     tuning_budget,
 )
 from losslake.questions.declaration.question import Question
-from losslake.questions.lists.lists import RELEASES_QUESTION, list_questions
+from losslake.questions.lists.lists import RELEASES_QUESTION, WITHDRAWN_QUESTION, list_questions
 
 PREFIX = "/v1/analysis/"
 _MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite)
@@ -57,4 +57,5 @@ QUESTIONS: tuple[Question, ...] = (
     *ANALYSES,
     *list_questions(),
     RELEASES_QUESTION,
+    WITHDRAWN_QUESTION,
 )

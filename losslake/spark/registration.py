@@ -17,7 +17,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.spark.translation import BASE, FILES, function_in_spark, view_in_spark
 from losslake_schema.release import Release
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
     if tuple(map(int, spark.version.split(".")[:2])) < _FIRST_WITH_SPLIT_BYTES:
         spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     files = lake.files(release)
-    for table in TABLES:
+    for table in ALL_TABLES:
         paths = [file for file in files if file.table == table]
         _read_files(spark, lake, table, paths).createOrReplaceTempView(f"{table}{FILES}")
     for name in (*BASE_TABLES, "records"):
@@ -60,7 +60,7 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
 
 def _read_files(spark: SparkSession, lake: Lake, table: str, files: Sequence[DataFile]) -> DataFrame:
     """Return the rows of data files, with all columns of their table."""
-    columns = ", ".join(f"`{field.name}` {_type_name(field.type)}" for field in TABLES[table])
+    columns = ", ".join(f"`{field.name}` {_type_name(field.type)}" for field in ALL_TABLES[table])
     if not files:
         return spark.createDataFrame([], columns)
     check_files_exist(lake.store, files)
@@ -71,7 +71,8 @@ def _read_files(spark: SparkSession, lake: Lake, table: str, files: Sequence[Dat
         return reader.parquet(*paths)
     rows = reader.option("basePath", lake.store.hadoop_url(folder_of(table, None).as_posix())).parquet(*paths)
     non_ascii = [key for key in STUDY_KEYS if not all(str(getattr(file, key)).isascii() for file in files)]
-    return rows.selectExpr(*((_DECODED if name in non_ascii else "`{0}`").format(name) for name in TABLES[table].names))
+    names = ALL_TABLES[table].names
+    return rows.selectExpr(*((_DECODED if name in non_ascii else "`{0}`").format(name) for name in names))
 
 
 def _type_name(kind: pa.DataType) -> str:

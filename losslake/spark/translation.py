@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from losslake.index.view_texts import sql
-from losslake_schema.tables import TABLES
+from losslake_schema.tables import ALL_TABLES
 
 BASE = "base_"
 FILES = "_files"
@@ -93,7 +93,7 @@ def _read_views_of_files(query: exp.Query, table: str) -> None:
     """Read the view of a table's files instead of calling read_parquet."""
     for read in list(query.find_all(exp.Table)):
         if isinstance(read.this, exp.ReadParquet):
-            assert table in TABLES
+            assert table in ALL_TABLES
             read.set("this", exp.to_identifier(f"{table}{FILES}"))
 
 

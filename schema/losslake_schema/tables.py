@@ -1,5 +1,6 @@
-"""The seven tables of a lake as Arrow schemas with Iceberg field ids. The column names are an interface.
+"""The tables of a lake as Arrow schemas with Iceberg field ids. The column names are an interface.
 
+Seven are in every lake; `contributors` is created when a release first has contributors.
 `measurements` and `records` are tidy, one row per (trial, step, metric), partitioned by study. The others are small:
 each release has one file per table. Data files of partitioned tables omit the keys of the study: these are in the path
 (Hive style, percent-encoded) and in Iceberg's partition data.
@@ -134,6 +135,16 @@ GOALS = _schema(
     ("source", pa.string(), "where the goal comes from"),
 )
 
+CONTRIBUTORS = _schema(
+    *_KEYS,
+    _TRIAL_ID,
+    ("name", pa.string(), "name of who contributed to the trial: a person or an organisation"),
+    ("orcid", pa.string(), "ORCID iD, as 0000-0002-1825-0097; empty if none is stated"),
+    ("role", pa.string(), "what they did, such as data collection"),
+    ("contribution", pa.string(), "identifier of the submission that the trial came with; empty if there was none"),
+)
+
+# The tables that every lake has.
 TABLES: dict[str, pa.Schema] = {
     "collections": COLLECTIONS,
     "studies": STUDIES,
@@ -143,6 +154,9 @@ TABLES: dict[str, pa.Schema] = {
     "metrics": METRICS,
     "goals": GOALS,
 }
+# Tables that a release has only if they have rows. Their Iceberg tables are created with the first rows.
+OPTIONAL_TABLES: dict[str, pa.Schema] = {"contributors": CONTRIBUTORS}
+ALL_TABLES = TABLES | OPTIONAL_TABLES
 PARTITIONED = ("measurements", "records")
 
 
@@ -152,7 +166,7 @@ def file_schema(name: str) -> pa.Schema:
     Files of a partitioned table omit the keys of the partition. Their metric, constant in a row group, is a dictionary.
     """
     if name not in PARTITIONED:
-        return TABLES[name]
+        return ALL_TABLES[name]
     metric = pa.dictionary(pa.int32(), pa.string())
     stored = [field for field in TABLES[name] if field.name not in STUDY_KEYS]
     return pa.schema([field.with_type(metric) if field.name == "metric" else field for field in stored])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from losslake_schema.tables import TABLES
+from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
 VERSION = 1
 QUARANTINED = pa.schema(
@@ -26,6 +26,8 @@ QUARANTINED = pa.schema(
 SCHEMAS: dict[str, pa.Schema] = {
     name: TABLES[name] for name in ("collections", "goals", "metrics", "studies", "trials", "measurements")
 } | {"quarantined": QUARANTINED}
+# Files of a bundle that has rows for them; LossLake before 2026-12 refuses bundles with contributors.
+OPTIONAL: dict[str, pa.Schema] = dict(OPTIONAL_TABLES)
 GROUP = 1 << 20  # rows of a row group
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.lake.publishing import schema_problem
-from losslake_ingest.bundles.layout import GROUP, SCHEMAS
+from losslake_ingest.bundles.layout import GROUP, OPTIONAL, SCHEMAS
 from losslake_ingest.contracts.rules import SourceBroken
 
 BATCH = 1 << 16
@@ -21,6 +21,7 @@ MOST_ROWS = {"measurements": 2**28}
 MOST_SMALL_ROWS = 2**20
 LONGEST_TEXT = 1 << 14
 LARGEST_TEXTS = 2**28
+_SCHEMAS = SCHEMAS | OPTIONAL
 
 
 class BundleTable:
@@ -37,7 +38,7 @@ class BundleTable:
             metadata = pq.read_metadata(pa.BufferReader(data))
             texts = [column.path for column in metadata.schema if column.physical_type == "BYTE_ARRAY"]
             self._file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
-            problem = schema_problem(metadata, rows, SCHEMAS[name], name)
+            problem = schema_problem(metadata, rows, _SCHEMAS[name], name)
         except self.damage as error:
             raise self.broken(f"is not a Parquet file ({_first_line(error)})") from None
         if problem:
@@ -82,7 +83,7 @@ class BundleTable:
         size = sum(_text_bytes(self, column) for batch in batches for column in batch.columns)
         if size > LARGEST_TEXTS:
             raise self.broken(f"has {size:,} bytes of text")
-        schema = SCHEMAS[self.name]
+        schema = _SCHEMAS[self.name]
         try:
             return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
         except self.damage as error:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.bundles.layout import MANIFEST, SCHEMAS, VERSION, Manifest, file_name
+from losslake_ingest.bundles.layout import MANIFEST, OPTIONAL, SCHEMAS, VERSION, Manifest, file_name
 from losslake_ingest.bundles.parquet_files import BundleTable
 from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
@@ -32,7 +33,8 @@ from losslake_ingest.pipeline.offer import curves_of
 from losslake_ingest.pipeline.reading import Reading, Request, SourceReading
 from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
-from losslake_schema.names import Study, Workload, name_problem
+from losslake_schema.contributors import Contributor, checked_contributors
+from losslake_schema.names import Study, Trial, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import STATUSES
 from losslake_schema.tables import STUDY_KEYS
@@ -48,22 +50,26 @@ def reading_of(source: Source, request: Request, stored: Stored) -> Reading:
     """Return the reader of a source. Raises BadMapping if a bundle is to be read by a mapping."""
     if not source.is_bundle:
         return SourceReading(source, request, stored)
-    if request != Request():
+    if replace(request, contributors=()) != Request():
         raise BadMapping(
             f"{source.name} is a bundle, which needs no mapping: leave --map, --collection and --format out"
         )
-    return BundleReading(source, stored)
+    return BundleReading(source, stored, request.contributors)
 
 
 class BundleReading:
     """A reader of a bundle; see `Reading`."""
 
-    def __init__(self, source: Source, stored: Stored) -> None:
+    def __init__(self, source: Source, stored: Stored, contributors: Sequence[Contributor] = ()) -> None:
+        """Begin a bundle. contributors: of every trial, beside those that the bundle names."""
         self.source = source
         self.stored = stored
         self.collections: dict[str, CollectionMetadata] = {}
         self.goals: dict[Goal, None] = {}
         self.directions: dict[tuple[str, Direction], None] = {}
+        self.contributors: dict[Study, tuple[Contributor, ...]] = {}
+        self._everywhere = contributors
+        self._named: dict[Trial, list[Contributor]] = {}
         self.missing: Counter[MissingField] = Counter()
         self.remarks: Counter[str] = Counter()
 
@@ -89,7 +95,7 @@ class BundleReading:
 
     def _tables(self) -> Mapping[str, BundleTable]:
         """Return the files of the bundle, whose bytes are those that its manifest states."""
-        names = {BUNDLE_MANIFEST, *map(file_name, SCHEMAS)}
+        names = {BUNDLE_MANIFEST, *map(file_name, SCHEMAS), *map(file_name, OPTIONAL)}
         files: dict[str, bytes] = {}
         for member in self.source.members(lambda _: True):
             if isinstance(member, Refused):
@@ -99,11 +105,12 @@ class BundleReading:
                 what = "twice" if member.path in files else "which doesn't belong in a bundle"
                 raise SourceBroken(f"the bundle holds {shown(member.path)}, {what}: {AGAIN}")
             files[member.path] = member.data
-        missing = sorted(names - files.keys())
+        missing = sorted(names - files.keys() - {*map(file_name, OPTIONAL)})
         if missing:
             raise SourceBroken(f"the bundle lacks {missing[0]}: {AGAIN}")
         manifest = self._manifest(files[BUNDLE_MANIFEST])
-        if manifest.files.keys() != SCHEMAS.keys():
+        held = {name for name in (*SCHEMAS, *OPTIONAL) if file_name(name) in files}
+        if manifest.files.keys() != held:
             raise SourceBroken(f"{BUNDLE_MANIFEST} doesn't list exactly the files of a bundle: {AGAIN}")
         for name, stated in manifest.files.items():
             if hashlib.sha256(files[file_name(name)]).hexdigest() != stated.sha256:
@@ -139,6 +146,10 @@ class BundleReading:
         for row in tables["metrics"].to_pylist():
             if metric_named(checked_metric(row["metric"])).direction is None and row["direction"] is not None:
                 self.directions[row["metric"], DIRECTIONS[DIRECTIONS.index(row["direction"])]] = None
+        for row in tables["contributors"].to_pylist() if "contributors" in tables else ():
+            trial = Trial(_study(row), int(row.pop("trial_id")))
+            contributor = Contributor(_text(row["name"]), row["orcid"], _text(row["role"]), row["contribution"])
+            self._named.setdefault(trial, []).append(contributor)
 
     def _parts(
         self, studies: Sequence[Mapping[str, Any]], trials: pa.Table, rows: _Rows
@@ -165,6 +176,8 @@ class BundleReading:
             yield from gatherer.flush()
         if start != trials.num_rows or rows.has_more():
             raise ValueError("the bundle has trials or measurements of studies that it doesn't list")
+        if self._named:
+            raise ValueError(f"the bundle has contributors of {next(iter(self._named))}, which it doesn't hold")
 
     def _runs(self, facts: StudyFacts, trials: Sequence[Mapping[str, Any]], rows: pl.DataFrame) -> list[PlacedRun]:
         """Return the trials of a study as runs."""
@@ -209,7 +222,11 @@ class BundleReading:
             left_out=(),
             remarks={},
             steps=n_steps,
+            contributors=self._contributors(Trial(facts.study, row["trial_id"])),
         )
+
+    def _contributors(self, trial: Trial) -> tuple[Contributor, ...]:
+        return checked_contributors([*self._everywhere, *self._named.pop(trial, ())])
 
     def _remark(self, remark: str, _: str) -> None:
         self.remarks[remark] += 1

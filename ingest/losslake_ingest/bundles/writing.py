@@ -76,6 +76,9 @@ def write_bundle(
     tables["trials"] = _without_roots(
         _selected(in_order(read_small_table(lake.store, files, "trials")), names), "source", roots
     )
+    contributors = _selected(read_small_table(lake.store, files, "contributors"), names)
+    if contributors.num_rows:
+        tables["contributors"] = contributors
     quarantined = _quarantined(lake)
     if names is not None:
         quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))

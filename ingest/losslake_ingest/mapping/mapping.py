@@ -31,6 +31,7 @@ from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.lookup import LookupKeys, LookupTable, ReadBeside, files_beside, read_lookup
 from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
+from losslake_schema.contributors import MOST_CONTRIBUTORS, Contributor
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import Status
@@ -240,7 +241,7 @@ class RunSections:
     """The sections that apply to a run; what they leave open is None or empty.
 
     fields: default values of fields. parameters: metaparameters of the trial. metrics: logged column (or pattern with
-    `*`) to metric. status: the log's word for how a run ended, to its status.
+    `*`) to metric. status: the log's word for how a run ended, to its status. contributor: of the trial.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
@@ -254,6 +255,7 @@ class RunSections:
     time: TimeColumns = TimeColumns()
     goal: list[GoalTemplate] = field(default_factory=list)
     joined: list[JoinedGoal] = field(default_factory=list)
+    contributor: Annotated[list[Contributor], Field(max_length=MOST_CONTRIBUTORS)] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,11 @@ class LogMapping(MappingSections):
     where: str | None = None
     own: Sequence[str] = ()
     used: set[str] = field(default_factory=set, compare=False, repr=False)
+
+    @property
+    def names_contributors(self) -> bool:
+        """Return True if it names contributors of any run."""
+        return bool(self.contributor or any(when.contributor for when in self.when))
 
 
 _SECTIONS = TypeAdapter(MappingSections)
@@ -416,6 +423,7 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         "time": first.time if any(vars(first.time).values()) else second.time,
         "goal": [*first.goal, *second.goal],
         "joined": [*first.joined, *second.joined],
+        "contributor": [*first.contributor, *second.contributor],
     }
 
 

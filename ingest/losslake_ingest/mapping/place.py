@@ -20,6 +20,7 @@ from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
@@ -55,6 +56,7 @@ class PlacedRun:
     left_out: Sequence[str]
     remarks: Mapping[str, int]
     steps: int | None = None
+    contributors: tuple[Contributor, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -134,6 +136,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
         steps=log.steps,
+        contributors=contributors_of(mapping),
     )
 
 
@@ -157,6 +160,14 @@ def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> Colle
     templates = {name: template for name, template in vars(mapping.collection).items() if template and name != "name"}
     known = {name: str(text) for name, text in _fill_known(fields, templates).items()}
     return CollectionMetadata(study.workload.collection, **known)
+
+
+def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:
+    """Return the contributors that a mapping names. Raises Refusal for too many."""
+    try:
+        return checked_contributors(mapping.contributor)
+    except ValueError as error:
+        raise Refusal(Rule.BAD_FACT, str(error)) from None
 
 
 def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:

@@ -475,6 +475,7 @@ def _merge(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
         attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
         curve=curve,
         files={**second.files, **first.files},
+        contributors=tuple(dict.fromkeys((*first.contributors, *second.contributors))),
     )
 
 

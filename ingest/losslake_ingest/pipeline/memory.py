@@ -104,7 +104,7 @@ class Memory:
         stored: the studies that are now stored as this ingest offered them. now: the states of all studies.
         """
         size, sha256 = offer.source.total_bytes, offer.sha256
-        if size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
+        if size is None or sha256 is None or not offer.is_certain or offer.broken is not None or offer.contributors:
             return
         if any(q.rule in (Rule.DAMAGED_FILE, Rule.WITHDRAWN) for q in offer.quarantined):
             return  # a file that can't be read today may be readable tomorrow, and a withdrawn trial be restored
@@ -131,8 +131,13 @@ class Memory:
             session.commit()
 
     def _key(self, source: Source) -> str | None:
-        """Return a digest of everything that determines how a source is read; None if that is unknown."""
+        """Return a digest of everything that determines how a source is read; None if that is unknown.
+
+        None as well for contributors: other ingests may have replaced them, without a change of any study.
+        """
         mapping = self._request.mapping_for(source.path)
+        if self._request.contributors or mapping.names_contributors:
+            return None
         formats = self._request.formats_for(mapping)
         if not are_built_in(formats.values()):
             return None

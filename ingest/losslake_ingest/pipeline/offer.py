@@ -30,6 +30,7 @@ from losslake_ingest.pipeline.publish import StudyChange, discard
 from losslake_ingest.pipeline.reading import Reading
 from losslake_ingest.pipeline.write import write_curves
 from losslake_ingest.sources.member import Source
+from losslake_schema.contributors import Contributor
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
@@ -49,7 +50,8 @@ class Offer:
 
     kept: the approximate memory of all that, in bytes. strays, unlisted: the numbers, by rule, of quarantined files
     outside of any study, and of those that aren't listed. n_trials: by study, stored or not; empty if is_recalled.
-    is_recalled: remembered from an earlier ingest, not read.
+    is_recalled: remembered from an earlier ingest, not read. contributors: named by the offer, by trial, and by study
+    for all of its trials.
     is_certain: the source wasn't modified while it was read, so its SHA-256 is that of the bytes read.
     """
 
@@ -69,6 +71,8 @@ class Offer:
     strays: Counter[str] = field(default_factory=Counter)
     unlisted: Counter[str] = field(default_factory=Counter)
     n_trials: Counter[Study] = field(default_factory=Counter)
+    contributors: dict[Trial, tuple[Contributor, ...]] = field(default_factory=dict)
+    contributors_of_studies: Mapping[Study, tuple[Contributor, ...]] = field(default_factory=dict)
 
     @property
     def studies(self) -> set[str]:
@@ -103,6 +107,9 @@ class Offer:
             self.quarantine([result])
             return
         self.n_trials[part.study] += part.n_trials
+        if isinstance(part, RunsPart):
+            named = ((number, run.contributors) for number, run in part.runs.items())
+            self.contributors |= {Trial(part.study, number): each for number, each in named if each}
         if result is None:
             self.unchanged[part.study] = source_digest(part.reader_version, outcome.files)
             self.quarantine(outcome.quarantined_again)
@@ -149,6 +156,7 @@ def ingest_source(engine: Engine, reading: Reading, progress: Progress) -> Offer
     offer.is_certain = source.is_unchanged()
     offer.report, offer.collections = reading.report(), reading.collections
     offer.goals, offer.directions = tuple(reading.goals), tuple(reading.directions)
+    offer.contributors_of_studies = reading.contributors
     return offer
 
 

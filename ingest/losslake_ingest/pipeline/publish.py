@@ -15,6 +15,7 @@ from losslake.lake.data_files import WrittenFile, column_by_study, files_by_stud
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import source_digest, study_digest
+from losslake_ingest.pipeline.credit import Credits, contributor_rows
 from losslake_ingest.pipeline.directions import (
     measured_metrics,
     merged_directions,
@@ -30,7 +31,15 @@ from losslake_schema.names import Study
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, metric_named, metrics
 from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
-from losslake_schema.tables import COLLECTIONS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
+from losslake_schema.tables import (
+    ALL_TABLES,
+    COLLECTIONS,
+    METRICS,
+    OPTIONAL_TABLES,
+    PARTITIONED,
+    STUDIES,
+    STUDY_KEYS,
+)
 
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000
@@ -115,7 +124,8 @@ class Changes:
     """The changes to publish, and the content digests of the stored studies that they are based on.
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
-    whole: studies that are offered with all of their trials, changed or not.
+    whole: studies that are offered with all of their trials, changed or not. credits: new contributors.
+    erasure: the last one when the work began.
     """
 
     studies: Mapping[Study, StudyChange]
@@ -125,6 +135,8 @@ class Changes:
     directions: Collection[tuple[str, Direction]] = ()
     dropped: frozenset[Study] = frozenset()
     whole: frozenset[Study] = frozenset()
+    credits: Credits = field(default_factory=Credits)
+    erasure: int | None = None
 
 
 class ConcurrentChange(Exception):
@@ -149,7 +161,10 @@ def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Publish
             publishing.save_release(lake, None, ledger(studies))
             return Published(None, studies, draft.files.all)
         committed, tables = draft.commit(branch, notes), sorted(draft.files.added)
-        release = publishing.publish_release(lake, committed, ledger(studies), branch, tables)
+        try:
+            release = publishing.publish_release(lake, committed, ledger(studies), branch, tables, changes.erasure)
+        except publishing.ErasedMeanwhile:
+            raise ConcurrentChange("trials were erased") from None
         if release is not None:
             return Published(release, studies, draft.files.all)
     raise LossLakeError("other ingests kept publishing first: run the same command again")
@@ -167,7 +182,7 @@ class _Draft:
         self.lake = lake
         self.base = base
         self.files = publishing.FileChanges(lake.files(base) if base is not None else [])
-        self.stored = {name: self._stored(name) for name in TABLES if name not in (*PARTITIONED, "trials")}
+        self.stored = {name: self._stored(name) for name in ALL_TABLES if name not in (*PARTITIONED, "trials")}
         tables = dict(self.stored)
         stored_digests = column_by_study(tables["studies"], "content_digest")
         for study in {study for study, change in changes.studies.items() if change.adds} | changes.dropped:
@@ -186,6 +201,9 @@ class _Draft:
             tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
             studies = column_by_study(tables["studies"], "content_digest").keys()
             tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
+        if changes.credits or (tables["contributors"].num_rows and (replaced or changes.credits.moved)):
+            all_trials = tables.get("trials") or self._stored("trials")
+            tables["contributors"] = contributor_rows(tables["contributors"], all_trials, changes.credits)
         known = stated_directions(self.stored["metrics"])
         directions = merged_directions(known, changes.directions)
         if directions:
@@ -221,6 +239,11 @@ class _Draft:
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:
         old = [file for file in self.files.kept if file.table == name]
+        if name in OPTIONAL_TABLES and not table.num_rows:
+            self.files.kept = [file for file in self.files.kept if file.table != name]
+            self.files.removed[name] = old
+            self.files.added[name] = []
+            return
         if old and name in self.stored and table.equals(self.stored[name]):
             return
         self.files.kept = [file for file in self.files.kept if file.table != name]

@@ -24,7 +24,7 @@ from losslake_ingest.mapping.mapping import (
     overlay,
     parse_mapping,
 )
-from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
+from losslake_ingest.mapping.place import PlacedRun, collection_facts, contributors_of, goals_of, place
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.pipeline.gather import Gatherer, Stored
 from losslake_ingest.readers.side_files import SideFiles
@@ -32,6 +32,7 @@ from losslake_ingest.readers.text_logs.proposal import advice
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
 from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSource, Place, open_source
+from losslake_schema.contributors import Contributor
 from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
@@ -62,12 +63,13 @@ class Request:
 
     collection: overrides the collection's name from the mapping or folder. mapping: a mapping file for every source, or
     the name of a bundled mapping; without it, each source's own `losslake.toml` is used. formats: read only these,
-    without detection.
+    without detection. contributors: of every trial, beside those that mappings name.
     """
 
     collection: str | None = None
     mapping: Path | None = None
     formats: tuple[str, ...] = ()
+    contributors: tuple[Contributor, ...] = ()
 
     def mapping_for(self, source: Path) -> LogMapping:
         """Return the mapping for a source: the requested one, else `losslake.toml` in the folder or beside the file."""
@@ -119,13 +121,17 @@ def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
 
 
 class Reading(Protocol):
-    """A reader of one source, of logs or a bundle; what it collects is complete once all items are drawn."""
+    """A reader of one source, of logs or a bundle; what it collects is complete once all items are drawn.
+
+    contributors: of all trials of studies that a format reads as a whole. Single runs have their own.
+    """
 
     source: Source
     stored: Stored
     collections: dict[str, CollectionMetadata]
     goals: dict[Goal, None]
     directions: dict[tuple[str, Direction], None]
+    contributors: dict[Study, tuple[Contributor, ...]]
 
     @property
     def missing(self) -> Counter[MissingField]:
@@ -163,6 +169,8 @@ class SourceReading:
         self.collections: dict[str, CollectionMetadata] = {}
         self.goals: dict[Goal, None] = {}
         self.directions: dict[tuple[str, Direction], None] = {}
+        self.contributors: dict[Study, tuple[Contributor, ...]] = {}
+        self._everywhere = request.contributors
         self._place = str(source.path.resolve()).lstrip("/")
         self._unread = set(self.detected.unlike)
         self._refused: set[str] = set()
@@ -205,6 +213,7 @@ class SourceReading:
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
+        mapping = replace(mapping, contributor=[*self._everywhere, *mapping.contributor])
         source = self._with_noted_mappings(self.part(log_format.name))
         gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark, place_of(self.source))
         side = SideFiles.read(source, mapping.files.side)
@@ -311,6 +320,9 @@ class SourceReading:
         if facts != CollectionMetadata(facts.collection):
             self.collections[facts.collection] = facts
         self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
+        contributors = contributors_of(mapping)
+        if contributors:
+            self.contributors[study] = contributors
 
     def report(self) -> SourceReport:
         """Return the report of the source, for what has been read so far."""

@@ -57,7 +57,7 @@ def compact(lake: Lake, dry_run: bool = False) -> Compacted:
     skipped: list[str] = []
     directions = stated_directions(read_small_table(lake.store, files, "metrics"))
     for study, trials in _trials_of(lake, files, studies):
-        written = _merge(lake.store, study, studies[study], trials, directions)
+        written = merge_files(lake.store, study, studies[study], trials, directions)
         if written is None:
             reason = "the stored curves don't match their digests, so the study was skipped: run 'losslake verify'"
             skipped.append(f"{study}: {reason}")
@@ -118,10 +118,10 @@ def _trials_of(lake: Lake, files: Sequence[DataFile], studies: Iterable[Study]) 
         start = end
 
 
-def _merge(
+def merge_files(
     store: Store, study: Study, files: Sequence[DataFile], rows: pa.Table, directions: Mapping[str, Direction]
 ) -> list[WrittenFile] | None:
-    """Merge the files of a study into as few as possible; return None if a curve doesn't match its digest."""
+    """Write some trials of a study, `rows`, into as few files as possible; None if a curve doesn't match its digest."""
     written: list[WrittenFile] = []
     metrics: set[str] = set()
     measurements = [file for file in files if file.table == "measurements"]

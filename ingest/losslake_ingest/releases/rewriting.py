@@ -37,6 +37,10 @@ from losslake_schema.registry import goals as registered_goals
 from losslake_schema.release import Release
 from losslake_schema.tables import GOALS, PARTITIONED
 
+# The columns of a release that depend on its files.
+_OF_FILES = (
+    "manifest", "manifest_sha256", "content_digest", "n_studies", "n_trials", "n_evaluations", "n_measurements",
+)  # fmt: skip
 _BEFORE = "0002"  # the version of the database of a lake of layout 2
 Progress = Callable[[int, int], None]
 
@@ -82,6 +86,22 @@ def adopt_moved(location: str | Path | None = None) -> Lake:
     return lake
 
 
+def republish(
+    lake: Lake,
+    releases: list[Release],
+    files: Callable[[Release], list[DataFile]],
+    digest: Callable[[Release], str],
+    also: Callable[[Session], None],
+) -> None:
+    """Publish releases anew with other files, counts and content digests, all in one transaction.
+
+    releases: all that are listed, oldest first. also: makes further changes of the database in that transaction. Raises
+    LossLakeError if another release is published meanwhile.
+    """
+    with creation_lock(lake), tempfile.TemporaryDirectory() as folder:
+        _republish(lake, Path(folder), releases, files, digest, also)
+
+
 def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:
     releases = list(reversed(lake.releases()))
     files = {file.path: file for release in releases for file in lake.files(release)}
@@ -93,20 +113,36 @@ def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:
     _republish(lake, folder, releases, converted_files)
 
 
-def _republish(lake: Lake, folder: Path, releases: list[Release], files: Callable[[Release], list[DataFile]]) -> None:
+def _same_digest(release: Release) -> str:
+    return release.content_digest
+
+
+def _nothing_else(_: Session) -> None:
+    return
+
+
+def _republish(
+    lake: Lake,
+    folder: Path,
+    releases: list[Release],
+    files: Callable[[Release], list[DataFile]],
+    digest: Callable[[Release], str] = _same_digest,
+    also: Callable[[Session], None] = _nothing_else,
+) -> None:
     """Publish releases anew, with these files, in a temporary database, and switch to it.
 
-    releases: all that were listed when the work began. Raises LossLakeError if they are others by now.
+    releases: all that were listed when the work began. digest: of the content with these files. also: see `republish`.
+    Raises LossLakeError if the releases are others by now.
     """
     scratch = Lake(replace(lake.location, catalog=make_url(f"sqlite:///{folder / 'catalog.db'}")))
     migrate(scratch.engine)
-    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE))
+    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE), lake.table_names())
     for release in releases:
         release_files = files(release)
-        metadata = ReleaseMetadata(release.number, release.created_at, release.notes, release.content_digest)
+        metadata = ReleaseMetadata(release.number, release.created_at, release.notes, digest(release))
         adopt(scratch, metadata, release_files, read_small_table(lake.store, release_files, "studies"), [])
     with lake.engine.begin() as connection:
-        _switch(lake, connection, scratch, releases)
+        _switch(lake, connection, scratch, releases, also)
 
 
 @dataclass
@@ -192,7 +228,9 @@ class _Conversion:
         return write_small_table(self.lake.store, "studies", studies).file
 
 
-def _switch(lake: Lake, connection: Connection, scratch: Lake, releases: list[Release]) -> None:
+def _switch(
+    lake: Lake, connection: Connection, scratch: Lake, releases: list[Release], also: Callable[[Session], None]
+) -> None:
     """Replace the releases and Iceberg tables of the lake's database by those of the scratch one."""
     if lake.engine.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE losslake_releases IN EXCLUSIVE MODE"))
@@ -205,9 +243,15 @@ def _switch(lake: Lake, connection: Connection, scratch: Lake, releases: list[Re
         raise LossLakeError(f"another process changed the releases of {lake}: stop it and run the same command again")
     new = {release.number: release for release in scratch.releases()}
     for release in listed:
-        release.manifest, release.manifest_sha256 = new[release.number].manifest, new[release.number].manifest_sha256
-        for snapshot in release.snapshots:
-            snapshot.snapshot_id = new[release.number].snapshots[snapshot.table]
+        for name in _OF_FILES:
+            setattr(release, name, getattr(new[release.number], name))
+        snapshots = new[release.number].snapshots
+        for snapshot in list(release.snapshots):
+            if snapshot.table in snapshots:
+                snapshot.snapshot_id = snapshots[snapshot.table]
+            else:
+                session.delete(snapshot)
+    also(session)
     session.commit()  # of the session only: the connection's transaction goes on
     with scratch.engine.connect() as other:
         tables = other.execute(text("SELECT metadata_location, table_namespace, table_name FROM iceberg_tables"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import save_release
+from losslake.lake.publishing import last_erasure, save_release
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
@@ -65,6 +65,7 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
     """
     lake.check_location()
     for _ in range(_ATTEMPTS):
+        erasure = last_erasure(lake)
         base = lake.release()
         files = lake.files(base)
         trials = read_small_table(lake.store, files, "trials")
@@ -84,6 +85,7 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         ]
         changes = reduced(lake.store, files, trials.filter(pc.invert(chosen)), {trial.study for trial in withdrawn})
         try:
+            changes = replace(changes, erasure=erasure)
             published = publish(lake, changes, partial(_same, ledger), f"withdrawn: {', '.join(names)}: {reason}")
         except ConcurrentChange:
             discard(lake.store, [written for change in changes.studies.values() for written in change.written])

@@ -186,6 +186,32 @@ class Lists(QuestionMethods):
         answer: Result = self._answer("/v1/goals", parameters)
         return answer
 
+    def contributors(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/contributors.
+
+        Who contributed to the studies of a release, with ORCID iDs.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size, name,
+                orcid, role, contribution, n_trials
+        """
+        parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, "workload": workload, **filters}
+        answer: Result = self._answer("/v1/contributors", parameters)
+        return answer
+
     def releases(
         self,
         *,
@@ -208,4 +234,28 @@ class Lists(QuestionMethods):
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, **filters}
         answer: Result = self._answer("/v1/releases", parameters)
+        return answer
+
+    def withdrawn(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/withdrawn.
+
+        The trials that were withdrawn after they were published, or erased. Those that release N still has have a
+        `release_without` above N.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            filters: by column, as REST takes them: trial, kind, at, reason, release_without, by, digest
+        """
+        parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, **filters}
+        answer: Result = self._answer("/v1/withdrawn", parameters)
         return answer

@@ -1,4 +1,4 @@
-"""The seven lists and their rows, and the rows of the SQL views."""
+"""The lists and their rows, and the rows of the SQL views."""
 
 from __future__ import annotations
 
@@ -147,6 +147,28 @@ class GoalRow(_WorkloadKeys):
     """Where the goal comes from."""
 
 
+class ContributorRow(Row):
+    """A contributor to a study, in one role."""
+
+    study: str
+    workload: str
+    collection: str
+    dataset: str
+    model: str
+    optimizer: str
+    batch_size: int
+    name: Annotated[str, shown("Ann Lee")]
+    """Name of who contributed: a person or an organisation."""
+    orcid: Annotated[str, shown("0000-0002-1825-0097")]
+    """ORCID iD; empty if none is stated."""
+    role: Annotated[str, shown("data collection")]
+    """What they did."""
+    contribution: Annotated[str, shown("0199d1c5-7d1e-7a53-8f0c-5b6f0a9c2d11")]
+    """Identifier of the submission that the trials came with; empty if there was none."""
+    n_trials: Annotated[int, shown(64, "trials")]
+    """Trials of the study that they contributed to."""
+
+
 class ReleaseRow(Row):
     """A release."""
 
@@ -162,6 +184,25 @@ class ReleaseRow(Row):
     """Trials stored."""
     n_evaluations: int
     n_measurements: int
+
+
+class WithdrawnRow(Row):
+    """A trial that was withdrawn or erased."""
+
+    trial: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64/17")]
+    """The trial; sha256:… of its name if that was erased, too; empty for a release from which trials were erased."""
+    kind: Annotated[str, shown("withdrawn")]
+    """withdrawn: earlier releases have it; erased: no release has it any more."""
+    at: Annotated[datetime, shown("2026-11-21T09:42:50Z", "UTC")]
+    """When it was withdrawn or erased."""
+    reason: Annotated[str, shown("wrong data set")]
+    """Why, in the words of who did it."""
+    release_without: Annotated[int | None, shown(4)]
+    """The first release without the trial; of a release from which trials were erased, its own number."""
+    by: Annotated[str, shown("the operator")]
+    """Who erased it; empty for withdrawn trials."""
+    digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
+    """The content digest of the erased trial, or of the release before the erasure; empty for withdrawn trials."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +227,7 @@ class Listing:
 
 STUDY_KEYS = (*WORKLOAD_KEYS, "batch_size")
 GOAL_KEYS = (*WORKLOAD_KEYS, "metric", "target", "source")
+CONTRIBUTOR_KEYS = (*STUDY_KEYS, "name", "orcid", "role", "contribution")
 LISTINGS = (
     Listing("collections", CollectionRow, ("collection",), "The collections of a release, with licence and citation."),
     Listing("workloads", WorkloadRow, WORKLOAD_KEYS, "The workloads of a release, with batch sizes, metrics, goals."),
@@ -193,6 +235,16 @@ LISTINGS = (
     Listing("trials", TrialRow, (*STUDY_KEYS, "trial_id"), "The trials of a release, with their metaparameters."),
     Listing("metrics", MetricRow, ("metric",), "The metrics that a release knows, with direction and unit."),
     Listing("goals", GoalRow, GOAL_KEYS, "The goals of the workloads of a release, with their sources."),
+    Listing(
+        "contributors", ContributorRow, CONTRIBUTOR_KEYS, "Who contributed to the studies of a release, with ORCID iDs."
+    ),
+)
+WITHDRAWN = Listing(
+    "withdrawn",
+    WithdrawnRow,
+    ("at", "trial", "kind", "digest"),
+    "The trials that were withdrawn after they were published, or erased. Those that release N still has have a "
+    "`release_without` above N.",
 )
 RELEASES = Listing("releases", ReleaseRow, ("release",), "Every release of the lake, newest first.")
 
@@ -203,6 +255,20 @@ class _StudyKeys(Row):
     model: str
     optimizer: str
     batch_size: int
+
+
+class ContributorViewRow(_StudyKeys):
+    """A trial and contributor."""
+
+    trial_id: int
+    name: Annotated[str, shown("Ann Lee")]
+    """Name of who contributed: a person or an organisation."""
+    orcid: Annotated[str, shown("0000-0002-1825-0097")]
+    """ORCID iD; empty if none is stated."""
+    role: Annotated[str, shown("data collection")]
+    """What they did."""
+    contribution: Annotated[str, shown("0199d1c5-7d1e-7a53-8f0c-5b6f0a9c2d11")]
+    """Identifier of the submission that the trial came with; empty if there was none."""
 
 
 class MeasurementRow(_StudyKeys):
@@ -359,6 +425,7 @@ class PooledResultRow(StepsToResultViewRow):
 # By name of a view; a macro has the columns of the view that it is named after, or its own.
 VIEW_ROWS: Mapping[str, type[Row]] = {
     **{listing.name: listing.row for listing in LISTINGS},
+    "contributors": ContributorViewRow,
     "measurements": MeasurementRow,
     "records": RecordRow,
     "steps_to_target": StepsToTargetViewRow,

@@ -13,13 +13,14 @@ from duckdb import ColumnExpression
 from pydantic import Field
 
 from losslake.lake.lake import Lake
+from losslake.lake.notices import read_notices
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary, Summary
 from losslake.questions.lists.filters import Condition, Equal, Of, conditions, expression, has_metaparameters
-from losslake.questions.lists.listing import LISTINGS, RELEASES, Listing
+from losslake.questions.lists.listing import LISTINGS, RELEASES, WITHDRAWN, Listing
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_workload
@@ -113,9 +114,21 @@ def _releases(lake: Lake, request: ListRequest) -> Answer:
         {name: getattr(release, "number" if name == "release" else name) for name in RELEASES.columns}
         for release in lake.releases()
     ]
-    table = pa.Table.from_pylist(rows, RELEASES.shape.schema)
+    return _of_lake(RELEASES, rows, request)
+
+
+def _withdrawn(lake: Lake, request: ListRequest) -> Answer:
+    rows = [
+        {**vars(notice), "release_without": notice.release, "digest": notice.content_digest}
+        for notice in read_notices(lake)
+    ]
+    return _of_lake(WITHDRAWN, rows, request)
+
+
+def _of_lake(listing: Listing, rows: Sequence[Mapping[str, Any]], request: ListRequest) -> Answer:
+    table = pa.Table.from_pylist(list(rows), listing.shape.schema)
     relation = duckdb.connect(":memory:").from_arrow(table)
-    return list_rows(relation, _question(RELEASES, request, conditions(RELEASES, request.filters, {})), {}, 0)
+    return list_rows(relation, _question(listing, request, conditions(listing, request.filters, {})), {}, 0)
 
 
 RELEASES_QUESTION = Question(
@@ -126,6 +139,18 @@ RELEASES_QUESTION = Question(
     summary=PageSummary,
     compute=_releases,
     listing=RELEASES,
+    is_of_release=False,
+)
+
+
+WITHDRAWN_QUESTION = Question(
+    path="/v1/withdrawn",
+    doc=WITHDRAWN.doc,
+    parameters=PageParameters,
+    row=WITHDRAWN.row,
+    summary=PageSummary,
+    compute=_withdrawn,
+    listing=WITHDRAWN,
     is_of_release=False,
 )
 

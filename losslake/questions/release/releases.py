@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from losslake.index.shared import is_shared, touch
 from losslake.lake.lake import Lake
 from losslake.questions.release.errors import UnknownName, near_numbers
+from losslake.questions.release.notices import Notices
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.release import Release
@@ -44,6 +45,7 @@ class Releases:
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
         self._trouble = ""
+        self.notices = Notices(lake)
 
     @property
     def newest(self) -> int | None:
@@ -163,5 +165,6 @@ class Releases:
             self._trouble = trouble
             return
         self._trouble = ""
+        self.notices.refresh(now)
         if now != before:
             _log.info("answering from release %d", now)

@@ -5,8 +5,8 @@ A module of `pages/` declares a `PageKind`, whose `build` makes a `Page` from a 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import Request
@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
 from losslake.questions.declaration.parameters import PinnedParameters, TargetParameters
+from losslake.questions.release.notices import TrialNotices, together
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import UnknownRelease
@@ -97,6 +98,19 @@ class PageRequest:
         """Return the address of the page of a workload, study or trial in the same release."""
         return self.url(page_path(what), **query)
 
+    def withdrawn(self, what: Workload | Study | Trial) -> Sequence[TrialNotices]:
+        """Return the trials that the page of a workload, study or trial shows, and that were withdrawn later."""
+        notices = self.releases.notices.of(self.release).withdrawn
+        if not notices:
+            return ()
+        if isinstance(what, Trial):
+            named = [each for each in notices.get(what.study, ()) if what in each.trials]
+            return [replace(each, trials=[what]) for each in named]
+        if isinstance(what, Study):
+            return notices.get(what, ())
+        workloads = {facts.workload for facts in self.view.matching(what)}
+        return together(each for study, many in notices.items() if study.workload in workloads for each in many)
+
     def chart(self, kind: str, query: Query, title: str, name: str = "", **options: Any) -> Chart:
         """Return a chart of this release. name: unique on the page, default: the kind; options: fields of Chart."""
         return Chart(kind, query, self.view.number, title, self.address, name or kind, **options)
@@ -109,7 +123,8 @@ class Page:
     template: in templates/, extends base.html and reads `content` as `page`. title, description: for search engines
     and previews of links. url: path and query of this state. picture: for previews of links. above: breadcrumbs, text
     and url, outermost first. styles, scripts: names of additional static files. json_ld: structured data. data: path
-    and query of the same data in JSON. status, headers: of the response.
+    and query of the same data in JSON. withdrawn: trials of the page that a later release doesn't have. status,
+    headers: of the response.
     """
 
     template: str
@@ -123,6 +138,7 @@ class Page:
     scripts: tuple[str, ...] = ()
     json_ld: str = ""
     data: str | None = None
+    withdrawn: Sequence[TrialNotices] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -213,7 +229,8 @@ def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Aw
         if prepared is not None:
             headers["cache-control"] = "no-cache"
         else:
-            by = f"{__version__} {digest()} {address} {releases.newest} {statements is None} {sources.notice}"
+            notices = f"{sources.notice} {releases.notices.version}"
+            by = f"{__version__} {digest()} {address} {releases.newest} {statements is None} {notices}"
             headers["etag"] = entity_tag(view, by, http.scope["path"], query, "html")
             known = not_modified_response(http.headers, headers, exists=False)
             if known is not None:

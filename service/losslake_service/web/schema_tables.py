@@ -11,12 +11,13 @@ from losslake.output.columns import row_shape
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS
 from losslake.questions.release.view import ReleaseView
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 from losslake_service.bounded_cache import BoundedCache
 
 _SAME_COLUMNS = {"steps_to": "steps_to_target", "result_at": "steps_to_result"}
 _KEYS: Mapping[str, Sequence[str]] = {
     **{listing.name: listing.key for listing in LISTINGS},
+    "contributors": (*STUDY_KEYS, "trial_id", "name", "orcid", "role", "contribution"),
     "measurements": (*STUDY_KEYS, "metric", "trial_id", "step"),
     "records": (*STUDY_KEYS, "metric", "trial_id", "step"),
     "steps_to_target": (*STUDY_KEYS, "trial_id", "metric", "target"),
@@ -31,6 +32,7 @@ _KEYS: Mapping[str, Sequence[str]] = {
 }
 _ORDER = (
     "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals",
+    "contributors",
     "trial_resources", "flags", "steps_to_target", "steps_to_result", "steps_to", "result_at", "pooled_result_at",
     "amounts_to", "amount_at",
 )  # fmt: skip
@@ -108,6 +110,6 @@ def _table(view: ReleaseView, name: str) -> SchemaTable:
         keys=_KEYS[name],
         columns=columns,
         is_macro=name in MACROS,
-        is_file=name in TABLES and name not in PARTITIONED,
+        is_file=name in ALL_TABLES and name not in PARTITIONED,
         is_partitioned=name in PARTITIONED,
     )

@@ -50,6 +50,7 @@ def test_the_documented_commands_exist() -> None:
         "reproduce",
         "maintain",
         "withdraw",
+        "erase",
         "bundle",
         "check",
         "push",

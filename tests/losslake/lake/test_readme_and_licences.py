@@ -18,6 +18,7 @@ from losslake.lake.export import export
 from losslake.lake.lake import Lake
 from losslake.lake.readme_and_licences import documents
 from losslake_ingest.run import ingest
+from losslake_schema.contributors import Person
 from losslake_schema.release import Release
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -74,6 +75,40 @@ def test_the_citation_names_the_release_and_its_collections() -> None:
     assert reference["version"] == "shelf/deep@3"
     assert reference["authors"] == [{"name": "Ada, Bob"}]
     assert (reference["title"], reference["type"], reference["url"]) == ("Curves", "data", "https://example.org/curves")
+
+
+ANN = Person("Ann <b> Lee", "0000-0002-1825-0097", ("data collection", "software"))
+BOB = Person("Bob", "", ("validation",))
+
+
+def test_documents_without_contributors_are_as_before() -> None:
+    assert documents(RELEASE, [{**collection(), "contributors": []}]) == documents(RELEASE, [collection()])
+    assert croissant(RELEASE, [], [{**collection(), "contributors": []}]) == croissant(RELEASE, [], [collection()])
+
+
+def test_contributors_are_authors_in_the_citation_file_and_named_in_the_readme() -> None:
+    credited = [{**collection(), "contributors": [ANN, BOB]}, {**collection(collection="b"), "contributors": [BOB]}]
+    texts = documents(RELEASE, credited)
+    cited = yaml.safe_load(texts["CITATION.cff"])
+    orcid = "https://orcid.org/0000-0002-1825-0097"
+    assert cited["authors"][1:] == [{"name": ANN.name, "orcid": orcid}, {"name": "Bob"}]
+    assert [reference["authors"][1:] for reference in cited["references"]] == [cited["authors"][1:], [{"name": "Bob"}]]
+    assert "Contributors: Ann <b> Lee (0000-0002-1825-0097), Bob.\n" in texts["README.md"]
+
+
+def test_contributors_are_persons_in_croissant(lake: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import mlcroissant
+
+    release = lake.release()
+    text = croissant(release, lake.files(release), [{**collection(), "contributors": [ANN, BOB]}], "http://lake:1")
+    named = json.loads(text)["contributor"]
+    assert [each["name"] for each in named] == [ANN.name, "Bob"]
+    assert named[0]["identifier"] == "https://orcid.org/0000-0002-1825-0097"
+    assert "identifier" not in named[1]
+    (tmp_path / "credited.json").write_text(text)
+    with caplog.at_level(logging.WARNING):
+        issues = mlcroissant.Dataset(tmp_path / "credited.json").metadata.ctx.issues
+    assert (list(issues.errors), list(issues.warnings), caplog.records) == ([], [], [])
 
 
 @pytest.mark.parametrize("url", ["", "/somewhere", "javascript:alert(1)"])

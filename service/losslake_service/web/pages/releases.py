@@ -9,7 +9,7 @@ from pydantic import Field
 
 from losslake.lake.citations import Collection, bibtex_entry, cite_collection, tex
 from losslake.lake.public_paths import url_path
-from losslake.lake.readme_and_licences import AUTHORS, URL_SCHEMES, licence_path
+from losslake.lake.readme_and_licences import AUTHORS, URL_SCHEMES, all_contributors, licence_path
 from losslake.lake.store.store import DataFile
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.changes import ReleaseChanges, release_changes
@@ -84,6 +84,8 @@ def release_page(request: PageRequest) -> Page:
             "citation": citation(release, request.address + url),
             "bibtex": bibtex(release, request.address + url),
             "cited": [cite_collection(release, row, request.address) for row in bulk.collections],
+            "contributors": all_contributors(bulk.collections),
+            "erasures": request.releases.notices.of(release).erased,
             "pinning": _pinning(request.address, number),
             "fetching": _fetching(request.address, number),
             "before": older,
@@ -93,6 +95,7 @@ def release_page(request: PageRequest) -> Page:
         above=(("Releases", request.url("/releases")),),
         styles=("release.css",),
         json_ld=request.bulk.described(number).json_ld(request.address),
+        withdrawn=request.releases.notices.of(release).all,
         data=f"/v1/releases/{number}/files",
     )
 

@@ -28,7 +28,7 @@ from losslake_service.web.studies.metaparameters import (
     metaparameters_of_study,
     search_space,
 )
-from losslake_service.web.studies.sources import data_downloads, data_files, study_facts
+from losslake_service.web.studies.sources import contributors, data_downloads, data_files, study_facts
 from losslake_service.web.studies.trial_table import StudyParameters, choices, table_section
 from losslake_service.web.studies.trials import StudyTrials, select_goal, study_trials
 from losslake_service.web.templates import in_unit, with_query
@@ -67,6 +67,7 @@ def study_page(request: PageRequest) -> Page:
             "study": study,
             "workload_url": workload_url,
             "facts": known,
+            "contributors": contributors(view, study_id),
             "metrics": facts.metrics[index],
             "goals": [each for each in goals_of(view, facts) if each.metric in facts.metrics[index]],
             "selected": selected,
@@ -92,6 +93,7 @@ def study_page(request: PageRequest) -> Page:
         above=(("Workloads", request.url("/workloads")), (name, workload_url)),
         styles=("study.css",),
         scripts=("study.js",),
+        withdrawn=request.withdrawn(study),
         data=with_query("/v1/trials.json", [("study", study), ("release", view.number)]),
     )
 

@@ -18,7 +18,14 @@ from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
 from losslake_service.web.studies.charts import StepAxis, curves_of_trial
 from losslake_service.web.studies.metaparameters import Text, joined, search_space
-from losslake_service.web.studies.sources import Facts, data_downloads, data_files, study_facts, trial_facts
+from losslake_service.web.studies.sources import (
+    Facts,
+    contributors,
+    data_downloads,
+    data_files,
+    study_facts,
+    trial_facts,
+)
 from losslake_service.web.studies.trials import goal_results, metric_results, select_goal, study_trials
 from losslake_service.web.templates import in_unit, with_query
 
@@ -78,6 +85,7 @@ def trial_page(request: PageRequest) -> Page:
             "study_url": study_url,
             "study_facts": of_study,
             "facts": of_trial,
+            "contributors": contributors(view, study_id, trial.trial_id),
             "status": STATUS_WORDS[trials.status[row]],
             "selected": selected,
             "answer": answer,
@@ -109,6 +117,7 @@ def trial_page(request: PageRequest) -> Page:
         ),
         styles=("study.css",),
         scripts=("study.js",),
+        withdrawn=request.withdrawn(trial),
         data=with_query("/v1/curves.json", [("trial", trial), ("release", view.number)]),
     )
 

@@ -86,6 +86,7 @@ def workload_page(page: PageRequest) -> Page:
         styles=("workload.css",),
         scripts=("workload.js",) if answer else (),
         json_ld=_json_ld(request, main, title, description) if request and main else "",
+        withdrawn=page.withdrawn(workload),
         data=main.data("json") if main else None,
     )
 

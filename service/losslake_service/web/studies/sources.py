@@ -8,6 +8,7 @@ from typing import Any
 from losslake.lake.public_paths import url_path
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake_schema.contributors import Person, persons
 from losslake_schema.names import Study
 from losslake_service.web.code_lines import snippets
 from losslake_service.web.page import PageRequest
@@ -40,6 +41,13 @@ def study_facts(view: ReleaseView, study_id: int) -> Facts:
 def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
     """Return the row of a trial."""
     return _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+
+
+def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:
+    """Return who contributed to a study, or to a trial of it, by name."""
+    if trial_id is None:
+        return persons(view.rows("contributors_of_study", {"study_id": study_id}))
+    return persons(view.rows("contributors_of_trial", {"study_id": study_id, "trial_id": trial_id}))
 
 
 def data_files(view: ReleaseView, facts: WorkloadFacts, study: int) -> Sequence[str]:

@@ -1,0 +1,71 @@
+"""The contributors of a release: those of stored trials, and those that offers name.
+
+An offer that names contributors replaces those of its trials; one that names none keeps them. The contributors of a
+trial go with it when it moves, and are gone when the trial is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+import pyarrow as pa
+
+from losslake_schema.contributors import Contributor
+from losslake_schema.names import Study, Trial
+from losslake_schema.tables import CONTRIBUTORS, STUDY_KEYS
+
+_KEYS = [*STUDY_KEYS, "trial_id"]
+Contributors = tuple[Contributor, ...]
+
+
+@dataclass(frozen=True)
+class Credits:
+    """The contributors that offers name, by trial, and by study for all of its trials.
+
+    moved: the new place of each stored trial that moves.
+    """
+
+    trials: Mapping[Trial, Contributors] = field(default_factory=dict)
+    studies: Mapping[Study, Contributors] = field(default_factory=dict)
+    moved: Mapping[Trial, Trial] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Return True if there are any contributors."""
+        return bool(self.trials or self.studies)
+
+
+def contributor_rows(stored: pa.Table, trials: pa.Table, new: Credits) -> pa.Table:
+    """Return the table `contributors` of a release, in order. stored: that of the release before. trials: its own."""
+    schema = pl.DataFrame(CONTRIBUTORS.empty_table()).schema
+    existing = pl.DataFrame(trials.select(_KEYS)).cast({key: schema[key] for key in _KEYS})
+    rows = _moved(pl.DataFrame(stored), new.moved)
+    by_study = pl.DataFrame([_row(s.key(), each) for s, many in new.studies.items() for each in many], schema=schema)
+    of_studies = existing.join(by_study.drop("trial_id"), on=list(STUDY_KEYS)).select(schema.names())
+    of_trials = pl.DataFrame(
+        [_row(_key_of(trial), each) for trial, many in new.trials.items() for each in many],
+        schema=schema,
+    )
+    for replacing in (of_studies, of_trials):
+        rows = pl.concat([rows.join(replacing, on=_KEYS, how="anti"), replacing])
+    rows = rows.join(existing, on=_KEYS, how="semi").unique().sort(schema.names())
+    return rows.to_arrow().cast(CONTRIBUTORS).combine_chunks()
+
+
+def _row(keys: Mapping[str, object], contributor: Contributor) -> dict[str, object]:
+    return {**keys, **{name: value or "" for name, value in vars(contributor).items()}}
+
+
+def _moved(rows: pl.DataFrame, moved: Mapping[Trial, Trial]) -> pl.DataFrame:
+    """Return the rows with the new keys of trials that move, all at once: two trials may change places."""
+    if not moved or rows.is_empty():
+        return rows
+    named = {f"new_{key}": [_key_of(to)[key] for to in moved.values()] for key in _KEYS}
+    places = pl.DataFrame({key: [_key_of(trial)[key] for trial in moved] for key in _KEYS} | named)
+    joined = rows.join(places, on=_KEYS, how="left")
+    return joined.with_columns(pl.coalesce(f"new_{key}", key).alias(key) for key in _KEYS).select(rows.columns)
+
+
+def _key_of(trial: Trial) -> dict[str, object]:
+    return {**trial.study.key(), "trial_id": trial.trial_id}
