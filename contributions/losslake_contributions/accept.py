@@ -24,8 +24,8 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
+from losslake_schema.contributors import DATA_COLLECTION, Contributor
 
-_REQUEST = Request(formats=("record",))
 _MOST_NAMED = 10
 _log = logging.getLogger(__name__)
 
@@ -47,13 +47,14 @@ def accept(database: Database, submission: str, reviewer: str) -> Acceptance:
     if not begin_acceptance(database, reviewer, submission):
         return Acceptance(find_any(database, submission), ())
     with submission_archive(database, submission) as archive:
-        n_runs = find_any(database, submission).n_runs
+        status = find_any(database, submission)
+        n_runs, request = status.n_runs, Request(formats=("record",), contributors=credited(status))
         try:
             _check_all_storable(database, archive, n_runs, submission)
         except ContributionError:
             end_acceptance(database, submission, None)
             raise
-        summary = ingest(database.lake, [archive], _REQUEST, notes=source_name(submission))
+        summary = ingest(database.lake, [archive], request, notes=source_name(submission))
     stored = database.read(lambda session: trials_of(session, submission))
     if len(stored) < n_runs or summary.release is None:
         # An ingest beside this one stored copies meanwhile. What is stored stays; the next attempt says what isn't.
@@ -65,11 +66,17 @@ def accept(database: Database, submission: str, reviewer: str) -> Acceptance:
     return Acceptance(find_any(database, submission), tuple(str(each) for each in summary.quarantined[:_MOST_NAMED]))
 
 
+def credited(status: SubmissionStatus) -> tuple[Contributor, ...]:
+    """Return who is credited for the runs of a submission: those that it names, else who sent it."""
+    named = status.contributors or (status.owner,)
+    return tuple(Contributor(each.name, each.orcid, each.role or DATA_COLLECTION, status.id) for each in named)
+
+
 def _check_all_storable(database: Database, archive: SubmissionArchive, n_runs: int, submission: str) -> None:
     """Raise ContributionError if an ingest would leave out a run."""
     if len(database.read(lambda session: trials_of(session, submission))) == n_runs:
         return  # an acceptance was interrupted after it had published
-    plan = plan_ingest(database.lake, [archive], _REQUEST)
+    plan = plan_ingest(database.lake, [archive], Request(formats=("record",)))
     n_trials = sum(study.trials for study in plan.studies.values())
     if plan.broken:
         raise ContributionError("not-storable", f"the runs can't be read: {plan.broken[0]}")

@@ -13,6 +13,7 @@ from importlib import resources
 from losslake_schema.names import LONGEST_NAME
 
 MOST_CONTRIBUTORS = 100  # of one trial
+DATA_COLLECTION = "data collection"  # the role of who states none
 ORCID_URL = "https://orcid.org/"
 _ORCID = re.compile(r"(\d{4})-(\d{4})-(\d{4})-(\d{3}[\dX])", re.ASCII)
 _CONTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
@@ -44,7 +45,7 @@ class Contributor:
 
     name: str
     orcid: str | None = None
-    role: str = "data collection"
+    role: str = DATA_COLLECTION
     contribution: str | None = None
 
     def __post_init__(self) -> None:
@@ -99,6 +100,21 @@ def checked_contributors(contributors: Iterable[Contributor]) -> tuple[Contribut
     if len(unique) > MOST_CONTRIBUTORS:
         raise ValueError(f"there are {len(unique):,} contributors, and a trial has at most {MOST_CONTRIBUTORS}")
     return tuple(unique)
+
+
+def checked_orcid(text: str) -> str:
+    """Return an ORCID iD, given as such or as its URL; raise ValueError for anything else."""
+    orcid = text.strip().removeprefix(ORCID_URL)
+    if problem := _orcid_problem(orcid):
+        raise ValueError(problem)
+    return orcid
+
+
+def checked_role(text: str) -> str:
+    """Return a role that there is; raise ValueError for anything else."""
+    if problem := _role_problem(text):
+        raise ValueError(problem)
+    return text
 
 
 def orcid_check_digit(digits: str) -> str:

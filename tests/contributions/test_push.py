@@ -63,11 +63,11 @@ def test_runs_are_pushed_submitted_and_found_in_the_release(
     runs = [SpooledRun(segments=dict(REWOUND)), SpooledRun(batch_size=8)]
     for run in runs:
         run.write(tmp_path / "runs" / "deep")
-    said = push("--contributor", f"Ada; {ADA}; author", "--claim", f"{runs[0].id}:val/loss=0.5@2", "--note", "hi")
+    said = push("--contributor", f"Ada; {ADA}; software", "--claim", f"{runs[0].id}:val/loss=0.5@2", "--note", "hi")
     (submission,) = list_submissions(Database.open(running.lake)).submissions
     assert f"submission {submission.id} of 2 runs" in said
     assert f"{running.url}/v1/submissions/{submission.id}" in said
-    assert submission.contributors == (Credit(name="Ada", orcid=ADA, role="author"),)
+    assert submission.contributors == (Credit(name="Ada", orcid=ADA, role="software"),)
     assert (submission.claims[0].target, submission.note) == (0.5, "hi")
     accept(Database.open(running.lake), submission.id, "me")
     check_stored(running.lake, *runs)
@@ -218,7 +218,7 @@ def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     SpooledRun(licence=None).write(tmp_path)
     runs = find_runs(tmp_path).runs
     assert parse_credit("Ada Lovelace") == Credit(name="Ada Lovelace")
-    assert parse_credit("Ada; ; author") == Credit(name="Ada", role="author")
+    assert parse_credit("Ada; ; software") == Credit(name="Ada", role="author")
     for text in ("", ";", "a; b; c; d", "Ada; 0000-0002-1825-0098"):
         with pytest.raises(LossLakeError, match="is not a contributor"):
             parse_credit(text)

@@ -15,7 +15,7 @@ REASON = {"reason": "the steps count examples"}
 def test_the_same_runs_are_submitted_once(ada: Sender) -> None:
     runs = [SpooledRun(), SpooledRun(batch_size=128)]
     ada.contribute(*runs)
-    credit = {"name": "Ada", "orcid": ADA, "role": "author"}
+    credit = {"name": "Ada", "orcid": ADA, "role": "software"}
     claim = {"contribution": runs[0].id, "metric": "val/loss", "target": 0.5, "steps": 2}
     facts: dict[str, Any] = {"contributors": [credit], "claims": [claim], "note": "two\nlines"}
     first, again = ada.submit(*runs, **facts), ada.submit(*reversed(runs), **facts)

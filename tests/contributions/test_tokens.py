@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
-from losslake_contributions.contract.texts import orcid
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Token
 from losslake_contributions.store.tokens import create_token, list_tokens, revoke_token
@@ -99,14 +98,6 @@ def test_a_scope_allows_only_its_requests(service: Service, ada: Sender, reviewe
         reviewer.send("POST", f"/v1/submissions/{name}/withdraw"),
     ):
         assert response.status_code == 403
-
-
-def test_an_orcid_has_its_check_digit() -> None:
-    assert orcid(f"https://orcid.org/{ADA}") == ADA
-    assert orcid("0000-0002-1694-233X") == "0000-0002-1694-233X"
-    for wrong in ("0000-0002-1825-0098", "0000-0002-1825-009X", "0000000218250097", "", "0000-0002-1694-233x"):
-        with pytest.raises(ValueError, match="ORCID"):
-            orcid(wrong)
 
 
 def test_tokens_of_one_orcid_are_of_one_contributor(service: Service, ada: Sender) -> None:

@@ -9,17 +9,17 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from losslake_contributions.contract.contributions import RunFacts, SubmissionState
 from losslake_contributions.contract.limits import LONGEST_NOTE, MOST_CLAIMS, MOST_CONTRIBUTORS, MOST_RUNS
-from losslake_contributions.contract.texts import Count, Document, Name, Note, Orcid, RunId, Step
+from losslake_contributions.contract.texts import Count, Document, Name, Note, Orcid, Role, RunId, Step
 
 RunIds = Annotated[tuple[RunId, ...], Field(min_length=1, max_length=MOST_RUNS, strict=False)]
 
 
 class Credit(Document):
-    """A person or a group whose work the runs are."""
+    """A person or a group whose work the runs are. role: of `losslake_schema.contributors`; None: data collection."""
 
     name: Name
     orcid: Orcid | None = None
-    role: Name | None = None
+    role: Role | None = None
 
 
 class Claim(Document):

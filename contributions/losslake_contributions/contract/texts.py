@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from losslake_contributions.contract.limits import LARGEST_STEP, LONGEST_NAME, LONGEST_NOTE, LONGEST_TEXT, MOST_ATTEMPTS
+from losslake_schema.contributors import checked_orcid, checked_role
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
 
 
 class Document(BaseModel):
@@ -26,20 +26,6 @@ def run_id(text: str) -> str:
     """Return the id of a run, a UUID of version 7 or 8 in lower case; raise ValueError for anything else."""
     if not _UUID.fullmatch(text):
         raise ValueError("the id of a run is a UUID of version 7 or 8 in lower case, as the recorder names its folder")
-    return text
-
-
-def orcid(text: str) -> str:
-    """Return an ORCID iD whose check digit is right (ISO 7064, MOD 11-2); raise ValueError for anything else."""
-    text = text.removeprefix("https://orcid.org/")
-    if not _ORCID.fullmatch(text):
-        raise ValueError("an ORCID iD looks like 0000-0002-1825-0097")
-    total = 0
-    for digit in text[:-1].replace("-", ""):
-        total = (total + int(digit)) * 2
-    check = (12 - total % 11) % 11
-    if text[-1] != ("X" if check == 10 else str(check)):
-        raise ValueError(f"the check digit of the ORCID iD {text} is wrong: copy it again")
     return text
 
 
@@ -78,7 +64,8 @@ CollectionName = Annotated[Name, AfterValidator(_collection)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_one_line)]
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE), AfterValidator(_lines)]
 RunId = Annotated[str, AfterValidator(run_id)]
-Orcid = Annotated[str, AfterValidator(orcid)]
+Orcid = Annotated[str, AfterValidator(checked_orcid)]
+Role = Annotated[str, AfterValidator(checked_role)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Step = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
 Ordinal = Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)]
