@@ -86,7 +86,9 @@ def _run(settings: Server, prepare: Callable[[], Greeting], application: Callabl
         sys.stdout.flush()
         configure_logging(settings)
         if os.geteuid() == 0:
-            _log.warning("the service runs as root: start it as a user of its own, who may do no more with the lake than it needs")
+            _log.warning(
+                "the service runs as root: start it as a user of its own, who may do no more with the lake than it needs"
+            )
         config = _config(settings, partial(application, settings))
         if settings.workers > 1:
             with _metrics_folder():
