@@ -49,10 +49,11 @@ class RunningService:
             self.errors.extend(lines)
 
     def kill(self) -> None:
-        """End it without any farewell."""
+        """End it without any farewell; its workers, if it has any, end a little later."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(SECONDS)
+        wait_until(lambda: not accepts(self.port), "nobody accepts connections")
 
     def end(self) -> None:
         if self.process is not None:
