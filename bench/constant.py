@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -31,7 +32,7 @@ def application(settings: Settings) -> FastAPI:
 
     app.router.add_route("/constant", get_constant)
     app.router.add_route("/healthz", lambda _: Response(b"{}"))
-    operate(app, settings, releases, metrics)
+    operate(app, settings, metrics, partial(metrics.refresh, releases))
     return app
 
 

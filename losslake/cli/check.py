@@ -43,8 +43,9 @@ def check(
 ) -> None:
     """Check runs and logs before they are sent.
 
-    The rules are those of the service. Secrets, host names, paths and e-mail addresses are removed first; nothing is sent, and no file is changed. Without
-    a lake, rules that compare with stored trials aren't run. Exits with status 1 if a rule refuses a run.
+    The rules are those of the service. Secrets, host names, paths and e-mail addresses are removed first; nothing is
+    sent, and no file is changed. Without a lake, rules that compare with stored trials aren't run. Exits with status 1
+    if a rule refuses a run.
     """
     without_pandas()
     from losslake_contributions.checks.claims import parse_claim

@@ -87,7 +87,7 @@ def _run(settings: Server, prepare: Callable[[], Greeting], application: Callabl
         configure_logging(settings)
         if os.geteuid() == 0:
             _log.warning(
-                "the service runs as root: start it as a user of its own, who may do no more with the lake than it needs"
+                "the service runs as root: start it as a user of its own, with no more rights to the lake than it needs"
             )
         config = _config(settings, partial(application, settings))
         if settings.workers > 1:

@@ -247,7 +247,7 @@ def test_an_ingest_that_began_before_an_erasure_reads_its_logs_again(
     logs.mkdir()
     (logs / "losslake.toml").write_text(MAPPING.replace('"d"', '"late"'))
     (logs / "x.csv").write_bytes(log(0.7))
-    commit, erased = publishing.commit_release, []
+    commit, erased = publishing.commit_release, list[bool]()
 
     def erase_first(*arguments: Any) -> Any:
         release = commit(*arguments)
