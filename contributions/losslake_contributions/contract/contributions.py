@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from losslake_contributions.contract.limits import (
     LARGEST_SEGMENT,
@@ -29,6 +29,7 @@ from losslake_contributions.contract.texts import (
     Step,
     Text,
 )
+from losslake_schema.registry import Direction
 
 RunStatus = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
 ContributionState = Literal["open", "finished"]
@@ -52,7 +53,10 @@ class RunOrigin(Document):
 
 
 class RunFacts(Document):
-    """The document run.json of a spool: what the run is."""
+    """The document run.json of a spool: what the run is.
+
+    started_at: None for a run that was converted from a log. attributes, directions, train_steps: see docs/checks.md.
+    """
 
     format: Literal["losslake-record/1"]
     collection: CollectionName
@@ -62,11 +66,14 @@ class RunFacts(Document):
     batch_size: Annotated[int, Field(ge=1, lt=2**63)]
     batch_unit: Name = "examples"
     licence: Name | None
-    started_at: Seconds
+    started_at: Seconds | None
     parameters: Annotated[dict[Name, Scalar], Field(max_length=MOST_PARAMETERS)]
     goals: Annotated[tuple[RunGoal, ...], Field(max_length=MOST_GOALS, strict=False)] = ()
     notes: Lines | None = None
     steps: Step | None = None
+    train_steps: Step | None = None
+    attributes: Annotated[dict[Name, JsonValue], Field(max_length=MOST_PARAMETERS)] | None = None
+    directions: Annotated[dict[Name, Direction], Field(max_length=MOST_GOALS)] | None = None
     origin: RunOrigin | None = None
 
 
@@ -96,10 +103,10 @@ class Gap(Document):
 
 
 class Finish(Document):
-    """The end of a run, with all of its segments."""
+    """The end of a run, with all of its segments. ended_at: None for a run that was converted from a log."""
 
     status: RunStatus
-    ended_at: Seconds
+    ended_at: Seconds | None
     n_dropped: Count = 0
     gaps: Annotated[tuple[Gap, ...], Field(max_length=MOST_GAPS, strict=False)] = ()
     segments: Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS, strict=False)]

@@ -96,7 +96,7 @@ def _convert_part(
             result.left_out.append(f"{trial.facts.source}: {UNMEASURED}")
             continue
         clean = cleaned(_facts(trial, item.format, reading), _segments(trial.curve), words)
-        folder = write_spool(clean, {"status": trial.facts.status, "n_dropped": 0}, into)
+        folder = write_spool(clean, {"status": trial.facts.status, "ended_at": None, "n_dropped": 0}, into)
         if folder.name not in result.removals:
             result.spools.append(folder)
         result.removals[folder.name] = clean.removals

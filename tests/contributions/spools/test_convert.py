@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake_contributions.local_runs import find_runs
 from losslake_contributions.spools.convert import convert
 from losslake_contributions.spools.spool import read_spool
 from losslake_ingest.pipeline.reading import Request
@@ -92,6 +93,19 @@ def test_every_fact_of_a_log_survives(tmp_path: Path) -> None:
     assert facts["origin"]["format"] == "jsonl"
     assert facts["batch_unit"] == "sequences"
     assert (tmp_path / "logs").name not in json.dumps(facts)
+
+
+def test_converted_runs_can_be_sent_and_lose_no_fact_on_the_way(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "7").mkdir(parents=True)
+    (tmp_path / "logs" / "7" / "run.jsonl").write_text(OWN)
+    (tmp_path / "logs" / "losslake.toml").write_text(OWN_MAPPING)
+    spools = convert([str(tmp_path / "logs")], Request(), tmp_path / "out").spools
+    found = find_runs(tmp_path / "out")
+    assert [run.id for run in found.runs] == [path.name for path in spools]
+    assert not found.faulty
+    facts = read_spool(spools[0]).facts
+    assert {"attributes", "directions", "train_steps", "goals", "origin"} <= facts.keys()
+    assert found.runs[0].facts.model_dump(mode="json", exclude_unset=True) == facts
 
 
 def test_converting_again_gives_the_same_folders_and_bytes(tmp_path: Path) -> None:
