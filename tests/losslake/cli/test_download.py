@@ -18,7 +18,9 @@ from losslake.client.fetching import RemoteFile, fetch_all
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
+from losslake_schema.contributors import Contributor
 from tests.forked import start_command
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.cli.conftest import Run
@@ -388,3 +390,20 @@ def test_a_full_disk_is_reported_and_the_download_can_be_resumed(losslake: Run, 
         fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
     assert (tmp_path / "file").read_bytes() == data.read_bytes()
     assert web.requests[-1].headers["Range"].startswith("bytes=")
+
+
+def test_contributors_come_with_their_trials(losslake: Run, tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    for size, name in ((8, "Ann"), (16, "Bob")):
+        logs = unpacked(tmp_path / name, study_files({1: TrialOffer()}, size))
+        ingest(lake, [logs], Request(contributors=(Contributor(name),)))
+    with running() as web:
+        web.serve_release(lake, tmp_path / "exported", 2)
+        losslake("download", web.url, tmp_path / "all")
+        losslake("download", web.url, tmp_path / "part", "--batch-size", "8")
+    query = "SELECT batch_size, name FROM contributors ORDER BY ALL"
+    assert rows_of(Lake.open(tmp_path / "all"), 2, query) == [(8, "Ann"), (16, "Bob")]
+    assert Lake.open(tmp_path / "all").release().content_digest == lake.release().content_digest
+    assert rows_of(Lake.open(tmp_path / "part"), 2, query) == [(8, "Ann")]
+    assert_whole(tmp_path / "all", 2)
+    assert_whole(tmp_path / "part", 2)

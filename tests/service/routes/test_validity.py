@@ -56,6 +56,7 @@ QUESTIONS = {
     "trials": "sort=-last_step",
     "metrics": "",
     "goals": "",
+    "contributors": "",
 }
 # Formats are written by the same code for every question: each question as JSON, and a few of them in every format.
 CASES = [(name, ending) for name in QUESTIONS for ending in (ENDINGS if name in EVERY_FORMAT else ("",))]
@@ -237,4 +238,4 @@ def test_no_temporary_file_remains(client: TestClient, tmp_path: Path, monkeypat
 
 def test_the_questions_tried_here_are_all_there_are() -> None:
     paths = {question.path.removeprefix("/v1/") for question in (*questions_module.QUESTIONS, papers.QUESTION)}
-    assert paths == {*QUESTIONS, "releases"}
+    assert paths == {*QUESTIONS, "releases", "withdrawn"}
