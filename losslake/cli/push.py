@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from losslake_contributions.contract.submissions import SubmissionStatus
     from losslake_contributions.local_runs import LocalRun, LocalRuns
     from losslake_contributions.push import Pushed, Terms
+    from losslake_contributions.spools.convert import Conversion
 
 TOKEN = "LOSSLAKE_TOKEN"
 _MOST_LISTED = 50
@@ -29,7 +31,7 @@ TokenFileOption = Annotated[
 
 
 def push(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder in which runs were recorded.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")],
     url: UrlOption,
     token_file: TokenFileOption = None,
     licence: Annotated[
@@ -44,6 +46,10 @@ def push(
         typer.Option("--claim", metavar="[RUN:]METRIC=TARGET@STEPS", help="A result that you claim; may be repeated."),
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="For the reviewers.")] = "",
+    collection: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
+    ] = None,
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Send killed runs, too, as INCOMPLETE: those without an end.json.")
     ] = False,
@@ -52,22 +58,34 @@ def push(
 ) -> None:
     """Send recorded runs to a contribution service.
 
-    They are submitted for review together. What the service holds already is skipped: run the same command again after
+    Secrets, host names, paths and e-mail addresses are removed first. The runs are submitted for review together. What
+    the service holds already is skipped: run the same command again after
     an interruption, or to see what became of the runs. The token is sent only over https, or to this machine.
     """
-    from losslake_contributions.client import ContributionClient
     from losslake_contributions.local_runs import find_runs
-    from losslake_contributions.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE, Terms, parse_credit
+    from losslake_contributions.push import Terms, parse_credit
+    from losslake_contributions.spools.prepare import prepare
+    from losslake_ingest.pipeline.reading import Request
+
+    terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
+    with tempfile.TemporaryDirectory(prefix="losslake-push-") as scratch:
+        conversion = prepare(paths, Request(collection, mapping), Path(scratch))
+        found = find_runs(Path(scratch), unfinished)
+        _show_others(found, conversion)
+        if not found.runs:
+            named = ", ".join(map(str, paths))
+            raise LossLakeError(f"there is no finished run in {named}: 'losslake push --help' says what can be sent")
+        if dry_run:
+            _show_plan(found.runs, terms)
+        else:
+            _send(found, terms, url, token_file)
+
+
+def _send(found: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
+    from losslake_contributions.client import ContributionClient
+    from losslake_contributions.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
     from losslake_contributions.push import push as send
 
-    found = find_runs(folder, unfinished)
-    terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
-    _show_others(found)
-    if not found.runs:
-        raise LossLakeError(f"there is no finished run in {folder}: 'losslake push --help' says what can be sent")
-    if dry_run:
-        _show_plan(found.runs, terms)
-        return
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
         pushed = send(client, found.runs, terms, lambda run, _: echo(f"held         {run.id}"))
     _show_states(found.runs, pushed)
@@ -91,14 +109,24 @@ def read_token(file: Path | None) -> str:
         raise LossLakeError(f"the token file {file} holds no token: copy it again") from None
 
 
-def _show_others(found: LocalRuns) -> None:
-    """Print the runs that aren't sent."""
-    for place in found.unfinished[:_MOST_LISTED]:
-        echo(f"not finished {place}: wait for its end, or, if the training was killed, add --unfinished")
-    if len(found.unfinished) > _MOST_LISTED:
-        echo(f"  … and {len(found.unfinished) - _MOST_LISTED:,} more that aren't finished")
+def _show_others(found: LocalRuns, conversion: Conversion) -> None:
+    """Print what is removed from the runs, and the runs that aren't sent."""
+    removals = [f"{name}: {each}" for name, of_run in conversion.removals.items() for each in of_run]
+    _show_some("removed      ", removals, "more private data: 'losslake check --preview' shows what is sent")
+    places = [conversion.places.get(place.name, place) for place in found.unfinished]
+    how = "wait for its end, or, if the training was killed, add --unfinished"
+    _show_some("not finished ", [f"{place}: {how}" for place in places], "more that aren't finished")
     for place, reason in found.faulty:
-        print_error(f"{place} is left out: {reason}")
+        print_error(f"{conversion.places.get(place.name, place)} is left out: {reason}")
+    for each in (*conversion.broken, *conversion.quarantined, *conversion.left_out):
+        print_error(f"left out: {each}")
+
+
+def _show_some(what: str, lines: Sequence[str], more: str) -> None:
+    for line in lines[:_MOST_LISTED]:
+        echo(f"{what}{line}")
+    if len(lines) > _MOST_LISTED:
+        echo(f"  … and {len(lines) - _MOST_LISTED:,} {more}")
 
 
 def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:

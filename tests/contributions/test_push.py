@@ -218,7 +218,7 @@ def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     SpooledRun(licence=None).write(tmp_path)
     runs = find_runs(tmp_path).runs
     assert parse_credit("Ada Lovelace") == Credit(name="Ada Lovelace")
-    assert parse_credit("Ada; ; software") == Credit(name="Ada", role="author")
+    assert parse_credit("Ada; ; software") == Credit(name="Ada", role="software")
     for text in ("", ";", "a; b; c; d", "Ada; 0000-0002-1825-0098"):
         with pytest.raises(LossLakeError, match="is not a contributor"):
             parse_credit(text)

@@ -126,7 +126,7 @@ def test_a_contributor_without_orcid_gets_another_token_by_id(service: Service) 
     [
         ("", None, ["contribute"], 1, "name"),
         ("two\nlines", None, ["contribute"], 1, "printable"),
-        ("Ada", "0000-0002-1825-0098", ["contribute"], 1, "check digit"),
+        ("Ada", "0000-0002-1825-0098", ["contribute"], 1, "mistyped"),
         ("Ada", BOB, ["admin"], 1, "scopes are contribute and review, not admin"),
         ("Ada", BOB, [], 1, "not none"),
         ("Ada", BOB, ["review"], 0, "valid for 1 to 3,650 days, not 0"),

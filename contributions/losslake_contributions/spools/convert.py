@@ -35,7 +35,10 @@ _ROWS_OF_SEGMENT = 20_000
 
 @dataclass
 class Conversion:
-    """What became of logs. removals: by name of the spool. left_out: trials without a spool, and why."""
+    """What became of runs and logs. removals: by name of the spool. left_out: runs and trials without one, and why.
+
+    places: the folders of recorded runs, by name.
+    """
 
     spools: list[Path] = field(default_factory=list)
     removals: dict[str, Sequence[Removal]] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class Conversion:
     broken: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
+    places: dict[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

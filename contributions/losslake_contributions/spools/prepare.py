@@ -9,7 +9,7 @@ from pathlib import Path
 
 from losslake_contributions.spools.convert import Conversion, convert
 from losslake_contributions.spools.privacy import CleanSpool, clean_spool
-from losslake_contributions.spools.spool import Spool, digest_entry, documents, read_spool, spools_in
+from losslake_contributions.spools.spool import BadSpool, Spool, digest_entry, documents, read_spool, spools_in
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.readers import private
 from losslake_schema.errors import LossLakeError
@@ -28,11 +28,16 @@ def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
             raise LossLakeError(f"{path} doesn't exist: give a folder of runs, or logs")
         spools = spools_in(path)
         for folder in spools:
-            spool = read_spool(folder)
+            try:
+                spool = read_spool(folder)
+            except BadSpool as error:
+                result.left_out.append(str(error))
+                continue
             if spool.name in result.removals:
                 raise LossLakeError(f"the run {spool.name} is given twice, the second time by {folder}: give it once")
             clean = clean_spool(spool, words)
             result.spools.append(_write(spool, clean, into))
+            result.places[spool.name] = folder
             result.removals[spool.name] = clean.removals
         if not spools:
             logs.append(str(path))
