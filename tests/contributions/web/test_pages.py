@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from httpx2 import Response
 
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
@@ -13,17 +14,15 @@ from tests.service.web.reading import Page
 BROWSER = {"accept": "text/html"}
 
 
-def sign_in(sender: Sender, following: str = "") -> Response:
+def sign_in(sender: Sender, following: str = "") -> Any:
     sender.client.cookies.clear()
-    response: Response = sender.client.post(
+    return sender.client.post(
         "/sign-in", data={"token": sender.token, "next": following}, headers=BROWSER, follow_redirects=False
     )
-    return response
 
 
-def post(service: Service, path: str, headers: dict[str, str] | None = None, **form: str) -> Response:
-    response: Response = service.client.post(path, data=form, headers=BROWSER | (headers or {}), follow_redirects=False)
-    return response
+def post(service: Service, path: str, headers: dict[str, str] | None = None, **form: str) -> Any:
+    return service.client.post(path, data=form, headers=BROWSER | (headers or {}), follow_redirects=False)
 
 
 def page_of(service: Service, name: str) -> str:
