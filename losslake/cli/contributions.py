@@ -20,9 +20,11 @@ from losslake_schema.errors import LossLakeError
 if TYPE_CHECKING:
     from losslake_contributions.client import ContributionClient
     from losslake_contributions.contract.submissions import SubmissionList, SubmissionStatus
+    from losslake_contributions.review.review import Review
     from losslake_contributions.store.database import Database
 
 _MEGABYTE = 1_000_000
+_MOST_LISTED = 50
 
 tokens = typer.Typer(help="Make, list and revoke tokens of contributors.", no_args_is_help=True)
 review = typer.Typer(help="List, accept, return and split submissions.", no_args_is_help=True)
@@ -128,6 +130,9 @@ class Queue(Protocol):
     def show(self, name: str) -> SubmissionStatus:
         """Return a submission with its runs."""
 
+    def review(self, name: str) -> Review:
+        """Return what the checks found, and what the runs would change."""
+
     def accept(self, name: str) -> SubmissionStatus:
         """Accept a submission."""
 
@@ -175,9 +180,10 @@ def show(
     url: ReviewUrlOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Show a submission: who, what for, and each run."""
+    """Show a submission: who, what for, each run, what the checks found, and what it would change."""
     with _queue(lake, url, token_file) as queue:
         status = queue.show(submission)
+        review = queue.review(submission) if status.state in ("submitted", "accepting") else None
     show_submission(status)
     echo(f"from         {status.owner.name} {status.owner.orcid or ''}".rstrip())
     for credit in status.contributors:
@@ -197,7 +203,20 @@ def show(
         for run in status.runs or ()
         for facts in [run.facts]
     ]  # fmt: skip
-    show_table(columns, rows)
+    show_table(columns, rows[:_MOST_LISTED])
+    if len(rows) > _MOST_LISTED:
+        echo(f"… and {len(rows) - _MOST_LISTED:,} more runs")
+    if review is not None:
+        _show_review(review)
+
+
+def _show_review(review: Review) -> None:
+    """Print what the runs would change, and what the checks found."""
+    from losslake_contributions.checks.report import as_text as report_as_text
+    from losslake_contributions.drafts.text import as_text as changes_as_text
+
+    for line in (*changes_as_text(review.changes), *report_as_text(review.report)):
+        echo(line)
 
 
 @review.command("accept")
@@ -277,6 +296,11 @@ class _LocalQueue:
 
         return find_any(self._database, name)
 
+    def review(self, name: str) -> Review:
+        from losslake_contributions.review.review import Reviews
+
+        return Reviews(self._database).review(name)
+
     def accept(self, name: str) -> SubmissionStatus:
         from losslake_contributions.review.decide import accept_reviewed
         from losslake_contributions.review.review import Reviews
@@ -314,6 +338,11 @@ class _RemoteQueue:
         from losslake_contributions.contract.submissions import SubmissionStatus
 
         return self._client.send("GET", f"v1/submissions/{name}", SubmissionStatus)
+
+    def review(self, name: str) -> Review:
+        from losslake_contributions.review.review import Review
+
+        return self._client.send("GET", f"v1/submissions/{name}/review", Review)
 
     def accept(self, name: str) -> SubmissionStatus:
         from losslake_contributions.contract.submissions import SubmissionStatus
