@@ -16,10 +16,9 @@ from losslake_service.app import create_app
 from losslake_service.settings import ServerSettings, Settings
 
 MOST_OPEN = 4
-NOTICE = (
-    "Draft of the submission {submission}, not reviewed: don't cite it. Release 1 has the stored trials of the same "
-    "data set and model, release 2 the submitted ones as well."
-)
+NOTICE = "Draft of the submission {submission}, not reviewed: don't cite it. {releases}"
+BESIDE_STORED = "Release 1 has the stored trials of the same data set and model, release 2 the submitted ones as well."
+ALONE = "The lake has no trials of the same data set and model, so it has the submitted ones only."
 # Returns the folder of a submission's draft lake, and makes it first. Raises LossLakeError.
 FolderOf = Callable[[str], Path]
 
@@ -112,10 +111,12 @@ class DraftApps:
         return draft
 
     def _application(self, submission: UUID, folder: Path) -> FastAPI:
+        lake = Lake.open(folder)
+        releases = BESIDE_STORED if len(lake.releases()) > 1 else ALONE
         shared = {name: getattr(self._settings, name) for name in ServerSettings.model_fields}
         changes = {
             "lake": str(folder),
-            "notice": NOTICE.format(submission=submission),
+            "notice": NOTICE.format(submission=submission, releases=releases),
             "log_format": "off",
             "rate_limit": 0.0,
             "cors_origins": (),
@@ -123,7 +124,7 @@ class DraftApps:
             "releases_open": 2,
             "answer_cache_mb": 4,
         }
-        return create_app(Lake.open(folder), Settings.model_construct(**{**shared, **changes}))
+        return create_app(lake, Settings.model_construct(**{**shared, **changes}))
 
     def _end(self, draft: _OpenDraft) -> None:
         task = asyncio.create_task(draft.close())

@@ -119,16 +119,16 @@ def _figure(draft: str, kind: str, query: Mapping[str, object]) -> str:
 
 def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
     """Return the parameters that differ among the runs, and those that don't, in words."""
-    values: dict[str, set[str]] = {}
+    stated: dict[str, list[str]] = {}
     for run in runs:
         for name, value in run.facts.parameters.items():
-            values.setdefault(name, set()).add(_shown(value))
+            stated.setdefault(name, []).append(_shown(value))
     shared = {
-        name: next(iter(each))
-        for name, each in sorted(values.items())
-        if len(each) == 1 and all(name in run.facts.parameters for run in runs)
+        name: values[0] for name, values in sorted(stated.items()) if len(values) == len(runs) and len(set(values)) == 1
     }
-    varied = [name for name in sorted(values) if name not in shared] if len(runs) > 1 else []
+    varied = [name for name in stated if name not in shared] if len(runs) > 1 else []
+    # Those that most runs state come first, then those with most values.
+    varied.sort(key=lambda name: (-len(stated[name]), -len(set(stated[name])), name))
     words = ", ".join(f"{name} {value}" for name, value in shared.items())
     return varied[:_MOST_COLUMNS], words if len(words) <= _LONGEST_SHARED else f"{words[:_LONGEST_SHARED]}…"
 

@@ -82,6 +82,12 @@ def test_browser_gets_a_cookie_and_every_page_of_the_draft(client: TestClient) -
     assert page.headers["cache-control"] == "no-store"
 
 
+def test_notice_says_which_trials_a_draft_has(client: TestClient) -> None:
+    # This one has a single release, of the submitted runs.
+    client.get(f"/drafts/{draft_token(KEY, FIRST)}/", headers=BROWSER)
+    assert "so it has the submitted ones only" in client.get("/workloads", headers=BROWSER).text
+
+
 def test_link_never_leads_to_another_site(client: TestClient) -> None:
     token = draft_token(KEY, FIRST)
     for path in ("//evil.example", "///evil.example/x", "%2F%2Fevil.example", "\\evil.example", "%0d%0aset-cookie:x"):
