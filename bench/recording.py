@@ -3,8 +3,8 @@
 python -m bench.recording [calls]
 
 Every logger gets the same two metrics at every step, in a process of its own. Fast: one call after the other, which no
-training does. Paced: after 1 ms each, in which the thread waits as for an accelerator. The first row is an empty call: what
-the machine itself adds.
+training does. Paced: after 1 ms each, in which the thread waits as for an accelerator. The first row is an empty call:
+what the machine itself adds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def recorder_blocked(folder: Path) -> tuple[Log, Callable[[], object]]:
         threading.Event().wait()
         return True
 
-    Spool.append = hang  # type: ignore[method-assign]
+    Spool.append = hang  # type: ignore[assignment, method-assign]
     run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder)
     return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), lambda: None
 
