@@ -135,7 +135,7 @@ def test_recorded_runs_are_ingested_with_no_mapping(tmp_path: Path) -> None:
         )  # fmt: skip
         for step in range(1, 4):
             run.log({"val/loss": batch_size / step}, step=step)
-        run.finish(status) if status else run._stop()  # type: ignore[func-returns-value, arg-type]
+        run.finish(status) if status else run._stop()  # type: ignore[arg-type]
     planned = plan_ingest(None, [tmp_path], Request())
     assert not planned.quarantined
     assert sorted(map(str, planned.studies)) == ["my/own/mnist/cnn/sgd/128", "my/own/mnist/cnn/sgd/64"]
