@@ -185,8 +185,8 @@ def test_without_its_run_column_nothing_of_a_file_is_stored(tmp_path: Path) -> N
         (b"{}\n", "no_measurements", None),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "no_measurements", None),
         (b'{"a": 1}\n{"a": [' + b"1," * LONGEST_LINE + b"1]}\n", "unreadable_log", 2),
-        (lines({f"c{at}": at for at in range(10_001)}), "unreadable_log", None),
-        (lines(*({f"c{at}": at} for at in range(10_001))), "unreadable_log", None),
+        (lines({f"c{at}": at for at in range(10_003)}), "unreadable_log", None),
+        (lines(*({f"c{at}": at} for at in range(10_003))), "unreadable_log", None),
         (lines(*({f"c{at % 10_000}": at} for at in range(20_000))), "file_too_large", None),
     ],
 )
