@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import IN_REVIEW, Reviews
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
@@ -179,6 +179,7 @@ async def _review_page(
     is_made = is_waiting and await in_thread(reviews.begin, name)
     review = await in_thread(reviews.review, name) if is_made else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
+    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
     return page(
         "submission.html",
@@ -189,13 +190,9 @@ async def _review_page(
         **content_of(status, review, report, links.draft(name) if is_waiting else ""),
         trouble=trouble,
         is_being_made=is_waiting and not is_made,
-        may_decide=identity.is_reviewer and is_made,
-        may_withdraw=status.state == "submitted" and await in_thread(_owns, database, identity, name),
+        may_decide=identity.is_reviewer and is_made and not is_own,
+        may_withdraw=status.state == "submitted" and is_own,
     )
-
-
-def _owns(database: Database, identity: Identity, name: str) -> bool:
-    return submissions.owner_of(database, name) == identity.contributor
 
 
 def _decide(
@@ -209,7 +206,7 @@ def _decide(
     identity.require("review")
     reviewer = identity.credit.name
     if decision == "accept":
-        accept_reviewed(database, reviews, name, reviewer)
+        accept_as(database, reviews, name, identity)
     elif decision == "return":
         reason = form.get("reason", "").replace("\r\n", "\n").strip()
         if not reason:
