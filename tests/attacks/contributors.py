@@ -93,12 +93,12 @@ class Target:
         return str(self.reviewer.send("GET", f"/v1/submissions/{submission}").json()["state"])
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Size and time of every file of the lake that isn't the service's own, nor its database."""
-        own = ("contributions/", "drafts/")
+        """Size and time of every file of the lake that isn't the service's own, its database, or made from the release."""
+        own = ("contributions/", "drafts/", "serving/")
         found = {}
         for path in self.lake.folder.rglob("*"):
             name = path.relative_to(self.lake.folder).as_posix()
-            if path.is_file() and not name.startswith((*own, "catalog.sqlite", "lake.sqlite", ".")):
+            if path.is_file() and not name.startswith((*own, ".")):
                 found[name] = path.stat().st_size, path.stat().st_mtime_ns
         return {name: facts for name, facts in found.items() if not re.search(r"\.(sqlite|db)(-\w+)?$|lock$", name)}
 
@@ -142,7 +142,9 @@ def fresh_run(**changes: Any) -> SpooledRun:
     run = SpooledRun(**changes)
     if "segments" not in changes:
         scale = 1 + int(run.id[-6:], 16) / 2**24
-        run.segments = {"0001/000001.jsonl": [{**row, "val/loss": scale / (row["step"] + 1)} for row in rows(range(12))]}
+        run.segments = {
+            "0001/000001.jsonl": [{**row, "val/loss": scale / (row["step"] + 1)} for row in rows(range(12))]
+        }
     return run
 
 

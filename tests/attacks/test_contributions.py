@@ -72,7 +72,12 @@ def test_guessed_tokens(target: Target) -> None:
     """guess a token, or learn from answers which part of it is right"""
     _, known, secret = target.victim.token.split("_", 2)
     mine = target.mallory.token.split("_", 2)[2]
-    guesses = [f"llc_{known}_{mine}", f"llc_{'0' * 12}_{secret}", f"llc_{known}_{secret[::-1]}", f"llc_{known}_{'A' * 43}"]
+    guesses = [
+        f"llc_{known}_{mine}",
+        f"llc_{'0' * 12}_{secret}",
+        f"llc_{known}_{secret[::-1]}",
+        f"llc_{known}_{'A' * 43}",
+    ]
     told = {refused(Sender(target.client, guess).send("GET", "/v1/submissions"), 401) for guess in guesses}
     assert len(told) == 1
     odd = [known, secret, f"llc_{known}_", f"llc_{known}_{secret[:-1]}", f"llc_{known}_{secret}A", f"LLC_{known}_{secret}",
@@ -109,7 +114,10 @@ def test_tokens_in_odd_places(target: Target) -> None:
         ("/v1/submissions", {"proxy-authorization": f"Bearer {token}"}),
         ("/v1/submissions", {"x-authorization": f"Bearer {token}"}),
         ("/v1/submissions", {"cookie": f"{COOKIE}={token}"}),
-        ("/v1/submissions", [("authorization", f"Bearer {target.mallory.token}"), ("authorization", f"Bearer {token}")]),
+        (
+            "/v1/submissions",
+            [("authorization", f"Bearer {target.mallory.token}"), ("authorization", f"Bearer {token}")],
+        ),
     ]
     for path, headers in places:
         refused(target.client.get(path, headers=headers), 401, 422)
@@ -199,7 +207,12 @@ def test_queue_of_others(target: Target) -> None:
     for query in ({}, {"state": "submitted"}, {"state": "accepted"}):
         assert stranger.send("GET", "/v1/submissions", params=query).json()["submissions"] == []
     refused(stranger.send("GET", "/v1/submissions", params={"after": name}), 404)
-    for query in ({"contributor": "x"}, {"owner": "Victoria"}, {"state": "' OR 1=1 --"}, {"state": ["submitted", "accepted"]}):
+    for query in (
+        {"contributor": "x"},
+        {"owner": "Victoria"},
+        {"state": "' OR 1=1 --"},
+        {"state": ["submitted", "accepted"]},
+    ):
         refused(stranger.send("GET", "/v1/submissions", params=query), 422, 400)
     for path in ("/reviews", "/reviews?state=returned", f"/reviews?after={name}"):
         assert "secret plan" not in target.page(path, stranger).text
@@ -333,7 +346,7 @@ def test_wrong_lengths(target: Target) -> None:
         "Content-Length: 99999999999999999999999\r\n",
     ):
         answer = raw(target, f"{put}{lengths}\r\nGET /".encode("latin-1"))
-        assert answer[9:10] in (b"4", b"") , answer
+        assert answer[9:10] in (b"4", b""), answer
         assert b"HTTP/1.1 20" not in answer
     answer = raw(target, f"{put}Content-Length: 3\r\n\r\nxyzGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 422")
@@ -484,11 +497,20 @@ def test_lines_in_logs_and_headers(target: Target) -> None:
 def test_other_hosts(target: Target) -> None:
     """place links to another host in what the service answers"""
     name = target.mallory.submitted(fresh_run())
-    for headers in ({"host": "evil.example"}, {"host": ""}, {"host": "127.0.0.1@evil.example"}, {"host": "evil.example:8010"}):
+    for headers in (
+        {"host": "evil.example"},
+        {"host": ""},
+        {"host": "127.0.0.1@evil.example"},
+        {"host": "evil.example:8010"},
+    ):
         answer = target.mallory.send("GET", f"/v1/submissions/{name}", headers=headers)
         assert answer.status_code == 400
         assert "evil" not in answer.headers.get("location", "")
-    for headers in ({"x-forwarded-host": "evil.example"}, {"forwarded": "host=evil.example"}, {"x-forwarded-proto": "evil"}):
+    for headers in (
+        {"x-forwarded-host": "evil.example"},
+        {"forwarded": "host=evil.example"},
+        {"x-forwarded-proto": "evil"},
+    ):
         answer = target.mallory.send("GET", f"/v1/submissions/{name}", headers=headers)
         assert "evil" not in answer.text
 
@@ -498,14 +520,20 @@ def test_names_in_health_and_metrics(target: Target) -> None:
     name = target.victim.submitted(run := fresh_run(), note="private words")
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/contribute", "/sign-in", "/", "/robots.txt"):
         text = target.client.get(path).text
-        assert not [word for word in ("Victoria", name, run.id, "private words", str(target.lake.folder)) if word in text]
+        assert not [
+            word for word in ("Victoria", name, run.id, "private words", str(target.lake.folder)) if word in text
+        ]
 
 
 def test_unknown_methods(target: Target) -> None:
     """change something by another method, or one that a header names"""
     name = target.victim.submitted(run := fresh_run())
     for method in ("DELETE", "PATCH", "PUT", "OPTIONS", "TRACE", "PROPFIND", "CONNECT"):
-        for path in (f"/v1/contributions/{run.id}/segments/1/1", f"/v1/submissions/{name}", f"/v1/contributions/{run.id}/"):
+        for path in (
+            f"/v1/contributions/{run.id}/segments/1/1",
+            f"/v1/submissions/{name}",
+            f"/v1/contributions/{run.id}/",
+        ):
             if (method, path[-1]) == ("PUT", "1"):
                 continue
             assert target.victim.send(method, path).status_code in (400, 404, 405, 501)

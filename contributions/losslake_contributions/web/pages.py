@@ -12,6 +12,7 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import IN_REVIEW, Reviews
+from losslake_contributions.routes.contributions import parse_number
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
@@ -149,10 +150,11 @@ def add_runs(router: APIRouter, database: Database) -> None:
         return page("run.html", title, REVIEWS, identity, submission=name, run=run, facts=facts, segments=segments)
 
     @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}/{{attempt}}/{{n}}", include_in_schema=False)
-    async def get_segment(request: Request, name: str, run: str, attempt: int, n: int) -> Response:
+    async def get_segment(request: Request, name: str, run: str, attempt: str, n: str) -> Response:
         identity = await _identified(request, database)
         check_submission_name(name)
-        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), attempt, n)
+        place = parse_number("attempt", attempt), parse_number("n", n)
+        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
         data = await in_thread(read_segment, *file)
         return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
 
