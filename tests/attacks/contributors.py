@@ -93,7 +93,7 @@ class Target:
         return str(self.reviewer.send("GET", f"/v1/submissions/{submission}").json()["state"])
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Size and time of every file of the lake that isn't the service's own, its database, or made from the release."""
+        """Size and time of every file of the lake but the service's own, the database, and what is made from a release."""
         own = ("contributions/", "drafts/", "serving/")
         found = {}
         for path in self.lake.folder.rglob("*"):
@@ -117,6 +117,8 @@ def attacked(folder: Path, **settings: Any) -> Iterator[Target]:
     lake = lake_of(folder / "lake", stored)
     digest = lake.release(1).content_digest
     with running_service(lake, **settings) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+        # Each request has the cookies that its attack names, and no others.
+        client.event_hooks = {"response": [lambda _: client.cookies.clear()]}
         target = Target(lake, service, client)
         yield target
         assert client.get("/healthz").text == "ok"

@@ -11,7 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from losslake.__main__ import app
+from losslake.lake.data_files import read_small_table
+from losslake.lake.lake import Lake
+from losslake_contributions.spools.spool import read_spool
 from losslake_ingest.run import ingest
+from losslake_schema.names import Trial
 from tests.attacks.contributors import STORED, Target, fresh_run, refused
 from tests.contributions.conftest import Sender
 from tests.contributions.made_runs import write_run
@@ -355,43 +359,55 @@ def test_lying_claims(target: Target) -> None:
 
 
 def test_copies_of_stored_runs(target: Target) -> None:
-    """have a stored run stored again under one's own name: as it is, rounded, or with other steps"""
-    exact = b"".join(
-        json.dumps({"step": s, "elapsed_s": float(s), "val/loss": v}, separators=(",", ":")).encode() + b"\n"
-        for s, v in STORED
-    )
-    near = b"".join(
-        json.dumps({"step": s * 2, "elapsed_s": s, "val/loss": v * 1.0001}).encode() + b"\n" for s, v in STORED
-    )
-    copy, _ = send(target.mallory, exact)
-    name, _ = reviewed(target, copy)
-    assert "copy_of_stored" in refused(target.reviewer.send("POST", f"/v1/submissions/{name}/accept"), 409)
-    altered, _ = send(target.mallory, near)
-    second, review = reviewed(target, altered)
-    assert "near_copy" in {each["rule"] for each in review["report"]["findings"]}
+    """have a stored run stored again under one's own name: as it is, with other facts, rounded, or with other steps"""
+    original = fresh_run(batch_size=256)
+    stored = target.victim.submitted(original)
+    accepted = target.reviewer.send("POST", f"/v1/submissions/{stored}/accept", timeout=120)
+    assert accepted.status_code == 200, accepted.text
+    copy = SpooledRun(segments=dict(original.segments), batch_size=256)
+    target.mallory.contribute(copy)
+    name, _ = reviewed(target, copy.id)
+    assert "a copy of" in refused(target.reviewer.send("POST", f"/v1/submissions/{name}/accept"), 409)
     is_decided(target, name)
-    is_decided(target, second)
+    lines = original.segments[CURVE]
+    for change in (
+        lambda row: row,
+        lambda row: {**row, "val/loss": float(f"{row['val/loss']:.5g}")},
+        lambda row: {**row, "step": row["step"] * 2, "elapsed_s": row["step"]},
+    ):
+        data = b"".join(json.dumps(change(row)).encode() + b"\n" for row in lines)
+        altered, _ = send(target.mallory, data, batch_size=256, parameters={"learning_rate": 0.3})
+        name, review = reviewed(target, altered)
+        assert "near_copy" in {each["rule"] for each in review["report"]["findings"]}
+        is_decided(target, name)
+
+
+def stored_trials(target: Target) -> dict[str, Any]:
+    """The rows of the newest release about the trials that were stored first, by trial."""
+    release = target.lake.release()
+    files = target.lake.files(release, partitioned=False)
+    rows = read_small_table(target.lake.store, files, "trials").to_pylist()
+    return {str(Trial.of(row)): row for row in rows if row["optimizer"] == "sgd" and row["batch_size"] == 64}
 
 
 def test_stored_studies_of_others(target: Target) -> None:
-    """change or hide stored trials by runs of the same study, or give the collection another licence"""
-    before = (
-        {row["trial_id"]: row for row in target.lake.table("trials").to_pylist()}
-        if hasattr(target.lake, "table")
-        else {}
+    """change, replace or hide stored trials by runs of the same study under other facts"""
+    before, listed = stored_trials(target), target.files()
+    assert len(before) >= 2
+    lines = b"".join(
+        json.dumps({"step": s, "elapsed_s": s, "val/loss": 5.0 + v * v}).encode() + b"\n" for s, v in STORED
     )
-    other, _ = send(target.mallory, licence="CC0-1.0", batch_size=64)
-    name, review = reviewed(target, other, licence="CC0-1.0")
-    listed = target.files()
+    run, _ = send(
+        target.mallory, lines, batch_size=64, directions={"val/loss": "maximize"},
+        goals=[{"metric": "val/loss", "target": 5.5}], steps=7,
+    )  # fmt: skip
+    name, _ = reviewed(target, run)
     answer = target.reviewer.send("POST", f"/v1/submissions/{name}/accept", timeout=120)
     assert answer.status_code in (200, 409)
-    after = target.files()
-    assert {path: after.get(path) for path in listed if path.startswith("data/")} == {
-        path: facts for path, facts in listed.items() if path.startswith("data/")
-    }
-    assert before is not None
-    assert review["changes"]["before"] == 1
-    assert target.lake.release(1).content_digest
+    after = stored_trials(target)
+    assert {trial: after[trial] for trial in before} == before
+    kept = {path: facts for path, facts in listed.items() if path.endswith(".parquet")}
+    assert {path: target.files().get(path) for path in kept} == kept
 
 
 def test_files_of_the_lake(target: Target) -> None:
@@ -441,9 +457,6 @@ def test_spools_with_links(target: Target, tmp_path: Any) -> None:
     )
     (spool.folder / "0001" / "000002.jsonl").symlink_to(secret)
     (spool.folder / "0002").symlink_to(tmp_path)
-    from losslake.lake.lake import Lake
-    from losslake_contributions.spools.spool import read_spool
-
     assert [segment.name for segment in read_spool(spool.folder).segments] == ["0001/000001.jsonl"]
     lake = Lake.create(tmp_path / "other")
     ingest(lake, [str(tmp_path / "runs")])

@@ -76,9 +76,7 @@ def _plain(text: str) -> str:
     if problem is not None:
         raise ValueError(f"the name {problem}")
     if not unicodedata.is_normalized("NFKC", text) or _INVISIBLE.search(text):
-        raise ValueError(
-            "the name looks like another one: write it in Unicode's form NFKC, without invisible characters"
-        )
+        raise ValueError("the name looks like another one: write it in form NFKC, without invisible letters")
     return text
 
 

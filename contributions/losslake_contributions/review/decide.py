@@ -13,7 +13,7 @@ _MOST_NAMED = 3
 
 
 def accept_as(database: Database, reviews: Reviews, name: str, identity: Identity) -> Acceptance:
-    """Accept a submission as a reviewer with a token. Raises ContributionError as `accept_reviewed`, and for one's own."""
+    """Accept a submission for a reviewer. Raises ContributionError as `accept_reviewed`, and for what they sent."""
     identity.require("review")
     if owner_of(database, name) == identity.contributor:
         raise ContributionError("forbidden", f"you sent {name} yourself: another reviewer has to accept it")
