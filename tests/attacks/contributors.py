@@ -93,7 +93,7 @@ class Target:
         return str(self.reviewer.send("GET", f"/v1/submissions/{submission}").json()["state"])
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Size and time of every file of the lake but the service's own, the database, and what is made from a release."""
+        """Size and time of the files of the lake, but for those of contributions and drafts, and those for serving."""
         own = ("contributions/", "drafts/", "serving/")
         found = {}
         for path in self.lake.folder.rglob("*"):

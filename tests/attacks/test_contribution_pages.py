@@ -60,8 +60,16 @@ def test_forged_draft_links(target: Target, theirs: str) -> None:
     forged += [
         draft_token(bytes(32), UUID(theirs)),
         target.draft(theirs, expires=int(time.time()) - 1),
-        right[:-1], f"{right}A", right.swapcase(), right.lower(), f"{right}%00", theirs, "..", quote("' OR 1=1 --"), "A" * 56,
-    ]  # fmt: skip
+        right[:-1],
+        f"{right}A",
+        right.swapcase(),
+        right.lower(),
+        f"{right}%00",
+        theirs,
+        "..",
+        quote("' OR 1=1 --"),
+        "A" * 56,
+    ]
     for token in forged:
         answer = ask(target, token, "/v1/workloads")
         assert answer.status_code in (307, 400, 404), token
@@ -72,8 +80,15 @@ def test_forged_draft_links(target: Target, theirs: str) -> None:
 def test_mixed_cookies(target: Target, theirs: str, mine: str) -> None:
     """see another's draft by mixing cookies and links, or use the one cookie for the other"""
     own, other = target.draft(mine), target.draft(theirs)
-    for cookie in (f"{DRAFT_COOKIE}={theirs}", f"{DRAFT_COOKIE}={own[:-8]}{other[-8:]}", f"{COOKIE}={own}",
-                   f"{DRAFT_COOKIE}={target.mallory.token}", f"x={other}", f"{DRAFT_COOKIE}", f"{DRAFT_COOKIE}={own}; {DRAFT_COOKIE}=x"):  # fmt: skip
+    for cookie in (
+        f"{DRAFT_COOKIE}={theirs}",
+        f"{DRAFT_COOKIE}={own[:-8]}{other[-8:]}",
+        f"{COOKIE}={own}",
+        f"{DRAFT_COOKIE}={target.mallory.token}",
+        f"x={other}",
+        f"{DRAFT_COOKIE}",
+        f"{DRAFT_COOKIE}={own}; {DRAFT_COOKIE}=x",
+    ):
         answer = target.client.get("/v1/workloads", headers={"cookie": cookie})
         assert "4242" not in answer.text
         assert target.page(f"/reviews/{theirs}", None, cookie=cookie).status_code in (303, 404)
@@ -104,9 +119,18 @@ def test_sql_in_drafts(target: Target, theirs: str, mine: str) -> None:
     ]
     statements += [f"SELECT * FROM '{path}'" for path in paths]
     statements += [f"ATTACH '{path}' AS x" for path in paths]
-    statements += [f"COPY trials TO '{folder}/x.csv'", "CREATE TABLE x AS SELECT 1", "DELETE FROM trials", "PRAGMA database_list",
-                   "SET enable_external_access = true", "INSTALL httpfs", "SELECT getenv('HOME')", "SELECT 1; SELECT 2",
-                   "SELECT * FROM losslake_contribution_tokens", "SELECT * FROM duckdb_settings()"]  # fmt: skip
+    statements += [
+        f"COPY trials TO '{folder}/x.csv'",
+        "CREATE TABLE x AS SELECT 1",
+        "DELETE FROM trials",
+        "PRAGMA database_list",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "SELECT getenv('HOME')",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM losslake_contribution_tokens",
+        "SELECT * FROM duckdb_settings()",
+    ]
     for sql in statements:
         answer = statement(target, own, sql)
         assert answer.status_code in (400, 403, 404, 422), (sql, answer.text)
@@ -119,10 +143,22 @@ def test_files_of_drafts(target: Target, theirs: str, mine: str) -> None:
     """reach files of the machine, the lake or other drafts by paths below a draft"""
     own = target.draft(mine)
     for path in (
-        f"/data/..%2f..%2f..%2f{theirs}", "/data/%2e%2e/%2e%2e/lake.toml", "/data//etc/passwd", "/data/%00", "/static/../../lake.toml",
-        "/static/x/..%2f..%2f..%2fsettings.py", f"/../{theirs}/", "/data/..\\..\\lake.toml", "/../../v1/submissions", "/drafts/leave",
-        "/v1/submissions", "/v1/contributions/x", "/reviews", "/contribute", "/sign-in",
-    ):  # fmt: skip
+        f"/data/..%2f..%2f..%2f{theirs}",
+        "/data/%2e%2e/%2e%2e/lake.toml",
+        "/data//etc/passwd",
+        "/data/%00",
+        "/static/../../lake.toml",
+        "/static/x/..%2f..%2f..%2fsettings.py",
+        f"/../{theirs}/",
+        "/data/..\\..\\lake.toml",
+        "/../../v1/submissions",
+        "/drafts/leave",
+        "/v1/submissions",
+        "/v1/contributions/x",
+        "/reviews",
+        "/contribute",
+        "/sign-in",
+    ):
         answer = ask(target, own, path)
         assert answer.status_code in (307, 400, 401, 404, 405, 422), (path, answer.status_code)
         assert "private words" not in answer.text
@@ -144,13 +180,20 @@ def test_shared_caches(target: Target, theirs: str) -> None:
     """get private pages from a cache that others share"""
     token = target.draft(theirs)
     answers = [
-        target.page("/reviews", target.victim), target.page(f"/reviews/{theirs}", target.victim), target.page("/contribute"),
-        target.page("/sign-in"), target.page(f"/reviews/{theirs}/review.json", target.victim), target.page("/reviews"),
-        target.victim.send("GET", f"/v1/submissions/{theirs}"), target.mallory.send("GET", f"/v1/submissions/{theirs}"),
-        ask(target, token, "/v1/studies"), ask(target, token, "/", accept="text/html"), ask(target, "x", "/"),
+        target.page("/reviews", target.victim),
+        target.page(f"/reviews/{theirs}", target.victim),
+        target.page("/contribute"),
+        target.page("/sign-in"),
+        target.page(f"/reviews/{theirs}/review.json", target.victim),
+        target.page("/reviews"),
+        target.victim.send("GET", f"/v1/submissions/{theirs}"),
+        target.mallory.send("GET", f"/v1/submissions/{theirs}"),
+        ask(target, token, "/v1/studies"),
+        ask(target, token, "/", accept="text/html"),
+        ask(target, "x", "/"),
         target.client.get("/", headers={**BROWSER, "cookie": f"{DRAFT_COOKIE}={token}"}),
         target.client.get("/v1/studies", headers={"cookie": f"{DRAFT_COOKIE}={token}"}),
-    ]  # fmt: skip
+    ]
     for answer in answers:
         assert "no-store" in answer.headers.get("cache-control", ""), answer.request.url
         assert len(answer.headers.get_list("referrer-policy")) == 1
@@ -159,10 +202,15 @@ def test_shared_caches(target: Target, theirs: str) -> None:
 def test_forms_of_other_sites(target: Target, theirs: str) -> None:
     """let the browser of a reviewer or contributor decide, by a form on another site, a link or a picture"""
     for headers in (
-        {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"sec-fetch-site": "none"},
-        {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": f"http://127.0.0.1:{target.service.port}.evil.example"},
-        {"origin": "http://127.0.0.1:1"}, {"origin": ""},
-    ):  # fmt: skip
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": f"http://127.0.0.1:{target.service.port}.evil.example"},
+        {"origin": "http://127.0.0.1:1"},
+        {"origin": ""},
+    ):
         for verb, who in (("accept", target.reviewer), ("return", target.reviewer), ("withdraw", target.victim)):
             assert target.press(f"/reviews/{theirs}/{verb}", who, headers, reason="x").status_code == 403
         assert target.press("/sign-in", None, headers, token=target.mallory.token).status_code == 403
@@ -189,9 +237,20 @@ def test_cookies_as_tokens(target: Target, theirs: str) -> None:
 def test_links_to_other_sites(target: Target, mine: str) -> None:
     """lead whoever signs in, or follows a link to a draft, to another site"""
     token = target.draft(mine)
-    places = ["//evil.example", "https://evil.example", "/\\evil.example", "/reviews//evil.example", "/reviews/..//evil.example",
-              "/reviews/\\evil.example", "javascript:alert(1)", "/reviews/%0d%0aset-cookie:a=b", "/reviews/\r\nset-cookie: a=b",
-              " //evil.example", "/reviewsevil", "/reviews/@evil.example"]  # fmt: skip
+    places = [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "/reviews//evil.example",
+        "/reviews/..//evil.example",
+        "/reviews/\\evil.example",
+        "javascript:alert(1)",
+        "/reviews/%0d%0aset-cookie:a=b",
+        "/reviews/\r\nset-cookie: a=b",
+        " //evil.example",
+        "/reviewsevil",
+        "/reviews/@evil.example",
+    ]
     for place in places:
         answer = target.press("/sign-in", None, token=target.mallory.token, next=place)
         assert answer.status_code == 303
@@ -321,19 +380,19 @@ def test_contributions_in_the_read_service(target: Target, theirs: str, tmp_path
     ]
     hidden = [path for path in files if path.startswith(("contributions/", "drafts/"))]
     assert hidden
-    with served(tmp_path, lake=str(target.lake.folder), sql_enabled=True) as running:
-        with httpx.Client(base_url=running.url, timeout=60) as client:
-            for path in [*hidden[:20], "lake.toml", *(file for file in files if ".sqlite" in file)]:
-                for place in (f"/data/{path}", f"/{path}", f"/data/..%2f{path}", f"/static/../{path}"):
-                    assert client.get(place).status_code in (400, 404), place
-            for path in ("/v1/submissions", f"/v1/contributions/{run}", "/reviews", f"/drafts/{target.draft(theirs)}/"):
-                assert client.get(path).status_code == 404
-            for sql in (
-                "SELECT * FROM losslake_contribution_tokens",
-                f"SELECT * FROM read_text('{target.lake.folder / hidden[0]}')",
-            ):
-                assert client.post("/v1/sql", json={"sql": sql}).status_code in (400, 403, 404, 422, 503)
-            listed = client.get("/v1/releases/1/files").text + client.get("/v1/studies").text
+    with (
+        served(tmp_path, lake=str(target.lake.folder), sql_enabled=True) as running,
+        httpx.Client(base_url=running.url, timeout=60) as client,
+    ):
+        for path in [*hidden[:20], "lake.toml", *(file for file in files if ".sqlite" in file)]:
+            for place in (f"/data/{path}", f"/{path}", f"/data/..%2f{path}", f"/static/../{path}"):
+                assert client.get(place).status_code in (400, 404), place
+        for path in ("/v1/submissions", f"/v1/contributions/{run}", "/reviews", f"/drafts/{target.draft(theirs)}/"):
+            assert client.get(path).status_code == 404
+        file = target.lake.folder / hidden[0]
+        for sql in ("SELECT * FROM losslake_contribution_tokens", f"SELECT * FROM read_text('{file}')"):
+            assert client.post("/v1/sql", json={"sql": sql}).status_code in (400, 403, 404, 422, 503)
+        listed = client.get("/v1/releases/1/files").text + client.get("/v1/studies").text
     assert run not in listed
     assert "4242" not in listed
     assert not [name for name in ("contributions/", "drafts/") if name in listed]
