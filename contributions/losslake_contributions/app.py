@@ -87,12 +87,14 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     )
     add_problem_handlers(app, problem_page)
     app.add_exception_handler(ContributionError, contribution_problem)
-    quota = HourlyQuota(settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour)
+    quota = HourlyQuota(
+        settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour, settings.submissions_per_hour
+    )
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     hourly = HourlyQuotas(quota)
     add_contributions(app.router, database, hourly)
     add_segments(app.router, database, hourly, uploads, metrics)
-    add_submissions(app.router, database, reviews, links)
+    add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
     pages.add_home(app.router, database, links)
     pages.add_reviews(app.router, database, reviews, links)

@@ -26,6 +26,8 @@ class Settings(ServerSettings):
     """Segments that may be sent with a token in an hour, for each worker process; 0: unlimited."""
     megabytes_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 2_000
     """Megabytes of JSON lines that may be sent with a token in an hour, for each worker process; 0: unlimited."""
+    submissions_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 200
+    """Requests to submit runs with a token in an hour, for each worker process; 0: unlimited."""
     uploads: Annotated[int, Field(ge=1, le=1_000)] = 16
     """Segments that each worker process receives at once; more are refused with 429. Each takes up to 35 MB."""
     uploads_per_token: Annotated[int, Field(ge=1, le=1_000)] = 8

@@ -23,9 +23,9 @@ ADA, BOB = "0000-0002-1825-0097", "0000-0001-5109-3700"
 
 @dataclass
 class Sender:
-    """A client with a token."""
+    """A client with a token. client: of this process, or of httpx."""
 
-    client: TestClient
+    client: Any
     token: str
 
     def send(self, method: str, path: str, **options: Any) -> Any:

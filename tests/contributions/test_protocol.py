@@ -58,6 +58,16 @@ def test_only_uuids_of_version_7_and_8_name_a_run(ada: Sender, name: str) -> Non
         {"dataset": "a/b"},
         {"model": " padded"},
         {"optimizer": "two\nlines"},
+        {"collection": "a/../b"},
+        {"dataset": "."},
+        {"model": "a\\b"},
+        {"model": "e\u0301"},
+        {"model": "\uff47pt"},
+        {"collection": "a/given\u3164"},
+        {"optimizer": "sgd\u034f"},
+        {"optimizer": "sgd\ufe0f"},
+        {"attributes": {"a": 2**63}},
+        {"attributes": {"a": [[{"b": -(2**63) - 1}]]}},
         {"batch_size": 0},
         {"batch_size": 2**63},
         {"batch_size": "64"},
@@ -90,6 +100,30 @@ def test_numbers_that_json_has_not_are_refused(ada: Sender) -> None:
     run = SpooledRun()
     text = json.dumps(run.facts | {"parameters": {"a": float("nan")}})
     assert ada.send("PUT", f"/v1/contributions/{run.id}", content=text).status_code == 422
+
+
+@pytest.mark.parametrize("value", ["NaN", "[1, -Infinity]", '{"b": 1e999}', "9" * 5000, "[" * 30 + "]" * 30])
+def test_attributes_are_what_every_reader_of_json_takes(ada: Sender, value: str) -> None:
+    run = SpooledRun()
+    text = json.dumps(run.facts)[:-1] + f', "attributes": {{"a": {value}}}}}'
+    assert ada.send("PUT", f"/v1/contributions/{run.id}", content=text).status_code == 422
+
+
+def test_attributes_are_kept_as_they_are(ada: Sender, reviewer: Sender) -> None:
+    given = {"\u00e9": [[1, None, True, {"b": 0.1 + 0.2, "c": "x\x00\n"}]], "d": -(2**63), "e": {}}
+    run = SpooledRun()
+    assert ada.send("PUT", f"/v1/contributions/{run.id}", json={**run.facts, "attributes": given}).status_code == 201
+    ada.put(run)
+    ada.finish(run)
+    name = ada.submit(run).json()["id"]
+    (shown,) = reviewer.send("GET", f"/v1/submissions/{name}").json()["runs"]
+    assert shown["facts"]["attributes"] == given
+
+
+@pytest.mark.parametrize("name", ["x", "%00" * 36, "'" * 36, "0" * 36, "ABCDEF00-0000-4000-8000-000000000000"])
+def test_ids_of_submissions_are_uuids(ada: Sender, name: str) -> None:
+    assert ada.send("GET", f"/v1/submissions/{name}").status_code == 404
+    assert ada.send("GET", f"/v1/submissions?after={name}").status_code == 404
 
 
 def test_a_document_that_is_too_large_is_refused(ada: Sender) -> None:

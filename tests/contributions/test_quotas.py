@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from losslake.lake.lake import Lake
+from losslake_contributions.store.contributions import parse_facts
 from losslake_contributions.store.tokens import Quota, list_tokens
 from tests.contributions.conftest import ADA, Sender, serving
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -11,7 +14,8 @@ from tests.contributions.spooled_runs import SpooledRun, rows
 def test_a_token_sends_no_more_than_its_quota_even_after_a_restart(empty_lake: Lake) -> None:
     run = SpooledRun(segments={f"0001/{n:06d}.jsonl": rows(range(n)) for n in (1, 2, 3)})
     first, second, third = run.segments
-    room = len(run.data(first)) + len(run.data(second))
+    document = len(parse_facts(json.dumps(run.facts).encode()).encode())
+    room = document + len(run.data(first)) + len(run.data(second))
     with serving(empty_lake) as service:
         ada = service.sender("Ada", ADA, quota=Quota(runs=1, segments=5, bytes=room))
         assert ada.create(run).status_code == 201
@@ -53,3 +57,28 @@ def test_bytes_in_an_hour_are_limited(empty_lake: Lake) -> None:
         ada.create(run)
         assert ada.put(run).status_code == 429
         assert service.client.get("/metrics").text.count('outcome="too-fast"') >= 1
+
+
+def test_documents_count_as_well(empty_lake: Lake) -> None:
+    run, gap = SpooledRun(), {"reason": "x" * 9_000, "n": 1}
+    with serving(empty_lake) as service:
+        ada = service.sender("Ada", ADA, quota=Quota(bytes=20_000))
+        assert ada.create(SpooledRun(parameters={str(n): "x" * 9_000 for n in range(3)})).status_code == 403
+        ada.create(run)
+        ada.put(run)
+        end = f"/v1/contributions/{run.id}/finish"
+        assert ada.send("POST", end, json={**run.end, "gaps": [gap] * 3}).status_code == 403
+        assert ada.send("POST", end, json=run.end).status_code == 200
+        assert ada.submit(run, note="x" * 9_000).status_code == 201
+        (facts,) = list_tokens(service.database)
+        assert 9_000 < facts.bytes <= 20_000
+        assert ada.submit(run, note="x" * 9_000).status_code == 200
+        assert list_tokens(service.database)[0].bytes == facts.bytes, "the same again costs nothing"
+
+
+def test_submissions_in_an_hour_are_limited(empty_lake: Lake) -> None:
+    run = SpooledRun()
+    with serving(empty_lake, submissions_per_hour=2) as service:
+        ada = service.sender("Ada", ADA)
+        ada.contribute(run)
+        assert [ada.submit(run, note=note).status_code for note in "aab"] == [201, 200, 429]

@@ -8,6 +8,7 @@ from losslake_contributions.checks import (
     copies,
     curves,
     licences,
+    names,
     near_copies,
     plausible,
     private_data,
@@ -20,7 +21,7 @@ from losslake_contributions.checks.rules import Rule
 
 NO_BASE = "there is no lake to compare with: name one by --lake"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (whole, private_data, licences, claims, timing, copies, near_copies, amounts, curves, plausible)
+_CHECKS = (whole, private_data, names, licences, claims, timing, copies, near_copies, amounts, curves, plausible)
 _BESIDE_NEIGHBOURS = plausible.RULES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from losslake_contributions.contract.limits import (
     LARGEST_SEGMENT,
@@ -28,6 +28,7 @@ from losslake_contributions.contract.texts import (
     Sha256,
     Step,
     Text,
+    json_attributes,
 )
 from losslake_schema.registry import Direction
 
@@ -72,7 +73,9 @@ class RunFacts(Document):
     notes: Lines | None = None
     steps: Step | None = None
     train_steps: Step | None = None
-    attributes: Annotated[dict[Name, JsonValue], Field(max_length=MOST_PARAMETERS)] | None = None
+    attributes: (
+        Annotated[dict[Name, JsonValue], Field(max_length=MOST_PARAMETERS), AfterValidator(json_attributes)] | None
+    ) = None
     directions: Annotated[dict[Name, Direction], Field(max_length=MOST_GOALS)] | None = None
     origin: RunOrigin | None = None
 

@@ -16,6 +16,8 @@ MOST_ATTEMPTS = 999_999_999
 LARGEST_STEP = 2**53
 """The largest step: integers beyond it aren't exact in JSON of every language."""
 MOST_PARAMETERS = 1_000
+DEEPEST = 20
+"""Lists and objects within an attribute."""
 MOST_GOALS = 100
 MOST_FILES = 10_000
 """Files of the log that a run was converted from."""

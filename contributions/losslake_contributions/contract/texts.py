@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 import uuid
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from losslake_contributions.contract.limits import LARGEST_STEP, LONGEST_NAME, LONGEST_NOTE, LONGEST_TEXT, MOST_ATTEMPTS
+from losslake_contributions.contract.limits import (
+    DEEPEST,
+    LARGEST_STEP,
+    LONGEST_NAME,
+    LONGEST_NOTE,
+    LONGEST_TEXT,
+    MOST_ATTEMPTS,
+)
 from losslake_schema.contributors import checked_orcid, checked_role
+from losslake_schema.names import name_problem
 
+_ANY_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+# Of these, no reader sees anything, though they count as letters or marks; all others aren't printable.
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 class Document(BaseModel):
@@ -44,13 +59,48 @@ def _lines(text: str) -> str:
 def _part_of_a_path(text: str) -> str:
     if "/" in text:
         raise ValueError("the name has a slash: only a collection may have one")
-    return text
+    return _plain(text)
 
 
 def _collection(text: str) -> str:
-    if not all(text.split("/")):
-        raise ValueError("the collection has an empty part: write it without slashes at its ends")
+    for part in text.split("/"):
+        if not part:
+            raise ValueError("the collection has an empty part: write it without slashes at its ends")
+        _plain(part)
     return text
+
+
+def _plain(text: str) -> str:
+    """Return a part of a study's name, which looks like no other one. Raises ValueError."""
+    problem = name_problem(text)
+    if problem is not None:
+        raise ValueError(f"the name {problem}")
+    if not unicodedata.is_normalized("NFKC", text) or _INVISIBLE.search(text):
+        raise ValueError("the name looks like another one: write it in form NFKC, without invisible letters")
+    return text
+
+
+def submission_id(text: str) -> str:
+    """Return the id of a submission; raise ValueError for anything else."""
+    if not _ANY_UUID.fullmatch(text):
+        raise ValueError("the id of a submission is a UUID in lower case")
+    return text
+
+
+def json_attributes(value: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of a run that every reader of JSON takes. Raises ValueError."""
+    pending: list[tuple[Any, int]] = [(value, 0)]
+    while pending:
+        each, depth = pending.pop()
+        if isinstance(each, dict | list):
+            if depth > DEEPEST:
+                raise ValueError(f"an attribute is nested deeper than {DEEPEST} times")
+            pending += [(item, depth + 1) for item in (each.values() if isinstance(each, dict) else each)]
+        elif isinstance(each, float) and not math.isfinite(each):
+            raise ValueError('a number is not finite: write "NaN", "Infinity" or "-Infinity"')
+        elif isinstance(each, int) and not -(2**63) <= each < 2**63:
+            raise ValueError("an integer has more than 64 bits: write it as a text")
+    return value
 
 
 def new_submission_id() -> str:

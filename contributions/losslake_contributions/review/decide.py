@@ -6,9 +6,18 @@ from losslake_contributions.accept import Acceptance, accept
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any, store_report
+from losslake_contributions.store.submissions import find_any, owner_of, store_report
+from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 3
+
+
+def accept_as(database: Database, reviews: Reviews, name: str, identity: Identity) -> Acceptance:
+    """Accept a submission for a reviewer. Raises ContributionError as `accept_reviewed`, and for what they sent."""
+    identity.require("review")
+    if owner_of(database, name) == identity.contributor:
+        raise ContributionError("forbidden", f"you sent {name} yourself: another reviewer has to accept it")
+    return accept_reviewed(database, reviews, name, identity.credit.name)
 
 
 def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: str) -> Acceptance:

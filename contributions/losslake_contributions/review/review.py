@@ -30,6 +30,7 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import find_any
+from losslake_schema.errors import LossLakeError
 
 FOLDER = "drafts"
 _REVIEW = "review.json"
@@ -59,6 +60,7 @@ class Reviews:
         # One after the other: a large one takes a core and up to 1 GB of memory.
         self._background = ThreadPoolExecutor(1, "reviews")
         self._begun: set[Path] = set()
+        self._failures: dict[Path, str] = {}
 
     def begin(self, name: str) -> bool:
         """Have the review of a submission made in the background; return True if it is there already.
@@ -68,10 +70,14 @@ class Reviews:
         folder = self._place(*self._waiting(name))
         if (folder / _REVIEW).is_file():
             return True
-        if folder not in self._begun:
+        if folder not in self._begun and folder not in self._failures:
             self._begun.add(folder)
             self._background.submit(self._try_to_make, name, folder)
         return False
+
+    def failure(self, name: str) -> str:
+        """Return why the review of a submission could not be made in the background; empty if it was, or will be."""
+        return self._failures.get(self._place(*self._waiting(name)), "")
 
     def close(self) -> None:
         """Begin no more reviews, and wait for the one that is being made."""
@@ -82,6 +88,8 @@ class Reviews:
             self._made(name)
         except Exception as error:  # noqa: BLE001 - whoever asks for the review gets it
             _log.warning("the review of %s can't be made: %s", name, error)
+            reason = str(error) if isinstance(error, LossLakeError) else "an error in the service, which is in its log"
+            self._failures[folder] = f"The review can't be made: {reason}"
         finally:
             self._begun.discard(folder)
 

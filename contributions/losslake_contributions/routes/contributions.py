@@ -99,7 +99,7 @@ def add_segments(
         """Return the JSON lines of a segment, as they were sent."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
-        numbers = _number("attempt", attempt), _number("n", n)
+        numbers = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(store.segment_file, database, identity, parse_run(run), *numbers)
         headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"', "Cache-Control": "no-store"}
         return Response(await in_thread(read_segment, *file), 200, headers, "application/jsonl")
@@ -116,8 +116,8 @@ def add_segments(
         identity = await identify(request, database, "contribute")
         place = store.Place(
             parse_run(run),
-            _number("attempt", attempt),
-            _number("n", n),
+            parse_number("attempt", attempt),
+            parse_number("n", n),
             _parameter(given, "from_step", _STEP) if "from_step" in given else None,
             _parameter(given, "sha256", _SHA256),
         )
@@ -143,7 +143,7 @@ def body_of(kind: type[Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def _number(name: str, text: str) -> int:
+def parse_number(name: str, text: str) -> int:
     """Return the number of an attempt or a segment in a path."""
     if text.isascii() and text.isdigit() and len(text) <= 9:
         try:

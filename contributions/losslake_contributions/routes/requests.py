@@ -11,7 +11,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
-from losslake_contributions.contract.texts import reason_of, run_id
+from losslake_contributions.contract.texts import reason_of, run_id, submission_id
 from losslake_contributions.errors import KINDS, ContributionError, unknown_submission
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Identity, Scope, authenticate
@@ -46,9 +46,10 @@ def parse_run(text: str) -> str:
 
 def check_submission_name(text: str) -> str:
     """Return the id of a submission in a path; raise ContributionError for one that can't exist."""
-    if len(text) != 36 or not text.isascii():
-        raise unknown_submission(f"'{_shown(text)}'")
-    return text
+    try:
+        return submission_id(text)
+    except ValueError:
+        raise unknown_submission(f"'{_shown(text)}'") from None
 
 
 def _shown(text: str) -> str:

@@ -15,7 +15,7 @@ from losslake_contributions.contract.submissions import (
     SubmissionRequest,
     SubmissionStatus,
 )
-from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import SUBMISSIONS, Links
 from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import body_of
@@ -29,13 +29,16 @@ from losslake_contributions.routes.requests import (
 )
 from losslake_contributions.store import submissions as store
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
 
 _ERRORS = problem_responses(413, 422)
 
 
-def add_submissions(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
+def add_submissions(
+    router: APIRouter, database: Database, hourly: HourlyQuotas, reviews: Reviews, links: Links
+) -> None:
     """Add the routes of submissions for contributors."""
     answer = partial(_answer, database, links)
 
@@ -47,6 +50,7 @@ def add_submissions(router: APIRouter, database: Database, reviews: Reviews, lin
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         document = await parse_body(request, SubmissionRequest)
+        hourly.use_submission(identity.token)
         name, is_new = await in_thread(store.submit, database, identity, document)
         if is_new:
             await in_thread(reviews.begin, name)
@@ -96,13 +100,13 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
 
     @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_acceptance(request: Request, name: str) -> Response:
-        """Accept a submission: its runs enter the next release. Accepted again, nothing changes."""
+        """Accept a submission of others: its runs enter the next release. Accepted again, nothing changes."""
         only_parameters(request)
         identity = await identify(request, database, "review")
         check_submission_name(name)
         async with accepting:
             # It goes on if the client leaves: the next request finds it done.
-            await asyncio.shield(in_thread(accept_reviewed, database, reviews, name, identity.credit.name))
+            await asyncio.shield(in_thread(accept_as, database, reviews, name, identity))
         return await answer(request, identity, name)
 
     @router.post(

@@ -135,7 +135,7 @@ def _clean_segment(data: bytes, cleaner: Cleaner) -> bytes:
     for line in data.split(b"\n"):
         try:
             row = json.loads(line) if line else None
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
             rows.append(row)

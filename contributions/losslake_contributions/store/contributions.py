@@ -55,7 +55,7 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
     def work(session: Session) -> bool:
         row = session.get(Contribution, run)
         if row is None:
-            quotas.use(session, identity.token, runs=1)
+            quotas.use(session, identity.token, runs=1, n_bytes=len(facts.encode()))
             session.add(
                 Contribution(
                     id=run, contributor=identity.contributor, token=identity.token, facts=facts,
@@ -171,6 +171,7 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
                 raise ContributionError("conflict", f"{run} is finished in another way: see GET …/segments")
             return False
         _check_whole(run, end.segments, held_segments(session, run))
+        quotas.use(session, identity.token, n_bytes=len(text.encode()))
         row.end, row.finished_at = text, datetime.now(UTC)
         return True
 

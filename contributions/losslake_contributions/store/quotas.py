@@ -45,6 +45,7 @@ class HourlyQuota:
     runs: int
     segments: int
     megabytes: int
+    submissions: int
 
 
 class HourlyQuotas:
@@ -53,6 +54,7 @@ class HourlyQuotas:
     def __init__(self, quota: HourlyQuota) -> None:
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         amounts = {"runs": quota.runs, "segments": quota.segments, "bytes": quota.megabytes * 1_000_000 // _KIBIBYTE}
+        amounts["submissions"] = quota.submissions
         self._limits = {name: RateLimitItemPerHour(amount) for name, amount in amounts.items() if amount}
 
     def use_run(self, token: str) -> None:
@@ -62,6 +64,10 @@ class HourlyQuotas:
     def use_segment(self, token: str) -> None:
         """Count a segment that is being sent; raise ContributionError if there were too many."""
         self._use(token, "segments", 1)
+
+    def use_submission(self, token: str) -> None:
+        """Count a request to submit runs, whose review takes time; raise ContributionError if there were too many."""
+        self._use(token, "submissions", 1)
 
     def use_bytes(self, token: str, n_bytes: int) -> None:
         """Count the JSON lines of a segment; raise ContributionError if there were too many."""

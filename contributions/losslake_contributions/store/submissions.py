@@ -21,6 +21,7 @@ from losslake_contributions.contract.submissions import (
 )
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
+from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
@@ -55,6 +56,8 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         _check_free(rows)
         _check_finished(rows)
         _check_licences(rows, request.licence)
+        # Those that are withdrawn stay as well.
+        quotas.use(session, identity.token, n_bytes=len(text.encode()))
         now = datetime.now(UTC)
         session.add(
             Submission(

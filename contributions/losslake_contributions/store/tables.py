@@ -34,7 +34,7 @@ class Contributor(Base):
 class Token(Base):
     """A token of a contributor. sha256: of its secret, which isn't stored. scopes: separated by spaces.
 
-    runs, segments, bytes: what was sent with it; most_runs, most_segments, most_bytes: what may be.
+    runs, segments, bytes: what was sent with it, documents included; most_runs, most_segments, most_bytes: what may be.
     """
 
     __tablename__ = "losslake_contribution_tokens"

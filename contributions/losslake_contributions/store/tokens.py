@@ -33,7 +33,7 @@ _MOST_DAYS = 3650
 
 @dataclass(frozen=True)
 class Quota:
-    """What may be sent with a token in all: runs, segments, and bytes of JSON lines."""
+    """What may be sent with a token in all: runs, segments, and bytes of JSON lines and documents."""
 
     runs: int = 10_000
     segments: int = 100_000

@@ -53,13 +53,13 @@ class Drafts:
                 return self._draft(submission, path)
             if path == "/":
                 return RedirectResponse(HOME, 303)
-            return problem(scope, "unknown-path", _NOWHERE.format(home=HOME))
+            return _private(problem(scope, "unknown-path", _NOWHERE.format(home=HOME)))
         token, _, rest = path.removeprefix(FOLDER).partition("/")
         if token == LEAVE and not rest:
             return self._with_cookie(RedirectResponse(HOME, 303), "")
         submission = self._submission(token)
         if submission is None:
-            return problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN)
+            return _private(problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN))
         inner = {**scope, "path": f"/{rest}", "headers": scope["headers"]}
         if accepts_html(inner):
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
@@ -82,7 +82,7 @@ class Drafts:
                 await self._apps.respond(submission, inner, receive, send if is_static else _as_private(send))
             except LossLakeError as error:
                 kind = error.kind if isinstance(error, ContributionError) else "draft-unavailable"
-                await problem_document(scope, kind, *KINDS[kind], str(error))(scope, receive, send)
+                await _private(problem_document(scope, kind, *KINDS[kind], str(error)))(scope, receive, send)
 
         return respond
 
@@ -91,9 +91,14 @@ class Drafts:
             response.set_cookie(COOKIE, token, secure=self._is_secure, httponly=True, samesite="lax")
         else:
             response.delete_cookie(COOKIE, secure=self._is_secure, httponly=True, samesite="lax")
-        for name, value in _PRIVATE:
-            response.headers[name.decode()] = value.decode()
-        return response
+        return _private(response)
+
+
+def _private(response: Response) -> Response:
+    """Return a response that no cache keeps: what is at a path depends on the cookie."""
+    for name, value in _PRIVATE:
+        response.headers[name.decode()] = value.decode()
+    return response
 
 
 def _cookie(scope: Scope) -> str:

@@ -9,9 +9,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import IN_REVIEW, Reviews
+from losslake_contributions.routes.contributions import parse_number
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
@@ -149,10 +150,11 @@ def add_runs(router: APIRouter, database: Database) -> None:
         return page("run.html", title, REVIEWS, identity, submission=name, run=run, facts=facts, segments=segments)
 
     @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}/{{attempt}}/{{n}}", include_in_schema=False)
-    async def get_segment(request: Request, name: str, run: str, attempt: int, n: int) -> Response:
+    async def get_segment(request: Request, name: str, run: str, attempt: str, n: str) -> Response:
         identity = await _identified(request, database)
         check_submission_name(name)
-        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), attempt, n)
+        place = parse_number("attempt", attempt), parse_number("n", n)
+        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
         data = await in_thread(read_segment, *file)
         return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
 
@@ -177,8 +179,10 @@ async def _review_page(
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
     is_waiting = status.state in IN_REVIEW
     is_made = is_waiting and await in_thread(reviews.begin, name)
+    failure = await in_thread(reviews.failure, name) if is_waiting and not is_made else ""
     review = await in_thread(reviews.review, name) if is_made else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
+    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
     return page(
         "submission.html",
@@ -187,15 +191,11 @@ async def _review_page(
         identity,
         code,
         **content_of(status, review, report, links.draft(name) if is_waiting else ""),
-        trouble=trouble,
-        is_being_made=is_waiting and not is_made,
-        may_decide=identity.is_reviewer and is_made,
-        may_withdraw=status.state == "submitted" and await in_thread(_owns, database, identity, name),
+        trouble=trouble or failure,
+        is_being_made=is_waiting and not is_made and not failure,
+        may_decide=identity.is_reviewer and not is_own and (is_made or bool(failure)),
+        may_withdraw=status.state == "submitted" and is_own,
     )
-
-
-def _owns(database: Database, identity: Identity, name: str) -> bool:
-    return submissions.owner_of(database, name) == identity.contributor
 
 
 def _decide(
@@ -209,7 +209,7 @@ def _decide(
     identity.require("review")
     reviewer = identity.credit.name
     if decision == "accept":
-        accept_reviewed(database, reviews, name, reviewer)
+        accept_as(database, reviews, name, identity)
     elif decision == "return":
         reason = form.get("reason", "").replace("\r\n", "\n").strip()
         if not reason:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -60,7 +60,7 @@ async def signed_in(request: Request, database: Database) -> Identity | None:
 
 def to_sign_in(request: Request) -> RedirectResponse:
     """Return the way to the page to sign in, which leads back to the requested one."""
-    return RedirectResponse(f"{SIGN_IN}?next={request.url.path}", 303, PRIVATE)
+    return RedirectResponse(f"{SIGN_IN}?next={quote(request.url.path)}", 303, PRIVATE)
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.contract.submissions import SubmissionStatus, SubmittedRun
@@ -108,7 +108,7 @@ def _curves(changes: DraftChanges, draft: str) -> list[tuple[str, str, str]]:
         if change.n_before and len(trials) <= _MOST_HIGHLIGHTED:
             query += [("highlight", each.trial) for each in trials if metric in each.metrics]
         caption = f"{change.study}, {metric}: {len(trials):,} new of {change.n_after:,} trials"
-        page = f"{draft}studies/{change.study}?release={changes.after}"
+        page = f"{draft}studies/{quote(change.study)}?release={changes.after}"
         pictures.append((caption, f"{draft}v1/figures/curves.svg?{urlencode(query)}", page))
     return pictures
 

@@ -19,7 +19,9 @@ POLICY = (
 EMBED_POLICY = POLICY.replace(b"form-action 'self'", b"form-action 'none'").replace(
     b"frame-ancestors 'none'", b"frame-ancestors *"
 )
-_ALWAYS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"strict-origin-when-cross-origin"))
+_ALWAYS = ((b"x-content-type-options", b"nosniff"),)
+# Of two values, browsers take the last: a response that has one keeps it.
+_REFERRER = (b"referrer-policy", b"strict-origin-when-cross-origin")
 _EXPOSED = (
     b"access-control-expose-headers",
     (
@@ -67,6 +69,8 @@ class BrowserHeaders:
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *_ALWAYS, *cross_origin]
                 is_html = any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers)
+                if not any(name == _REFERRER[0] for name, _ in headers):
+                    headers.append(_REFERRER)
                 if is_html and not any(name == b"content-security-policy" for name, _ in headers):
                     headers.append((b"content-security-policy", POLICY))
                 message = {**message, "headers": headers}

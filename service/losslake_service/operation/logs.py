@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -30,6 +31,8 @@ _LONGEST_PATH = 256
 _LONGEST_QUERY = 1000
 _LONGEST_TARGET = 1500
 _LONGEST_CLIENT = 64
+# Tokens of contributors, which belong into a header, and those of links to drafts: no reader of logs may use them.
+_SECRET = re.compile(r"(llc_[0-9a-f]{1,12}_|/drafts/)[A-Za-z0-9_-]{30,}=*")
 
 # The id of the current request, for log lines; also set in threads that compute its response.
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
@@ -132,7 +135,15 @@ class RequestLog:
     def log(self, request: RequestRecord) -> None:
         """Write the line of a request that has just completed."""
         if self._format_line is not None:
-            self._write(self._format_line(request) + b"\n")
+            self._write(self._format_line(_without_secrets(request)) + b"\n")
+
+
+def _without_secrets(request: RequestRecord) -> RequestRecord:
+    query = request.query.decode("latin-1")
+    if _SECRET.search(request.path) is None and _SECRET.search(query) is None:
+        return request
+    path, query = _SECRET.sub(r"\1...", request.path), _SECRET.sub(r"\1...", query)
+    return replace(request, path=path, query=query.encode("latin-1"))
 
 
 def _request_as_json(request: RequestRecord) -> bytes:

@@ -177,6 +177,21 @@ def test_a_report_is_stored_with_its_version_and_read_again(tmp_path: Path) -> N
     assert json.loads(report.to_json())["version"] == CHECKS_VERSION
 
 
+@pytest.mark.parametrize(
+    ("facts", "is_found"),
+    [
+        ({"collection": "m\u043dist"}, True),
+        ({"optimizer": "\u0391dam"}, True),
+        ({"optimizer": "adam-\u03b2"}, False),
+        ({"collection": "\u043c\u043d\u0438\u0441\u0442"}, False),
+        ({"model": "\u6a21\u578b2 cnn\u00e9"}, False),
+    ],
+)
+def test_words_of_letters_that_look_alike_are_found(tmp_path: Path, facts: dict[str, str], is_found: bool) -> None:
+    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, curve(GOOD), **facts)], licence="CC0-1.0")
+    assert ("mixed_scripts" in found(report)) == is_found
+
+
 def test_later_checks_warn_and_never_take_back_what_was_accepted() -> None:
     known = Finding("old", "error", "run", "here", "accepted all the same")
     accepted = Report(["run"], [known], version=1)

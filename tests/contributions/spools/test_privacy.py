@@ -110,6 +110,11 @@ def test_segments_without_private_names_keep_their_bytes_even_if_cut_short() -> 
     assert cleaned({}, {"0001/000001.jsonl": data}).segments["0001/000001.jsonl"] == data
 
 
+def test_lines_nested_without_end_are_left_as_they_are() -> None:
+    deep = b'{"step":1,"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+    assert cleaned({}, {"0001/000001.jsonl": deep}).segments["0001/000001.jsonl"] == deep
+
+
 def test_no_removal_shows_what_was_removed() -> None:
     facts = {
         "parameters": {"note": " ".join(SECRETS), "/home/ann/deep/secret-file": "x"},

@@ -116,6 +116,7 @@ def test_forged_link_is_refused(client: TestClient, token: str) -> None:
     answer = client.get(f"/drafts/{token}/v1/workloads")
     assert answer.status_code == 404
     assert "ask its contributor" in answer.json()["detail"]
+    assert answer.headers["cache-control"] == "no-store"
     assert "set-cookie" not in answer.headers
 
 

@@ -136,6 +136,15 @@ def test_any_request_is_one_log_line_of_bounded_length(path: str, query: bytes, 
     assert line_of("text", path, query, client).decode()[:-1].isprintable()
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_tokens_in_addresses_are_not_logged(form: str) -> None:
+    draft, secret = "A" * 54 + "==", "b-_" * 14 + "b"
+    line = line_of(form, f"/drafts/{draft}/studies", f"token=llc_0123456789ab_{secret}&a=1".encode(), "client").decode()
+    assert "/drafts/.../studies" in line
+    assert "llc_0123456789ab_..." in line
+    assert not [word for word in (draft[:30], secret[:30]) if word in line]
+
+
 def test_nothing_is_written_when_lines_are_off() -> None:
     written: list[bytes] = []
     RequestLog("off", written.append).log(RequestRecord("", "GET", "/", b"", 200, 0, 0, None, None, None))
