@@ -32,6 +32,7 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import find_any
 
 FOLDER = "drafts"
+CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
 IN_REVIEW = ("submitted", "accepting")
 _log = logging.getLogger(__name__)
@@ -103,6 +104,8 @@ class Reviews:
     def forget_decided(self) -> None:
         """Delete the drafts of submissions that don't wait for a review any more."""
         for folder in self._folder.iterdir() if self._folder.is_dir() else ():
+            if folder.name == CURVES:
+                continue
             name = folder.stem
             try:
                 waits = find_any(self._database, name).state in IN_REVIEW
@@ -144,7 +147,7 @@ class Reviews:
         spools = self._spools(status.id, folder / RUNS)
         draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
         claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
-        evidence = Evidence(draft, spools, status.licence, claims, self._database.lake)
+        evidence = Evidence(draft, spools, status.licence, claims, self._database.lake, self._folder / CURVES)
         found = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
         with atomic_write(folder / _REVIEW) as unfinished:
             unfinished.write_text(found.model_dump_json(), "utf-8")
