@@ -124,8 +124,8 @@ def test_a_run_that_can_t_be_read_keeps_the_others_out_until_it_is_split_off(
     good, bad = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": [{"no": "step"}]})
     name = ada.submitted(good, bad)
     refused = reviewer.send("POST", f"/v1/submissions/{name}/accept")
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:losslake:problem:not-storable")
-    assert bad.id in str(refused.json()["quarantined"])
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:losslake:problem:refused")
+    assert bad.id in str(refused.json()["findings"])
     assert service.lake.newest_release() is None
     reviewer.send("POST", f"/v1/submissions/{name}/split", json={"contributions": [bad.id]})
     assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json()["state"] == "accepted"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,6 +51,7 @@ class Evidence:
 
     spools: by the name of the run, without private data. licence: that the submission states; empty: each run's own.
     base: the lake with what is stored; None on a client without one. cache: a folder for what is read of it.
+    own_submissions: those of the same contributor; None on a client, which doesn't know them.
     """
 
     draft: Draft
@@ -58,7 +60,9 @@ class Evidence:
     claims: Sequence[Claim] = ()
     base: Lake | None = None
     cache: Path | None = None
+    own_submissions: frozenset[str] | None = None
     _curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
+    _rows: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def curves(self, run: str) -> dict[str, Curve]:
         """Return the stored curves of a run by metric; none if it isn't stored."""
@@ -132,5 +136,17 @@ class Evidence:
         """The table `trials` of the base release; None without one."""
         if self.base is None or self.draft.base is None:
             return None
-        files = self.base.files(self.base.release(self.draft.base), partitioned=False)
-        return read_small_table(self.base.store, files, "trials")
+        return read_small_table(self.base.store, self._stored_files, "trials")
+
+    def stored_rows(self, table: str) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of another small table of the base release; none without one."""
+        if self.base is None or self.draft.base is None:
+            return []
+        if table not in self._rows:
+            self._rows[table] = read_small_table(self.base.store, self._stored_files, table).to_pylist()
+        return self._rows[table]
+
+    @cached_property
+    def _stored_files(self) -> Sequence[DataFile]:
+        assert self.base is not None
+        return self.base.files(self.base.release(self.draft.base), partitioned=False)

@@ -9,6 +9,7 @@ from losslake_contributions.checks import (
     curves,
     licences,
     near_copies,
+    ownership,
     plausible,
     private_data,
     timing,
@@ -19,8 +20,9 @@ from losslake_contributions.checks.report import NotRun, Report
 from losslake_contributions.checks.rules import Rule
 
 NO_BASE = "there is no lake to compare with: name one by --lake"
+NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (whole, private_data, licences, claims, timing, copies, near_copies, amounts, curves, plausible)
+_CHECKS = (whole, private_data, licences, claims, ownership, timing, copies, near_copies, amounts, curves, plausible)
 _BESIDE_NEIGHBOURS = plausible.RULES
 
 
@@ -39,4 +41,6 @@ def check(evidence: Evidence) -> Report:
         not_run = [NotRun(rule.name, NO_NEIGHBOURS) for rule in compared if rule in _BESIDE_NEIGHBOURS]
     else:
         not_run = []
+    if evidence.draft.base is not None and evidence.own_submissions is None:
+        not_run.append(NotRun(ownership.OTHERS.name, NO_SENDER))
     return Report(sorted(evidence.spools), findings, not_run)

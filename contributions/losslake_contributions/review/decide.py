@@ -6,9 +6,17 @@ from losslake_contributions.accept import Acceptance, accept
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any, store_report
+from losslake_contributions.store.submissions import find_any, owner_of, store_report
+from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 3
+
+
+def check_other(database: Database, identity: Identity, name: str) -> None:
+    """Raise ContributionError if a submission is the identity's own: nobody accepts their own runs over HTTP."""
+    if owner_of(database, name) == identity.contributor:
+        detail = f"{name} is your own submission: another reviewer accepts it, or the operator on the lake's machine"
+        raise ContributionError("forbidden", detail)
 
 
 def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: str) -> Acceptance:

@@ -29,7 +29,7 @@ from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any
+from losslake_contributions.store.submissions import find_any, submissions_of_owner
 
 FOLDER = "drafts"
 CURVES = "curves"  # of stored trials, indexed
@@ -147,7 +147,15 @@ class Reviews:
         spools = self._spools(status.id, folder / RUNS)
         draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
         claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
-        evidence = Evidence(draft, spools, status.licence, claims, self._database.lake, self._folder / CURVES)
+        evidence = Evidence(
+            draft,
+            spools,
+            status.licence,
+            claims,
+            self._database.lake,
+            self._folder / CURVES,
+            submissions_of_owner(self._database, status.id),
+        )
         found = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
         with atomic_write(folder / _REVIEW) as unfinished:
             unfinished.write_text(found.model_dump_json(), "utf-8")

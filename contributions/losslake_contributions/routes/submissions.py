@@ -15,7 +15,7 @@ from losslake_contributions.contract.submissions import (
     SubmissionRequest,
     SubmissionStatus,
 )
-from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.decide import accept_reviewed, check_other
 from losslake_contributions.review.links import SUBMISSIONS, Links
 from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import body_of
@@ -96,10 +96,10 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
 
     @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_acceptance(request: Request, name: str) -> Response:
-        """Accept a submission: its runs enter the next release. Accepted again, nothing changes."""
+        """Accept another's submission: its runs enter the next release. Accepted again, nothing changes."""
         only_parameters(request)
         identity = await identify(request, database, "review")
-        check_submission_name(name)
+        await in_thread(check_other, database, identity, check_submission_name(name))
         async with accepting:
             # It goes on if the client leaves: the next request finds it done.
             await asyncio.shield(in_thread(accept_reviewed, database, reviews, name, identity.credit.name))

@@ -267,6 +267,16 @@ def owner_of(database: Database, name: str) -> str:
     return database.read(lambda session: _found(session, name).contributor)
 
 
+def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
+    """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
+
+    def query(session: Session) -> frozenset[str]:
+        owned = select(Submission.id).where(Submission.contributor == _found(session, name).contributor)
+        return frozenset(session.scalars(owned))
+
+    return database.read(query)
+
+
 def queue(database: Database) -> tuple[dict[str, int], float]:
     """Return the number of submissions in each state, and the seconds that the oldest one has waited; 0 for none."""
 

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.review.decide import accept_reviewed
+from losslake_contributions.review.decide import accept_reviewed, check_other
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import IN_REVIEW, Reviews
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
@@ -175,6 +175,7 @@ async def _review_page(
 ) -> Response:
     """Return the page of a submission. trouble: why a decision could not be made."""
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
+    is_own = await in_thread(_owns, database, identity, name)
     is_waiting = status.state in IN_REVIEW
     is_made = is_waiting and await in_thread(reviews.begin, name)
     review = await in_thread(reviews.review, name) if is_made else None
@@ -190,7 +191,8 @@ async def _review_page(
         trouble=trouble,
         is_being_made=is_waiting and not is_made,
         may_decide=identity.is_reviewer and is_made,
-        may_withdraw=status.state == "submitted" and await in_thread(_owns, database, identity, name),
+        may_accept=not is_own,
+        may_withdraw=status.state == "submitted" and is_own,
     )
 
 
@@ -209,6 +211,7 @@ def _decide(
     identity.require("review")
     reviewer = identity.credit.name
     if decision == "accept":
+        check_other(database, identity, name)
         accept_reviewed(database, reviews, name, reviewer)
     elif decision == "return":
         reason = form.get("reason", "").replace("\r\n", "\n").strip()
