@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake.lake.data_files import read_small_table
 from losslake_contributions.checks.evidence import Evidence
 from losslake_contributions.checks.rules import WARNING, Finding, Rule
 from losslake_contributions.spools.spool import Spool
@@ -74,8 +73,9 @@ def _ownership(
     yield OTHERS.finding(
         "",
         collection,
-        f"{n_runs:,} runs would be added to it, and {total - len(of_own):,} of its {total:,} stored trials weren't sent "
-        f"by this contributor, but are {whose}: accept them if they belong there, or ask for a collection of their own",
+        f"{n_runs:,} runs would be added to it, and {total - len(of_own):,} of its {total:,} stored trials weren't "
+        f"sent by this contributor, but are {whose}: accept them if they belong there, or ask for a collection of "
+        "their own",
     )
 
 
@@ -84,8 +84,8 @@ def _licence(evidence: Evidence, collection: str, spools: Sequence[Spool], store
         yield FACTS.finding(
             "",
             f"{collection}, licence",
-            f"the runs say {stated}, and the collection has {stored!r}, which stays: ask for another collection, unless "
-            "the contributor agrees to that licence",
+            f"the runs say {stated}, and the collection has {stored!r}, which stays: ask for another collection, "
+            "unless the contributor agrees to that licence",
         )
 
 
@@ -127,6 +127,6 @@ def _directions(evidence: Evidence, collection: str, spools: Sequence[Spool]) ->
             yield FACTS.finding(
                 "",
                 f"{collection}, {name}",
-                f"the runs say {direction}, and the lake {stored[name] or 'nothing'}, which stays: ask for another name "
-                "of the metric, or accept the runs as they are",
+                f"the runs say {direction}, and the lake {stored[name] or 'nothing'}, which stays: ask for another "
+                "name of the metric, or accept the runs as they are",
             )

@@ -29,9 +29,9 @@ from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import DRAFTS
 from losslake_contributions.store.submissions import find_any, submissions_of_owner
 
-FOLDER = "drafts"
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
 IN_REVIEW = ("submitted", "accepting")
@@ -54,7 +54,7 @@ class Reviews:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._folder = database.lake.folder / FOLDER
+        self._folder = database.lake.folder / DRAFTS
         # Of this process; a file's lock keeps other processes out.
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         # One after the other: a large one takes a core and up to 1 GB of memory.

@@ -22,6 +22,7 @@ from losslake_contributions.store.tables import HeldSegment
 from losslake_schema.errors import LakeBroken
 
 FOLDER = "contributions"
+DRAFTS = "drafts"  # on this machine, made again as needed
 GRACE = timedelta(days=1)
 _LEVEL = 3
 _log = logging.getLogger(__name__)

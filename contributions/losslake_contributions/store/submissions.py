@@ -22,7 +22,7 @@ from losslake_contributions.contract.submissions import (
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contribution, Contributor, Submission
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
 from losslake_schema.database import LedgerEntry
 
@@ -54,6 +54,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
             return known.id, known.id == name
         _check_free(rows)
         _check_finished(rows)
+        _check_held(rows)
         _check_licences(rows, request.licence)
         now = datetime.now(UTC)
         session.add(
@@ -94,6 +95,12 @@ def _check_finished(rows: Sequence[Contribution]) -> None:
         named = ", ".join(unfinished[:_MOST_NAMED])
         detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
         raise ContributionError("incomplete", detail, unfinished=unfinished)
+
+
+def _check_held(rows: Sequence[Contribution]) -> None:
+    erased = [row.id for row in rows if row.facts == ERASED_FACTS]
+    if erased:
+        raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
 
 
 def _check_licences(rows: Sequence[Contribution], licence: str) -> None:
