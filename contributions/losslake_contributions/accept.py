@@ -6,10 +6,11 @@ It may be repeated after a failure at any moment. While it runs, nobody can with
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from losslake_contributions.archive import SubmissionArchive, submission_archive
 from losslake_contributions.contract.submissions import SubmissionStatus
+from losslake_contributions.drafts.draft import REQUEST
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import (
@@ -21,10 +22,10 @@ from losslake_contributions.store.submissions import (
     trials_of,
 )
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
 from losslake_schema.contributors import DATA_COLLECTION, Contributor
+from losslake_schema.errors import LossLakeError
 
 _MOST_NAMED = 10
 _log = logging.getLogger(__name__)
@@ -48,10 +49,10 @@ def accept(database: Database, submission: str, reviewer: str) -> Acceptance:
         return Acceptance(find_any(database, submission), ())
     with submission_archive(database, submission) as archive:
         status = find_any(database, submission)
-        n_runs, request = status.n_runs, Request(formats=("record",), contributors=credited(status))
+        n_runs, request = status.n_runs, replace(REQUEST, contributors=credited(status))
         try:
             _check_all_storable(database, archive, n_runs, submission)
-        except ContributionError:
+        except LossLakeError:
             end_acceptance(database, submission, None)
             raise
         summary = ingest(database.lake, [archive], request, notes=source_name(submission))
@@ -76,7 +77,7 @@ def _check_all_storable(database: Database, archive: SubmissionArchive, n_runs: 
     """Raise ContributionError if an ingest would leave out a run."""
     if len(database.read(lambda session: trials_of(session, submission))) == n_runs:
         return  # an acceptance was interrupted after it had published
-    plan = plan_ingest(database.lake, [archive], Request(formats=("record",)))
+    plan = plan_ingest(database.lake, [archive], REQUEST)
     n_trials = sum(study.trials for study in plan.studies.values())
     if plan.broken:
         raise ContributionError("not-storable", f"the runs can't be read: {plan.broken[0]}")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
@@ -27,7 +28,7 @@ from losslake_contributions.routes.submissions import add_reviews, add_submissio
 from losslake_contributions.routes.uploads import Uploads
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans
+from losslake_contributions.store.files import delete_orphans, delete_unfinished
 from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
 from losslake_contributions.store.signing_key import signing_key
 from losslake_contributions.web import pages
@@ -63,7 +64,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         refresh_queue = partial(metrics.refresh_queue, database)
         tasks = [
             asyncio.create_task(_repeat(refresh_queue, _SECONDS_BETWEEN_GAUGES)),
-            asyncio.create_task(_repeat(partial(delete_orphans, database), settings.cleanup_hours * 3600)),
+            asyncio.create_task(
+                _repeat(partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600)
+            ),
             asyncio.create_task(_repeat(reviews.forget_decided, settings.cleanup_hours * 3600)),
         ]
         try:
@@ -118,6 +121,13 @@ def _add_health(app: FastAPI) -> None:
 
 def _check_database(database: Database) -> None:
     database.read(lambda session: session.execute(text("SELECT 1")).scalar())
+
+
+def clean_contributions(database: Database, unfinished_days: float) -> None:
+    """Delete runs that were never finished, unless the days are 0, and files that no segment names."""
+    if unfinished_days:
+        delete_unfinished(database, timedelta(days=unfinished_days))
+    delete_orphans(database)
 
 
 async def _repeat(work: Callable[[], object], seconds: float) -> None:

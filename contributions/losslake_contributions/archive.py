@@ -119,21 +119,20 @@ def stored_runs(database: Database, submission: str) -> tuple[str, list[StoredRu
             raise unknown_submission(submission)
         request = SubmissionRequest.model_validate_json(row.request)
         rows = select(Contribution).where(Contribution.id.in_(request.contributions)).order_by(Contribution.id)
-        return request.licence, [_stored_run(session, each) for each in session.scalars(rows).all()]
+        held = select(HeldSegment).where(HeldSegment.contribution.in_(request.contributions))
+        segments: dict[str, list[tuple[Segment, str]]] = {}
+        for each in session.scalars(held.order_by(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n)):
+            segments.setdefault(each.contribution, []).append((_segment(each), each.path))
+        return request.licence, [
+            StoredRun(row.id, row.facts, Finish.model_validate_json(row.end or ""), tuple(segments.get(row.id, ())))
+            for row in session.scalars(rows)
+        ]
 
     return database.read(query)
 
 
-def _stored_run(session: Session, row: Contribution) -> StoredRun:
-    held = select(HeldSegment).where(HeldSegment.contribution == row.id).order_by(HeldSegment.attempt, HeldSegment.n)
-    segments = tuple(
-        (
-            Segment(attempt=each.attempt, n=each.n, from_step=each.from_step, bytes=each.bytes, sha256=each.sha256),
-            each.path,
-        )
-        for each in session.scalars(held)
-    )
-    return StoredRun(row.id, row.facts, Finish.model_validate_json(row.end or ""), segments)
+def _segment(row: HeldSegment) -> Segment:
+    return Segment(attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256)
 
 
 def _document(document: object) -> bytes:

@@ -35,4 +35,6 @@ class Settings(ServerSettings):
     segment_seconds: Annotated[float, Field(ge=1, le=3600)] = 60.0
     """Maximum seconds to receive a segment."""
     cleanup_hours: Annotated[float, Field(ge=0.01, le=1000)] = 6.0
-    """Hours between clean-ups of files that failed requests left in the store."""
+    """Hours between clean-ups of files that failed requests left in the store, and of runs that were never finished."""
+    unfinished_days: Annotated[float, Field(ge=0, le=36_500)] = 30.0
+    """Days after which a run without an end is deleted, counted from its last segment; 0: never."""

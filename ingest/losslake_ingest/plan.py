@@ -16,9 +16,9 @@ from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
-from losslake_ingest.pipeline.directions import merged_directions, stated_directions
+from losslake_ingest.pipeline.directions import measured_metrics, merged_directions, stated_directions
 from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
-from losslake_ingest.pipeline.goals import goal_rows
+from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.reading import Request, open_sources
 from losslake_ingest.pipeline.withdrawn import Withdrawn
 from losslake_ingest.releases.moving import sources_of
@@ -95,6 +95,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     plan.sources = with_unused(plan.sources)
     _check_statements(
         plan,
+        request.stored_facts_stay,
         *(
             read_small_table(lake.store, files, name) if lake is not None else TABLES[name].empty_table()
             for name in ("metrics", "goals", "studies")
@@ -104,8 +105,21 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
     return plan
 
 
-def _check_statements(plan: IngestPlan, metrics: pa.Table, goals: pa.Table, studies: pa.Table) -> None:
+def _check_statements(
+    plan: IngestPlan, stored_facts_stay: bool, metrics: pa.Table, goals: pa.Table, studies: pa.Table
+) -> None:
     """Raise DirectionConflict or GoalConflict as publishing would; metrics, goals, studies: what is stored."""
+    if stored_facts_stay:
+        measured = measured_metrics(studies)
+        directions = [(name, direction) for name, direction in plan.directions if name not in measured]
+        merged_directions(stated_directions(metrics), directions)
+        goal_rows(
+            goals,
+            column_by_study(studies, "n_trials").keys() | plan.studies.keys(),
+            goals_not_in(goals, plan.goals),
+            (),
+        )
+        return
     merged_directions(stated_directions(metrics), plan.directions)
     n_stored = column_by_study(studies, "n_trials")
     whole = {study for study, planned in plan.studies.items() if planned.trials >= int(n_stored.get(study, 0))}

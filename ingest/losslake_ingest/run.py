@@ -173,6 +173,7 @@ class _Attempt:
                 {trial: move.to for trial, move in moved.items()},
             ),
             self._erasure,
+            self._request.stored_facts_stay,
         )
 
         try:

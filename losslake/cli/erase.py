@@ -62,14 +62,18 @@ def erase(
 def erase_completely(
     lake: Lake, names: Sequence[str], reason: str, by: str, texts: Sequence[str] = (), hide_names: bool = False
 ) -> Erasure:
-    """Erase trials from the releases of a lake, and delete every file that no release needs any more."""
+    """Erase trials from releases and contributions, and delete every file that no release needs any more."""
     from datetime import UTC, datetime
 
     from losslake.index.maintenance import clean
     from losslake.lake.retention import RetentionPolicy
+    from losslake_contributions.store.erasure import erase_runs
     from losslake_ingest.releases.erasure import erase as erase_trials
     from losslake_ingest.releases.erasure import finish
 
+    planned = erase_trials(lake, names, reason, by, texts, hide_names, dry_run=True)
+    # First, as the trials say which runs they are.
+    erase_runs(lake, planned.runs, [*texts, *(map(str, planned.all_trials) if hide_names else ())])
     erasure = erase_trials(lake, names, reason, by, texts, hide_names)
     clean(lake, RetentionPolicy(datetime.now(UTC)))
     finish(lake)

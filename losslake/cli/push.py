@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from losslake_contributions.spools.convert import Conversion
 
 TOKEN = "LOSSLAKE_TOKEN"
-_MOST_LISTED = 50
+_MOST_LISTED = 20
+_PARTS = 10
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
 TokenFileOption = Annotated[
@@ -87,11 +89,26 @@ def _send(found: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> 
     from losslake_contributions.push import push as send
 
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
-        pushed = send(client, found.runs, terms, lambda run, _: echo(f"held         {run.id}"))
+        pushed = send(client, found.runs, terms, _Held(len(found.runs)))
     _show_states(found.runs, pushed)
     if pushed.failures:
         echo("nothing was submitted: correct these runs, or take them out of the folder, and push again")
         raise typer.Exit(1)
+
+
+class _Held:
+    """Prints which runs are held: each of a few, else how many, ten times in all. Called from any thread."""
+
+    def __init__(self, n_runs: int) -> None:
+        self._n_runs, self._n_held, self._lock = n_runs, 0, Lock()
+
+    def __call__(self, run: LocalRun, _: ContributionStatus) -> None:
+        with self._lock:
+            self._n_held += 1
+            if self._n_runs <= _MOST_LISTED:
+                echo(f"held         {run.id}")
+            elif self._n_held * _PARTS // self._n_runs > (self._n_held - 1) * _PARTS // self._n_runs:
+                echo(f"held         {self._n_held:,} of {self._n_runs:,} runs")
 
 
 def read_token(file: Path | None) -> str:
@@ -132,10 +149,12 @@ def _show_some(what: str, lines: Sequence[str], more: str) -> None:
 def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
     from losslake_contributions.push import submission_of
 
-    for run in runs:
+    for run in runs[:_MOST_LISTED]:
         facts = run.facts
         study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
         echo(f"would send   {run.id}  {study}  {run.end.status}, {plural(len(run.end.segments), 'segment')}")
+    if len(runs) > _MOST_LISTED:
+        echo(f"  … and {len(runs) - _MOST_LISTED:,} more")
     request = submission_of(runs, terms)
     total = sum(run.bytes for run in runs)
     echo(f"would submit {plural(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
@@ -143,25 +162,44 @@ def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
 
 def _show_states(runs: Sequence[LocalRun], pushed: Pushed) -> None:
     submitted = pushed.submission.contributions if pushed.submission is not None else ()
-    for run in runs:
-        if run.id in pushed.states and run.id not in submitted:
-            _show_state(run.id, pushed.states[run.id])
-    for run_id, reason in pushed.failures.items():
+    others = [run.id for run in runs if run.id in pushed.states and run.id not in submitted]
+    if len(others) <= _MOST_LISTED:
+        for run_id in others:
+            _show_state(run_id, pushed.states[run_id])
+    else:
+        _show_counts(others, pushed)
+    for run_id, reason in [*pushed.failures.items()][:_MOST_LISTED]:
         print_error(f"{run_id}: {reason}")
+    if len(pushed.failures) > _MOST_LISTED:
+        print_error(f"{len(pushed.failures) - _MOST_LISTED:,} more runs aren't held")
     if pushed.submission is not None:
         show_submission(pushed.submission)
 
 
-def _show_state(run: str, status: ContributionStatus) -> None:
+def _show_counts(run_ids: Sequence[str], pushed: Pushed) -> None:
+    """Print how many runs are in each state."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for run_id in run_ids:
+        status = pushed.states[run_id]
+        where = status.submission.id if status.submission is not None else ""
+        groups.setdefault((status.state, where), []).append(run_id)
+    for members in [*groups.values()][:_MOST_LISTED]:
+        _show_state(members[0] if len(members) == 1 else f"{len(members):,} runs", pushed.states[members[0]])
+    left = [*groups.values()][_MOST_LISTED:]
+    if left:
+        echo(f"  … and {sum(map(len, left)):,} more runs in {plural(len(left), 'submission')}")
+
+
+def _show_state(runs: str, status: ContributionStatus) -> None:
     submission = status.submission
     if submission is None:
-        echo(f"{status.state:<12} {run}")
+        echo(f"{status.state:<12} {runs}")
         return
     more = f" into release {submission.release}" if submission.release is not None else ""
     reason = f": {submission.reason}" if submission.reason else ""
-    echo(f"{submission.state:<12} {run} in the submission {submission.id}{more}{reason}")
+    echo(f"{submission.state:<12} {runs} in the submission {submission.id}{more}{reason}")
     if submission.state in ("returned", "withdrawn"):
-        echo("             to submit it again, add --again, and say in --note what has changed")
+        echo("             to submit them again, add --again, and say in --note what has changed")
 
 
 def show_submission(submission: SubmissionStatus) -> None:

@@ -44,6 +44,7 @@ class SpooledRun:
     parameters: dict[str, Any] = field(default_factory=lambda: {"learning_rate": 0.1})
     segments: dict[str, Rows] = field(default_factory=lambda: {"0001/000001.jsonl": rows(range(12))})
     status: str = "COMPLETE"
+    more: dict[str, Any] = field(default_factory=dict)  # of run.json
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -52,6 +53,7 @@ class SpooledRun:
             "format": "losslake-record/1", "collection": COLLECTION, "dataset": dataset, "model": model,
             "optimizer": optimizer, "batch_size": self.batch_size, "licence": self.licence,
             "started_at": 1_790_000_000.25, "parameters": self.parameters,
+            **self.more,
         }  # fmt: skip
 
     def data(self, path: str) -> bytes:

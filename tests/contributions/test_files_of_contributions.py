@@ -10,7 +10,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from fastapi.testclient import TestClient
-from sqlalchemy import Engine, create_engine, inspect
+from sqlalchemy import Engine, create_engine, inspect, update
+from sqlalchemy.orm import Session
 
 from losslake.index.maintenance import clean
 from losslake.lake.export import export
@@ -18,13 +19,15 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import RetentionPolicy
 from losslake.lake.verification import verify
 from losslake_contributions.accept import accept
+from losslake_contributions.app import clean_contributions
+from losslake_contributions.store.contributions import exists
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans
-from losslake_contributions.store.tables import CHAIN, NEWEST, Base
+from losslake_contributions.store.files import delete_orphans, delete_unfinished
+from losslake_contributions.store.tables import CHAIN, NEWEST, Base, Contribution, HeldSegment
 from losslake_schema.errors import LossLakeError
 from losslake_schema.migrating import alembic_config, migrate, version_of
 from losslake_service.app import create_app as create_read_service
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.spooled_runs import SpooledRun
 from tests.contributions.test_accept import check_stored
 from tests.servers.postgresql import PostgreSQL
@@ -80,6 +83,43 @@ def test_files_that_were_never_acknowledged_are_deleted_after_a_day(service: Ser
     assert delete_orphans(service.database) == 0
     assert delete_orphans(service.database, timedelta(seconds=-60)) == 1
     assert files_of(service.lake) == before
+
+
+def test_runs_that_were_never_finished_are_deleted_after_some_days(service: Service, ada: Sender) -> None:
+    old, gone_on, empty, done = (SpooledRun(batch_size=size) for size in (1, 2, 3, 4))
+    ada.contribute(done)
+    for run in (old, gone_on, empty):
+        assert ada.create(run).status_code == 201
+    assert {ada.put(run).status_code for run in (old, gone_on)} == {201}
+    long_ago = datetime.now(UTC) - timedelta(days=31)
+
+    def work(session: Session) -> None:
+        session.execute(update(Contribution).values(created_at=long_ago))
+        received = update(HeldSegment).where(HeldSegment.contribution != gone_on.id)
+        session.execute(received.values(received_at=long_ago))
+
+    owner = service.database.read(lambda session: session.get_one(Contribution, old.id).contributor)
+    service.database.write(owner, work)
+    assert delete_unfinished(service.database, timedelta(days=32)) == 0
+    assert delete_unfinished(service.database, timedelta(days=30)) == 2
+    assert delete_unfinished(service.database, timedelta(days=30)) == 0
+    assert {path.split("/")[1] for path in files_of(service.lake)} == {gone_on.id, done.id}
+    for run, status in ((old, 404), (empty, 404), (gone_on, 200), (done, 200)):
+        assert ada.send("GET", f"/v1/contributions/{run.id}").status_code == status
+    ada.contribute(old)
+    assert ada.submit(old, done).status_code == 201
+
+
+def test_the_service_deletes_unfinished_runs_unless_told_not_to(empty_lake: Lake) -> None:
+    run = SpooledRun()
+    with serving(empty_lake) as service:
+        assert service.sender("Ada", ADA).create(run).status_code == 201
+        owner = service.database.read(lambda session: session.get_one(Contribution, run.id).contributor)
+        long_ago = update(Contribution).values(created_at=datetime.now(UTC) - timedelta(days=31))
+        service.database.write(owner, lambda session: session.execute(long_ago) and None)
+    for days, is_kept in ((0.0, True), (32.0, True), (30.0, False)):
+        clean_contributions(Database.open(empty_lake), days)
+        assert exists(Database.open(empty_lake), run.id) is is_kept
 
 
 def test_a_lake_without_contributions_is_not_touched(empty_lake: Lake) -> None:

@@ -115,6 +115,26 @@ def test_returned_runs_are_submitted_again_only_on_request(push: Push, running: 
     assert "submitted    submission" in push("--again", "--note", "more")
 
 
+def test_many_runs_are_counted_and_not_listed(push: Push, running: RunningService, tmp_path: Path) -> None:
+    runs = [SpooledRun(batch_size=size) for size in range(1, 41)]
+    for run in runs:
+        run.write(tmp_path / "runs")
+    planned = push("--dry-run").splitlines()
+    assert (len(planned), planned[-2]) == (22, "  … and 20 more")
+    said = push().splitlines()
+    assert [line for line in said if line.startswith("held")] == [
+        f"held         {number} of 40 runs" for number in range(4, 41, 4)
+    ]
+    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    again = push().splitlines()
+    assert again[10:] == [f"submitted    40 runs in the submission {submission.id}"]
+    SpooledRun().write(tmp_path / "runs")
+    return_to_contributor(Database.open(running.lake), "me", submission.id, "say more")
+    third = push().splitlines()
+    assert f"returned     40 runs in the submission {submission.id}: say more" in third
+    assert len(third) < 20
+
+
 def test_runs_that_are_not_finished_are_named(push: Push, running: RunningService, tmp_path: Path) -> None:
     done, killed = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": rows(range(30))})
     done.write(tmp_path / "runs")

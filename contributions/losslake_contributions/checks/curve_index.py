@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ TOLERANCE = 5e-4
 """Values are near if they differ by at most this share of the larger one."""
 MOST_SHARED = 100
 """A window that more places of the index have says nothing."""
+_WINDOWS_AT_ONCE = 1000
 _LEAST_CODE = np.int64(-(2**40))  # of what isn't finite: in no window
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -29,17 +31,51 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class CommonRun:
     """A run of near values that two curves have in common. other: the number of the curve in the index.
 
-    start, other_start: of its first value in both. length: values. n_distinct: how many of them differ when rounded.
-    is_exact: all values are equal. distance: see `distance`.
+    start, other_start: of its first value in both. values, others: what they have in common.
     """
 
     other: int
     start: int
     other_start: int
-    length: int
-    n_distinct: int
-    is_exact: bool
-    distance: float
+    values: Floats
+    others: Floats
+
+    @property
+    def length(self) -> int:
+        """The number of values."""
+        return len(self.values)
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """The number of values that differ when rounded."""
+        return len(np.unique(rounded(self.values)))
+
+    @property
+    def is_exact(self) -> bool:
+        """True if all values are equal."""
+        return bool((self.values == self.others).all())
+
+    @cached_property
+    def distance(self) -> float:
+        """How far the values are apart; see `distance`."""
+        return distance(self.values, self.others)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of some curves, by ascending hash. starts: of each, in the values of all curves."""
+
+    hashes: npt.NDArray[np.uint64]
+    starts: Integers
+
+    @staticmethod
+    def of(values: Floats, offsets: Integers) -> Windows:
+        """Return the windows of curves that are concatenated, as of a CurveIndex."""
+        codes = rounded(values)
+        starts = window_starts(codes, offsets)
+        hashes = _hashes(codes, starts)
+        order = np.argsort(hashes, kind="stable")
+        return Windows(hashes[order], starts[order])
 
 
 def rounded(values: Floats) -> Integers:
@@ -60,43 +96,44 @@ def near(values: Floats, others: Floats) -> Flags:
 
 
 class CurveIndex:
-    """An index of curves, which are concatenated; offsets: (n + 1,), curve i has values offsets[i]:offsets[i + 1]."""
+    """An index of curves, which are concatenated; offsets: (n + 1,), curve i has values offsets[i]:offsets[i + 1].
 
-    def __init__(self, values: Floats, offsets: Integers) -> None:
+    windows: of the curves, where they are known.
+    """
+
+    def __init__(self, values: Floats, offsets: Integers, windows: Windows | None = None) -> None:
         self._values, self._offsets = values, offsets
-        self._codes = rounded(values)
-        starts = window_starts(self._codes, offsets)
-        hashes = _hashes(self._codes, starts)
-        order = np.argsort(hashes, kind="stable")
-        self._hashes, self._starts = hashes[order], starts[order]
+        self._windows = Windows.of(values, offsets) if windows is None else windows
 
     def common_runs(self, values: Floats) -> Iterator[CommonRun]:
         """Yield the longest common run with each curve and shift that a window of the curve finds."""
-        codes = rounded(values)
-        starts = window_starts(codes, np.array([0, len(codes)]))
-        hashes = _hashes(codes, starts)
-        first = np.searchsorted(self._hashes, hashes, "left")
-        counts = np.searchsorted(self._hashes, hashes, "right") - first
-        known = (counts > 0) & (counts <= MOST_SHARED)
-        pairs: set[tuple[int, int]] = set()
-        for start, begin, count in zip(starts[known], first[known], counts[known], strict=True):
-            places = self._starts[begin : begin + count]
-            windows = self._codes[places[:, None] + np.arange(WINDOW)]
-            places = places[(windows == codes[start : start + WINDOW]).all(axis=1)]
-            curves = np.searchsorted(self._offsets, places, "right") - 1
-            pairs.update(zip(curves.tolist(), (places - self._offsets[curves] - start).tolist(), strict=True))
-        for other, shift in sorted(pairs):
-            run = longest_run(values, self._values[self._offsets[other] : self._offsets[other + 1]], shift)
+        for other, shift in sorted(self._shifts(rounded(values))):
+            theirs = self._values[self._offsets[other] : self._offsets[other + 1]]
+            run = longest_run(values, theirs, shift)
             if run is not None:
                 start, length = run
-                yield self._common(other, start, shift, length, values, codes)
+                ours, others = values[start : start + length], theirs[start + shift : start + shift + length]
+                yield CommonRun(other, start, start + shift, ours, others)
 
-    def _common(self, other: int, start: int, shift: int, length: int, values: Floats, codes: Integers) -> CommonRun:
-        begin = int(self._offsets[other]) + start + shift
-        ours, theirs = values[start : start + length], self._values[begin : begin + length]
-        n_distinct = len(np.unique(codes[start : start + length]))
-        is_exact = bool((ours == theirs).all())
-        return CommonRun(other, start, start + shift, length, n_distinct, is_exact, distance(ours, theirs))
+    def _shifts(self, codes: Integers) -> set[tuple[int, int]]:
+        """Return the curves that have a window of a curve, each with how much later it begins there."""
+        starts = window_starts(codes, np.array([0, len(codes)]))
+        hashes = _hashes(codes, starts)
+        first = np.searchsorted(self._windows.hashes, hashes, "left")
+        counts = np.searchsorted(self._windows.hashes, hashes, "right") - first
+        known = np.flatnonzero((counts > 0) & (counts <= MOST_SHARED))
+        shifts: set[tuple[int, int]] = set()
+        for begin in range(0, len(known), _WINDOWS_AT_ONCE):
+            batch = known[begin : begin + _WINDOWS_AT_ONCE]
+            window = np.repeat(batch, counts[batch])
+            nth = np.arange(len(window)) - np.repeat(np.cumsum(counts[batch]) - counts[batch], counts[batch])
+            places = self._windows.starts[first[window] + nth].astype(np.int64)
+            theirs = rounded(self._values[places[:, None] + np.arange(WINDOW)])
+            is_equal = (theirs == codes[starts[window][:, None] + np.arange(WINDOW)]).all(axis=1)
+            places, own = places[is_equal], starts[window[is_equal]]
+            curves = np.searchsorted(self._offsets, places, "right") - 1
+            shifts.update(zip(curves.tolist(), (places - self._offsets[curves] - own).tolist(), strict=True))
+        return shifts
 
 
 def distance(values: Floats, others: Floats) -> float:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
@@ -15,9 +20,10 @@ from losslake.lake.store.store import DataFile
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.drafts.draft import Draft
 from losslake_contributions.spools.spool import Spool
-from losslake_ingest.pipeline.offer import stored_curves
-from losslake_schema.names import Trial
+from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Floats, Integers
+
+_COLUMNS = ["trial_id", "metric", "step", "value", "elapsed_s"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,8 @@ class Evidence:
     """The evidence of a submission.
 
     spools: by the name of the run, without private data. licence: that the submission states; empty: each run's own.
-    base: the lake with what is stored; None on a client without one.
+    base: the lake with what is stored; None on a client without one. cache: a folder for what is read of it.
+    own_submissions: those of the same contributor; None on a client, which doesn't know them.
     """
 
     draft: Draft
@@ -52,7 +59,10 @@ class Evidence:
     licence: str = ""
     claims: Sequence[Claim] = ()
     base: Lake | None = None
+    cache: Path | None = None
+    own_submissions: frozenset[str] | None = None
     _curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
+    _rows: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def curves(self, run: str) -> dict[str, Curve]:
         """Return the stored curves of a run by metric; none if it isn't stored."""
@@ -60,21 +70,32 @@ class Evidence:
         if trial is None or self.draft.after is None:
             return {}
         if run not in self._curves:
-            self._curves[run] = self._read(trial)
-        return self._curves[run]
+            self._read(trial.study)
+        return self._curves.get(run, {})
 
-    def _read(self, trial: Trial) -> dict[str, Curve]:
+    def _read(self, study: Study) -> None:
+        """Read the curves of all runs of a study."""
         lake = self.draft.lake
-        files = [each for each in self._files if each.table == "measurements" and each.study == trial.study]
-        curves = stored_curves(lake.store, files, [trial.trial_id])
-        elapsed = curves.elapsed_s if curves.elapsed_s is not None else np.full(len(curves.steps), np.nan)
-        read: dict[str, Curve] = {}
-        for metric, values in curves.values.items():
-            missing = curves.missing.get(metric)
-            rows = ~missing if missing is not None else np.ones(len(values), np.bool_)
-            if rows.any():
-                read[metric] = Curve(curves.steps[rows], values[rows], elapsed[rows])
-        return read
+        names = {trial.trial_id: run for trial, run in self.draft.names.items() if trial.study == study}
+        self._curves |= {run: {} for run in names.values()}
+        wanted = pa.array(sorted(names), pa.int64())
+        tables = []
+        for file in self._files:
+            if file.table == "measurements" and file.study == study:
+                rows = pq.ParquetFile(lake.store.open(file.path, file.bytes)).read(columns=_COLUMNS)
+                tables.append(rows.filter(pc.is_in(rows["trial_id"], wanted)))
+        if not tables:
+            return
+        table = pl.DataFrame(pa.concat_tables(tables)).with_columns(pl.col("metric").cast(pl.String))
+        table = table.sort("trial_id", "metric", "step")
+        columns = (table[name].fill_null(np.nan).to_numpy() for name in ("value", "elapsed_s"))
+        steps, (values, elapsed_s) = table["step"].to_numpy(), columns
+        lengths = table.group_by("trial_id", "metric", maintain_order=True).len()
+        begin = 0
+        for trial_id, metric, length in lengths.iter_rows():
+            rows = slice(begin, begin + length)
+            self._curves[names[trial_id]][metric] = Curve(steps[rows], values[rows], elapsed_s[rows])
+            begin += length
 
     @cached_property
     def _files(self) -> Sequence[DataFile]:
@@ -115,5 +136,17 @@ class Evidence:
         """The table `trials` of the base release; None without one."""
         if self.base is None or self.draft.base is None:
             return None
-        files = self.base.files(self.base.release(self.draft.base), partitioned=False)
-        return read_small_table(self.base.store, files, "trials")
+        return read_small_table(self.base.store, self._stored_files, "trials")
+
+    def stored_rows(self, table: str) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of another small table of the base release; none without one."""
+        if self.base is None or self.draft.base is None:
+            return []
+        if table not in self._rows:
+            self._rows[table] = read_small_table(self.base.store, self._stored_files, table).to_pylist()
+        return self._rows[table]
+
+    @cached_property
+    def _stored_files(self) -> Sequence[DataFile]:
+        assert self.base is not None
+        return self.base.files(self.base.release(self.draft.base), partitioned=False)

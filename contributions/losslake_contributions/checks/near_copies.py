@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import resources
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from losslake.questions.release.view import ReleaseView
-from losslake_contributions.checks.curve_index import CommonRun, CurveIndex
+from losslake_contributions.checks.curve_index import CommonRun
 from losslake_contributions.checks.evidence import Curve, Evidence
 from losslake_contributions.checks.rules import WARNING, Finding, Rule
-from losslake_schema.names import Trial
-from losslake_schema.reached import Floats, Integers
+from losslake_contributions.checks.stored_curves import Curves, concatenated, stored_curves
+from losslake_schema.reached import Integers
 
 NEAR = Rule(
     "near_copy", WARNING, "no curve is that of a stored trial up to rounding, noise or other steps", needs_base=True
 )
 AMONG = Rule("near_copy_of_run", WARNING, "no curve is that of another run of the submission up to rounding or noise")
 RULES = (NEAR, AMONG)
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Curves of one metric, concatenated, and the name of each. offsets: as of a CurveIndex."""
-
-    names: Sequence[str]
-    values: Floats
-    steps: Integers
-    offsets: Integers
-
-    def steps_of(self, common: CommonRun) -> Integers:
-        """Return the steps of the values that a curve has in common with one of these."""
-        start = int(self.offsets[common.other]) + common.other_start
-        return self.steps[start : start + common.length]
-
-    def length(self, curve: int) -> int:
-        """Return the number of values of a curve."""
-        return int(self.offsets[curve + 1] - self.offsets[curve])
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -49,8 +27,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     pairs: set[frozenset[str]] = set()
     for metric in sorted({metric for curves in runs.values() for metric in curves}):
         of_metric = {name: curves[metric] for name, curves in runs.items() if metric in curves}
-        if evidence.stored is not None:
-            stored = stored_curves(evidence.stored, metric)
+        stored = stored_curves(evidence, metric)
+        if stored is not None:
             left = {name: curve for name, curve in of_metric.items() if name not in found}
             for name, _, words in matches(left, stored, own):
                 found.add(name)
@@ -66,11 +44,10 @@ def matches(runs: Mapping[str, Curve], others: Curves, own: Mapping[str, str]) -
 
     own: the names of the runs as trials, which aren't others. Of several others, the one with most in common.
     """
-    index = CurveIndex(others.values, others.offsets)
     for name, curve in runs.items():
         copies = [
             common
-            for common in index.common_runs(curve.values)
+            for common in others.index.common_runs(curve.values)
             if name not in (others.names[common.other], own.get(others.names[common.other]))
             and is_copy(common, len(curve.values), others.length(common.other))
         ]
@@ -89,10 +66,10 @@ def is_copy(common: CommonRun, length: int, other_length: int) -> bool:
     Twelve distinct values that are half of the shorter curve, and closer to each other than runs with other seeds are.
     Of curves that are equal from their first to their last value, six are enough.
     """
-    if common.is_exact and common.length == length == other_length:
+    if common.length == length == other_length and common.is_exact:
         return common.n_distinct >= LEAST_OF_WHOLE
-    is_long = common.n_distinct >= LEAST_DISTINCT and 2 * common.length >= min(length, other_length)
-    return is_long and common.distance <= MOST_DISTANT
+    is_long = common.length >= LEAST_DISTINCT and 2 * common.length >= min(length, other_length)
+    return is_long and common.n_distinct >= LEAST_DISTINCT and common.distance <= MOST_DISTANT
 
 
 def _in_words(common: CommonRun, curve: Curve, others: Curves) -> str:
@@ -111,26 +88,3 @@ def _at(steps: Integers, other: Integers) -> str:
     if len(ratios) and np.allclose(ratios, ratios[0], rtol=1e-3):
         return f"at {ratios[0]:g} times their steps"
     return "at other steps"
-
-
-def stored_curves(view: ReleaseView, metric: str) -> Curves:
-    """Return all stored curves of a metric."""
-    statement = resources.files("losslake_contributions.checks.queries").joinpath("curves_of_metric.sql")
-    relation = view.cursor().sql(statement.read_text("utf-8"), params={"metric": metric})
-    table = relation.to_arrow_table().combine_chunks()
-    if not table.num_rows:
-        return concatenated({})
-    lists = table["values"].chunk(0)
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    rows = slice(int(offsets[0]), int(offsets[-1]))
-    names = [str(Trial.of(row)) for row in table.drop_columns(["steps", "values"]).to_pylist()]
-    steps = table["steps"].chunk(0).values.to_numpy()[rows]
-    return Curves(names, lists.values.to_numpy()[rows], steps, offsets - offsets[0])
-
-
-def concatenated(curves: Mapping[str, Curve]) -> Curves:
-    """Return the curves of some runs."""
-    lengths = [len(curve.values) for curve in curves.values()]
-    values = np.concatenate([np.empty(0), *(curve.values for curve in curves.values())])
-    steps = np.concatenate([np.empty(0, np.int64), *(curve.steps for curve in curves.values())])
-    return Curves([*curves], values, steps, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))

@@ -10,6 +10,7 @@ from losslake_contributions.checks import (
     licences,
     names,
     near_copies,
+    ownership,
     plausible,
     private_data,
     timing,
@@ -20,8 +21,22 @@ from losslake_contributions.checks.report import NotRun, Report
 from losslake_contributions.checks.rules import Rule
 
 NO_BASE = "there is no lake to compare with: name one by --lake"
+NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (whole, private_data, names, licences, claims, timing, copies, near_copies, amounts, curves, plausible)
+_CHECKS = (
+    whole,
+    private_data,
+    names,
+    licences,
+    claims,
+    ownership,
+    timing,
+    copies,
+    near_copies,
+    amounts,
+    curves,
+    plausible,
+)
 _BESIDE_NEIGHBOURS = plausible.RULES
 
 
@@ -40,4 +55,6 @@ def check(evidence: Evidence) -> Report:
         not_run = [NotRun(rule.name, NO_NEIGHBOURS) for rule in compared if rule in _BESIDE_NEIGHBOURS]
     else:
         not_run = []
+    if evidence.draft.base is not None and evidence.own_submissions is None:
+        not_run.append(NotRun(ownership.OTHERS.name, NO_SENDER))
     return Report(sorted(evidence.spools), findings, not_run)

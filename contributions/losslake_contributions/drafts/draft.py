@@ -18,6 +18,7 @@ from losslake.lake.lake import Lake
 from losslake_contributions.spools.spool import Spool
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
@@ -26,6 +27,8 @@ from losslake_schema.tables import STUDY_KEYS
 
 MOST_MEASUREMENTS = 2_000_000
 RUNS, LAKE = "runs", "lake"
+REQUEST = Request(formats=("record",), stored_facts_stay=True)
+"""The runs of others are recorded runs, and change nothing that is stored of a collection."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def make_draft(
         if selected.studies:
             _copy(base, stored, selected.studies, lake)
     before = lake.newest_release()
-    summary = ingest(lake, [str(next(iter(places)))])
+    summary = ingest(lake, [str(next(iter(places)))], REQUEST)
     if summary.broken:
         raise LossLakeError(f"the runs can't be read: {summary.broken[0]}")
     after = lake.newest_release()

@@ -29,10 +29,11 @@ from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any
+from losslake_contributions.store.files import DRAFTS
+from losslake_contributions.store.submissions import find_any, submissions_of_owner
 from losslake_schema.errors import LossLakeError
 
-FOLDER = "drafts"
+CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
 IN_REVIEW = ("submitted", "accepting")
 _log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Reviews:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._folder = database.lake.folder / FOLDER
+        self._folder = database.lake.folder / DRAFTS
         # Of this process; a file's lock keeps other processes out.
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         # One after the other: a large one takes a core and up to 1 GB of memory.
@@ -111,6 +112,8 @@ class Reviews:
     def forget_decided(self) -> None:
         """Delete the drafts of submissions that don't wait for a review any more."""
         for folder in self._folder.iterdir() if self._folder.is_dir() else ():
+            if folder.name == CURVES:
+                continue
             name = folder.stem
             try:
                 waits = find_any(self._database, name).state in IN_REVIEW
@@ -152,7 +155,15 @@ class Reviews:
         spools = self._spools(status.id, folder / RUNS)
         draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
         claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
-        evidence = Evidence(draft, spools, status.licence, claims, self._database.lake)
+        evidence = Evidence(
+            draft,
+            spools,
+            status.licence,
+            claims,
+            self._database.lake,
+            self._folder / CURVES,
+            submissions_of_owner(self._database, status.id),
+        )
         found = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
         with atomic_write(folder / _REVIEW) as unfinished:
             unfinished.write_text(found.model_dump_json(), "utf-8")

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from losslake.record.spool import ELAPSED, STEP
 from losslake_contributions.spools.secrets import announced_kind, clean_text, words_to_remove
 from losslake_contributions.spools.spool import Spool, segment_bytes
@@ -134,7 +136,7 @@ def _clean_segment(data: bytes, cleaner: Cleaner) -> bytes:
     rows: list[dict[str, Any]] = []
     for line in data.split(b"\n"):
         try:
-            row = json.loads(line) if line else None
+            row = _parsed(line) if line else None
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
@@ -150,6 +152,14 @@ def _clean_segment(data: bytes, cleaner: Cleaner) -> bytes:
         {names.get(name, name): cleaner.value(value, f"metrics.{names.get(name, name)}") for name, value in row.items()}
         for row in rows
     )
+
+
+def _parsed(line: bytes) -> Any:
+    """Return the value of a line, also of one that only Python's parser reads. Raises ValueError."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return json.loads(line)
 
 
 def _unused(name: str, taken: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from losslake_contributions.errors import ContributionError, unknown_contributio
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
-from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment, Submission
 from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 20
@@ -64,6 +64,8 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
             )  # fmt: skip
             session.flush()
             return True
+        if row.contributor == identity.contributor and row.facts == ERASED_FACTS:
+            raise ContributionError("conflict", f"{run} was erased: it isn't taken again")
         # Nobody learns whether another contributor's run has the same facts.
         if row.contributor != identity.contributor or json.loads(row.facts) != json.loads(facts):
             detail = f"there is a contribution {run} with other facts: a run keeps its run.json, and another one its id"
@@ -264,6 +266,8 @@ def segment_file(database: Database, identity: Identity, run: str, attempt: int,
         row = session.get(HeldSegment, (run, attempt, n))
         if row is None:
             raise ContributionError("unknown-segment", f"{run} has no segment {attempt}/{n}: see GET …/segments")
+        if not row.path:
+            raise ContributionError("unknown-segment", f"segment {attempt}/{n} of {run} was erased")
         return row.path, row.sha256
 
     return (database.lake, *database.read(query))

@@ -68,6 +68,11 @@ class Database:
         return with_retries(attempt, SECONDS_TO_WRITE)
 
 
+def takes_contributions(lake: Lake) -> bool:
+    """Return True if a lake has the tables of contributions."""
+    return _version(lake) is not None
+
+
 def _version(lake: Lake) -> str | None:
     def query() -> str | None:
         with lake.engine.connect() as connection:

@@ -1,7 +1,8 @@
 """The files of contributions in the lake's store, below `contributions/`: segments, compressed with zstd.
 
 A file has a name of its own each time it is stored, so that a request that is sent twice never writes over what was
-acknowledged. Files that no row names are left by requests that failed, and deleted after a day.
+acknowledged. Files that no row names are left by requests that failed, and deleted after a day. Runs that were never
+finished are deleted after a time that the operator sets.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ import hashlib
 import logging
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import zstandard
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, delete, exists, select
+from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import HeldSegment
+from losslake_contributions.store.tables import Contribution, HeldSegment
 from losslake_schema.errors import LakeBroken
 
 FOLDER = "contributions"
+DRAFTS = "drafts"  # on this machine, made again as needed
 GRACE = timedelta(days=1)
 _LEVEL = 3
 _log = logging.getLogger(__name__)
@@ -63,3 +67,42 @@ def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:
     if orphans:
         _log.info("deleted %d files of contributions that were never acknowledged", len(orphans))
     return len(orphans)
+
+
+def delete_unfinished(database: Database, age: timedelta) -> int:
+    """Delete the runs without an end whose last segment, or creation if they have none, is older; return their number.
+
+    The quota that they have used stays used. Sent again, such a run begins anew.
+    """
+    before = datetime.now(UTC) - age
+
+    def query(session: Session) -> list[tuple[str, str]]:
+        rows = session.execute(select(Contribution.id, Contribution.contributor).where(_is_left(before)))
+        return [(run, contributor) for run, contributor in rows]
+
+    n_deleted = 0
+    for run, contributor in database.read(query):
+        # The transaction locks its contributor, so that no segment comes in and no end meanwhile.
+        paths = database.write(contributor, partial(_delete_run, run=run, before=before))
+        if paths is not None:
+            database.lake.store.delete(paths)
+            n_deleted += 1
+    if n_deleted:
+        _log.info("deleted %d runs that were never finished", n_deleted)
+    return n_deleted
+
+
+def _is_left(before: datetime) -> ColumnElement[bool]:
+    """Return the condition for runs without an end and without a segment since a time."""
+    later = exists().where(HeldSegment.contribution == Contribution.id, HeldSegment.received_at >= before)
+    return and_(Contribution.end.is_(None), Contribution.submission.is_(None), Contribution.created_at < before, ~later)
+
+
+def _delete_run(session: Session, run: str, before: datetime) -> list[str] | None:
+    """Delete the rows of a run that is still left; return the paths of its files, None if it has gone on."""
+    if session.scalar(select(Contribution.id).where(Contribution.id == run, _is_left(before))) is None:
+        return None
+    paths = [*session.scalars(select(HeldSegment.path).where(HeldSegment.contribution == run))]
+    session.execute(delete(HeldSegment).where(HeldSegment.contribution == run))
+    session.execute(delete(Contribution).where(Contribution.id == run))
+    return paths

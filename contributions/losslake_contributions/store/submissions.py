@@ -23,7 +23,7 @@ from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contribution, Contributor, Submission
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
 from losslake_schema.database import LedgerEntry
 
@@ -55,6 +55,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
             return known.id, known.id == name
         _check_free(rows)
         _check_finished(rows)
+        _check_held(rows)
         _check_licences(rows, request.licence)
         # Those that are withdrawn stay as well.
         quotas.use(session, identity.token, n_bytes=len(text.encode()))
@@ -97,6 +98,12 @@ def _check_finished(rows: Sequence[Contribution]) -> None:
         named = ", ".join(unfinished[:_MOST_NAMED])
         detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
         raise ContributionError("incomplete", detail, unfinished=unfinished)
+
+
+def _check_held(rows: Sequence[Contribution]) -> None:
+    erased = [row.id for row in rows if row.facts == ERASED_FACTS]
+    if erased:
+        raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
 
 
 def _check_licences(rows: Sequence[Contribution], licence: str) -> None:
@@ -268,6 +275,16 @@ def report_of(database: Database, name: str) -> str | None:
 def owner_of(database: Database, name: str) -> str:
     """Return the contributor of a submission; raise ContributionError if there is none."""
     return database.read(lambda session: _found(session, name).contributor)
+
+
+def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
+    """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
+
+    def query(session: Session) -> frozenset[str]:
+        owned = select(Submission.id).where(Submission.contributor == _found(session, name).contributor)
+        return frozenset(session.scalars(owned))
+
+    return database.read(query)
 
 
 def queue(database: Database) -> tuple[dict[str, int], float]:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from losslake.record.spool import FORMAT
 from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
 NEWEST = "0001"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
+
+# The run.json of a run that was erased: a valid one that says nothing.
+ERASED_FACTS = json.dumps(
+    {
+        "format": FORMAT, "collection": "erased", "dataset": "erased", "model": "erased", "optimizer": "erased",
+        "batch_size": 1, "licence": None, "started_at": None, "parameters": {},
+    },
+    indent=1,
+)  # fmt: skip
 
 
 class Base(DeclarativeBase):

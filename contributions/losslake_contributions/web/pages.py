@@ -177,12 +177,12 @@ async def _review_page(
 ) -> Response:
     """Return the page of a submission. trouble: why a decision could not be made."""
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
+    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     is_waiting = status.state in IN_REVIEW
     is_made = is_waiting and await in_thread(reviews.begin, name)
     failure = await in_thread(reviews.failure, name) if is_waiting and not is_made else ""
     review = await in_thread(reviews.review, name) if is_made else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
-    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
     return page(
         "submission.html",
@@ -193,7 +193,8 @@ async def _review_page(
         **content_of(status, review, report, links.draft(name) if is_waiting else ""),
         trouble=trouble or failure,
         is_being_made=is_waiting and not is_made and not failure,
-        may_decide=identity.is_reviewer and not is_own and (is_made or bool(failure)),
+        may_decide=identity.is_reviewer and (is_made or bool(failure)),
+        may_accept=not is_own,
         may_withdraw=status.state == "submitted" and is_own,
     )
 

@@ -49,6 +49,12 @@ def goal_rows(
     return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in known.values()], GOALS)
 
 
+def goals_not_in(stored: pa.Table, stated: Iterable[Goal]) -> list[Goal]:
+    """Return the stated goals that aren't stored, whatever their source and comparator. stored: rows of `goals`."""
+    known = {_identity(Goal.of(row)) for row in stored.to_pylist()}
+    return [goal for goal in stated if _identity(goal) not in known]
+
+
 def _check_comparators(known: Iterable[Goal], stated: Iterable[Goal]) -> None:
     """Raise GoalConflict if a stated goal has another comparator than those of its workload and metric.
 

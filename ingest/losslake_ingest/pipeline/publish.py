@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from losslake_ingest.pipeline.directions import (
     stated_directions,
 )
 from losslake_ingest.pipeline.engine import WrittenPart
-from losslake_ingest.pipeline.goals import goal_rows
+from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.write import write_records
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
@@ -125,7 +125,7 @@ class Changes:
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
     whole: studies that are offered with all of their trials, changed or not. credits: new contributors.
-    erasure: the last one when the work began.
+    erasure: the last one when the work began. stored_facts_stay: of collections, goals and directions.
     """
 
     studies: Mapping[Study, StudyChange]
@@ -137,6 +137,7 @@ class Changes:
     whole: frozenset[Study] = frozenset()
     credits: Credits = field(default_factory=Credits)
     erasure: int | None = None
+    stored_facts_stay: bool = False
 
 
 class ConcurrentChange(Exception):
@@ -184,6 +185,8 @@ class _Draft:
         self.files = publishing.FileChanges(lake.files(base) if base is not None else [])
         self.stored = {name: self._stored(name) for name in ALL_TABLES if name not in (*PARTITIONED, "trials")}
         tables = dict(self.stored)
+        if changes.stored_facts_stay:
+            changes = _without_stored(changes, self.stored)
         stored_digests = column_by_study(tables["studies"], "content_digest")
         for study in {study for study, change in changes.studies.items() if change.adds} | changes.dropped:
             if stored_digests.get(study) != changes.based_on.get(study):
@@ -290,6 +293,18 @@ def _collection_rows(stored: pa.Table, studies: pa.Table, stated: Mapping[str, C
         new = {key: text for key, text in vars(stated.get(name, CollectionMetadata(name))).items() if text}
         result.append({**row, **new})
     return pa.Table.from_pylist(result, COLLECTIONS)
+
+
+def _without_stored(changes: Changes, stored: Mapping[str, pa.Table]) -> Changes:
+    """Return changes that state nothing about collections, goals and metrics that are stored."""
+    names, measured = set(stored["collections"]["collection"].to_pylist()), measured_metrics(stored["studies"])
+    return replace(
+        changes,
+        collections={name: facts for name, facts in changes.collections.items() if name not in names},
+        goals=goals_not_in(stored["goals"], changes.goals),
+        directions=[(name, direction) for name, direction in changes.directions if name not in measured],
+        whole=frozenset(),
+    )
 
 
 def _metric_rows(studies: pa.Table, directions: Mapping[str, Direction]) -> pa.Table:

@@ -63,13 +63,15 @@ class Request:
 
     collection: overrides the collection's name from the mapping or folder. mapping: a mapping file for every source, or
     the name of a bundled mapping; without it, each source's own `losslake.toml` is used. formats: read only these,
-    without detection. contributors: of every trial, beside those that mappings name.
+    without detection. contributors: of every trial, beside those that mappings name. stored_facts_stay: what is stored
+    of collections, goals and directions stays as it is, whatever the sources state; new ones are added.
     """
 
     collection: str | None = None
     mapping: Path | None = None
     formats: tuple[str, ...] = ()
     contributors: tuple[Contributor, ...] = ()
+    stored_facts_stay: bool = False
 
     def mapping_for(self, source: Path) -> LogMapping:
         """Return the mapping for a source: the requested one, else `losslake.toml` in the folder or beside the file."""

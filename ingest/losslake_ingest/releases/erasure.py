@@ -54,10 +54,14 @@ _ROWS = 1000
 
 @dataclass(frozen=True)
 class Erasure:
-    """The result of an erasure. trials: by release. unlisted: releases in which nothing else was."""
+    """The result of an erasure. trials: by release. unlisted: releases in which nothing else was.
+
+    runs: the UUIDs in the trials' sources, which are the names of recorded runs.
+    """
 
     trials: Mapping[int, Sequence[Trial]]
     unlisted: Sequence[int] = ()
+    runs: frozenset[str] = frozenset()
 
     @property
     def all_trials(self) -> Sequence[Trial]:
@@ -83,14 +87,14 @@ def erase(
     """
     lake.check_location()
     plan = _plan(lake, names)
-    erasure = Erasure({each.release.number: each.trials for each in plan if each.trials}, _emptied(plan))
+    erasure = Erasure({each.release.number: each.trials for each in plan if each.trials}, _emptied(plan), _runs(plan))
     if not erasure.trials and not texts and not _has_tombstones(lake):
         raise LossLakeError(f"no release has a collection, study or trial named {' or '.join(names)}")
     if plan and plan[-1].release.number in erasure.unlisted:
         raise LossLakeError(f"nothing would remain in the newest release of {lake}: delete the lake, and use a new one")
     if dry_run or not (erasure.trials or texts):
         return erasure
-    _delete_spools(lake, plan)
+    _delete_spools(lake, erasure.runs)
     unlist(lake, erasure.unlisted)
     remaining = _Remaining(lake, {each.release.number: each for each in plan}, texts)
     listed = [each.release for each in plan if each.release.number not in erasure.unlisted]
@@ -174,10 +178,13 @@ def _has_tombstones(lake: Lake) -> bool:
     return lake.read(lambda session: session.scalar(query)) is not None
 
 
-def _delete_spools(lake: Lake, plan: Sequence[_Planned]) -> None:
-    """Delete the spools of contributions that the trials were read from: folders of that UUID."""
+def _runs(plan: Sequence[_Planned]) -> frozenset[str]:
     sources = {source for each in plan for source in each.rows["source"].to_pylist()}
-    spools = {part for source in sources for part in source.split("/") if _UUID.fullmatch(part)}
+    return frozenset(part for source in sources for part in source.split("/") if _UUID.fullmatch(part))
+
+
+def _delete_spools(lake: Lake, spools: frozenset[str]) -> None:
+    """Delete the spools of contributions that the trials were read from: folders of that UUID."""
     if spools:
         stored = [file.path for file in lake.store.list_files(SPOOLS)]
         lake.store.delete([path for path in stored if not spools.isdisjoint(path.split("/"))])

@@ -1,0 +1,151 @@
+"""Erased trials are in no byte of what the contribution service keeps; tombstones with ids and digests stay."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from losslake.cli.erase import erase_completely
+from losslake.lake.lake import Lake
+from losslake_contributions.checks.report import Report
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.erasure import GONE, erase_runs
+from losslake_contributions.store.submissions import find_any, report_of
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
+from tests.contributions.conftest import ADA, BOB, Sender, serving
+from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
+
+SECRET, FACT, NOTE, CLAIMED = 0.123454321, "hush_fact", "a note on hush_note", 0.7654321
+TRIAL = f"{COLLECTION}/mnist/cnn/sgd/64/1"
+SEGMENTS = {"0001/000001.jsonl": [*rows(range(12)), {"step": 12, "val/loss": SECRET}]}
+
+
+@dataclass
+class Made:
+    """A lake with a secret run, which is accepted beside another, and copied by somebody else."""
+
+    lake: Lake
+    secret: SpooledRun
+    other: SpooledRun
+    copy: SpooledRun
+    accepted: str
+    copied: str
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    lake = Lake.create(tmp_path / "lake")
+    parameters = {"learning_rate": 0.1, FACT: 1.0}
+    secret, other = SpooledRun(segments=SEGMENTS, parameters=parameters), SpooledRun(batch_size=7)
+    copy = SpooledRun(segments=SEGMENTS, parameters=parameters, batch_size=99)
+    claim = {"contribution": secret.id, "metric": "val/loss", "target": CLAIMED, "steps": 1}
+    with serving(lake) as service:
+        ada, bob = service.sender("Ada", ADA), service.sender("Bob", BOB)
+        reviewer = service.sender("Rea", None, "review")
+        accepted = ada.submitted(secret, other, note=NOTE, claims=[claim])
+        response = reviewer.send("POST", f"/v1/submissions/{accepted}/accept")
+        assert response.status_code == 200, response.text
+        copied = bob.submitted(copy, note=NOTE)
+        assert bob.send("GET", f"/v1/submissions/{copied}/review").status_code == 200
+    lake.engine.dispose()
+    assert found(lake.folder) == {SECRET, FACT, NOTE, CLAIMED}
+    return Made(lake, secret, other, copy, accepted, copied)
+
+
+def found(folder: Path) -> set[object]:
+    """Return which secrets are in any file of a folder, as bytes, text, or in decoded Parquet or zstd data."""
+    needles: dict[object, tuple[bytes, ...]] = {
+        SECRET: (struct.pack("<d", SECRET), repr(SECRET).encode()), FACT: (FACT.encode(),),
+        NOTE: (NOTE.encode(),), CLAIMED: (repr(CLAIMED).encode(),),
+    }  # fmt: skip
+    seen: set[object] = set()
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        if path.suffix == ".parquet":
+            data += repr(pq.ParquetFile(path).read().to_pylist()).encode()
+        if path.suffix == ".zst":
+            data += zstandard.ZstdDecompressor().decompress(data)
+        seen |= {needle for needle, forms in needles.items() if any(form in data for form in forms)}
+    return seen
+
+
+def rows_of(lake: Lake, run: SpooledRun) -> tuple[Contribution, list[HeldSegment]]:
+    def query(session: Any) -> tuple[Contribution, list[HeldSegment]]:
+        held = session.query(HeldSegment).filter(HeldSegment.contribution == run.id).all()
+        return session.get(Contribution, run.id), held
+
+    return lake.read(query)
+
+
+def test_no_byte_of_an_erased_run_remains(made: Made) -> None:
+    erasure = erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
+    assert erasure.runs == {made.secret.id}
+    assert found(made.lake.folder) == set()
+    assert not (made.lake.folder / "drafts").exists()
+
+
+def test_ids_and_digests_stay_and_other_runs_are_whole(made: Made) -> None:
+    erase_completely(made.lake, [TRIAL], "why", "me")
+    for run in (made.secret, made.copy):
+        row, held = rows_of(made.lake, run)
+        assert (row.facts, row.bytes > 0) == (ERASED_FACTS, True)
+        assert [(each.sha256, each.path) for each in held] == [(run.place("0001/000001.jsonl")["sha256"], "")]
+    database = Database.open(made.lake)
+    accepted, copied = find_any(database, made.accepted), find_any(database, made.copied)
+    assert (accepted.state, accepted.n_runs, accepted.note, accepted.claims) == ("accepted", 2, GONE, ())
+    assert {run.id: run.facts.collection for run in accepted.runs or ()} == {
+        made.secret.id: "erased", made.other.id: COLLECTION,
+    }  # fmt: skip
+    report = Report.from_json((report_of(database, made.accepted) or "").encode())
+    assert {finding.run for finding in report.findings} <= {made.other.id}
+    assert (copied.state, copied.reason, copied.note) == ("returned", GONE, GONE)
+    row, held = rows_of(made.lake, made.other)
+    assert row.facts != ERASED_FACTS
+    assert all(made.lake.store.read(each.path) for each in held)
+
+
+def test_an_erased_run_is_not_taken_again(made: Made) -> None:
+    erase_completely(made.lake, [TRIAL], "why", "me")
+    with serving(made.lake) as service:
+        ada: Sender = service.sender("Ada", ADA)
+        bob: Sender = service.sender("Bob", BOB)
+        again = ada.create(made.secret)
+        assert (again.status_code, "was erased" in again.json()["detail"]) == (409, True)
+        path = f"/v1/contributions/{made.secret.id}/segments/1/1"
+        assert ada.send("GET", path).status_code == 404
+        refused = bob.submit(made.copy, note="again")
+        assert (refused.status_code, "was erased" in refused.json()["detail"]) == (409, True)
+        shown = ada.send("GET", f"/v1/submissions/{made.accepted}")
+        assert (shown.status_code, shown.json()["note"]) == (200, GONE)
+        assert service.client.get("/healthz").status_code == 200
+
+
+def test_running_it_again_finishes_what_a_kill_left(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("losslake_ingest.releases.erasure.republish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            erase_completely(made.lake, [TRIAL], "why", "me")
+    erase_completely(made.lake, [TRIAL], "why", "me")
+    assert found(made.lake.folder) == set()
+
+
+def test_texts_are_removed_from_what_stays(made: Made) -> None:
+    assert erase_runs(made.lake, [], ["hush_note", FACT]) == 0
+    database = Database.open(made.lake)
+    assert find_any(database, made.accepted).note == f"a note on {GONE}"
+    row, _ = rows_of(made.lake, made.secret)
+    assert FACT not in row.facts
+    assert GONE in row.facts
+
+
+def test_a_lake_without_contributions_is_left_as_it_is(empty_lake: Lake) -> None:
+    assert erase_runs(empty_lake, ["x"], ["y"]) == 0
