@@ -22,7 +22,7 @@ from losslake_contributions.checks.rules import Rule
 NO_BASE = "there is no lake to compare with: name one by --lake"
 NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (whole, private_data, licences, claims, ownership, timing, copies, near_copies, amounts, curves, plausible)
+_CHECKS = (whole, private_data, licences, claims, timing, copies, near_copies, ownership, amounts, curves, plausible)
 _BESIDE_NEIGHBOURS = plausible.RULES
 
 
