@@ -19,11 +19,11 @@ from losslake_contributions.store.erasure import GONE, erase_runs
 from losslake_contributions.store.submissions import find_any, report_of
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
 from tests.contributions.conftest import ADA, BOB, Sender, serving
-from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
+from tests.contributions.spooled_runs import COLLECTION, Rows, SpooledRun, rows
 
 SECRET, FACT, NOTE, CLAIMED = 0.123454321, "hush_fact", "a note on hush_note", 0.7654321
 TRIAL = f"{COLLECTION}/mnist/cnn/sgd/64/1"
-SEGMENTS = {"0001/000001.jsonl": [*rows(range(12)), {"step": 12, "val/loss": SECRET}]}
+SEGMENTS: dict[str, Rows] = {"0001/000001.jsonl": [*rows(range(12)), {"step": 12, "val/loss": SECRET}]}
 
 
 @dataclass

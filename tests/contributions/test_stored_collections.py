@@ -12,12 +12,14 @@ from losslake_contributions.accept import accept
 from losslake_contributions.checks.rules import Finding
 from losslake_contributions.review.review import Reviews
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
+from tests.contributions.spooled_runs import COLLECTION, Rows, SpooledRun, rows
 
 METRIC = "val/points"  # not registered
 GOAL = {"metric": "val/loss", "target": 0.25, "comparator": "strict", "source": "Ada"}
-SEGMENTS = {"0001/000001.jsonl": [{**row, METRIC: row["step"] / 7} for row in rows(range(12))]}
-CHANGED = [{"0001/000001.jsonl": [{**row, METRIC: row["step"] / n} for row in rows(range(12), n)]} for n in (3, 5)]
+SEGMENTS: dict[str, Rows] = {"0001/000001.jsonl": [{**row, METRIC: row["step"] / 7} for row in rows(range(12))]}
+CHANGED: list[dict[str, Rows]] = [
+    {"0001/000001.jsonl": [{**row, METRIC: row["step"] / n} for row in rows(range(12), n)]} for n in (3, 5)
+]
 
 
 def findings(service: Service, name: str) -> dict[str, list[Finding]]:

@@ -16,7 +16,7 @@ def accept_as(database: Database, reviews: Reviews, name: str, identity: Identit
     """Accept a submission for a reviewer. Raises ContributionError as `accept_reviewed`, and for what they sent."""
     identity.require("review")
     if owner_of(database, name) == identity.contributor:
-        raise ContributionError("forbidden", f"you sent {name} yourself: another reviewer has to accept it")
+        raise ContributionError("forbidden", f"{name} is your own submission: another reviewer accepts it")
     return accept_reviewed(database, reviews, name, identity.credit.name)
 
 
