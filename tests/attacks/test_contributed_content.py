@@ -93,7 +93,7 @@ def test_names_of_paths(target: Target) -> None:
     runs = []
     for name in names:
         for field in ("collection", "dataset", "model", "optimizer"):
-            run, created = send(target.mallory, **{field: name})
+            run, created = send(target.mallory, None, **{field: name})
             if created.status_code == 201:
                 runs.append(run)
             else:
@@ -316,7 +316,7 @@ SEGMENTS = {
 
 def test_hostile_segments(target: Target) -> None:
     """break the review or the release by lines that aren't measurements"""
-    runs = {}
+    runs: dict[str, str] = {}
     for what, data in SEGMENTS.items():
         runs[what], _ = send(target.mallory, data, batch_size=7 + len(runs))
     for what, run in runs.items():

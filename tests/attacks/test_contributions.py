@@ -206,16 +206,18 @@ def test_queue_of_others(target: Target) -> None:
     """list the submissions of others, through states, pages and odd parameters"""
     name = target.victim.submitted(fresh_run(), note="secret plan")
     stranger = target.someone("Stranger")
-    for query in ({}, {"state": "submitted"}, {"state": "accepted"}):
+    mine: tuple[dict[str, str], ...] = ({}, {"state": "submitted"}, {"state": "accepted"})
+    for query in mine:
         assert stranger.send("GET", "/v1/submissions", params=query).json()["submissions"] == []
     refused(stranger.send("GET", "/v1/submissions", params={"after": name}), 404)
-    for query in (
+    odd: list[dict[str, Any]] = [
         {"contributor": "x"},
         {"owner": "Victoria"},
         {"state": "' OR 1=1 --"},
         {"state": ["submitted", "accepted"]},
-    ):
-        refused(stranger.send("GET", "/v1/submissions", params=query), 422, 400)
+    ]
+    for parameters in odd:
+        refused(stranger.send("GET", "/v1/submissions", params=parameters), 422, 400)
     for path in ("/reviews", "/reviews?state=returned", f"/reviews?after={name}"):
         assert "secret plan" not in target.page(path, stranger).text
 
@@ -226,7 +228,7 @@ def test_replayed_segments(target: Target) -> None:
     target.mallory.create(run)
     assert [target.mallory.put(run).status_code for _ in range(2)] == [201, 200]
     other = b'{"step": 0, "val/loss": 0}\n'
-    forged = {"data": other, "sha256": hashlib.sha256(other).hexdigest()}
+    forged: dict[str, Any] = {"data": other, "sha256": hashlib.sha256(other).hexdigest()}
     refused(target.mallory.put(run, **forged), 409)
     refused(target.mallory.put(run, from_step=5), 409)
     refused(target.mallory.put(run, n=2, from_step=5), 409)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.checks.report import Report
+from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest
+from losslake_contributions.contract.texts import reason_of
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
@@ -32,6 +36,7 @@ from losslake_contributions.web.site import (
 )
 from losslake_contributions.web.submission_page import content_of
 
+Form = TypeVar("Form", bound=BaseModel)
 _SECONDS_SIGNED_IN = 12 * 3600
 
 
@@ -215,15 +220,24 @@ def _decide(
         reason = form.get("reason", "").replace("\r\n", "\n").strip()
         if not reason:
             raise ContributionError("bad-document", "say why the submission is returned")
-        submissions.return_to_contributor(database, reviewer, name, reason)
+        submissions.return_to_contributor(database, reviewer, name, _checked(ReturnRequest, reason=reason).reason)
     elif decision == "split":
         runs: Sequence[str] = [parse_run(run) for run in form.get("runs", "").split()]
         if not runs:
             raise ContributionError("bad-document", "name the runs to move, one a line")
-        return submissions.split(database, reviewer, name, runs)[0]
+        chosen = _checked(SplitRequest, contributions=runs).contributions
+        return submissions.split(database, reviewer, name, chosen)[0]
     else:
         raise ContributionError("unknown-submission", "there is no such decision: accept, return, split or withdraw")
     return name
+
+
+def _checked(kind: type[Form], **fields: object) -> Form:
+    """Return a request of REST from the fields of a form; raise ContributionError if it is invalid."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise ContributionError("bad-document", reason_of(error)) from None
 
 
 def _within(path: str | None) -> str:

@@ -77,7 +77,8 @@ async def read_form(request: Request) -> dict[str, str]:
     try:
         if len(body) > _LARGEST_FORM:
             raise ValueError
-        return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        text = body.decode("utf-8")
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise ContributionError("bad-document", "the form can't be read: open the page again, and send it") from None
 

@@ -52,3 +52,15 @@ def test_numbers_in_paths_of_segments_are_bounded(ada: Sender) -> None:
     assert page(ada, f"{where}/1/1").content == run.data("0001/000001.jsonl")
     for number in ("9" * 30, "0", "-1", "x"):
         assert page(ada, f"{where}/{number}/1").status_code in (404, 422)
+
+
+def test_forms_have_the_limits_of_rest(ada: Sender, reviewer: Sender) -> None:
+    runs = [SpooledRun(), SpooledRun(batch_size=128)]
+    name = ada.submitted(*runs)
+    for reason in ("x" * 10_001, "a\x00b", "a\u202eb", "  "):
+        assert press(reviewer, f"/reviews/{name}/return", reason=reason).status_code == 422
+    for chosen in ("x", runs[0].id.upper(), " ".join([runs[0].id] * 1001), ""):
+        assert press(reviewer, f"/reviews/{name}/split", runs=chosen).status_code == 422
+    assert press(reviewer, f"/reviews/{name}/split", runs=f"{runs[0].id}\r\n").status_code == 303
+    assert press(reviewer, f"/reviews/{name}/return", reason="two\r\nlines").status_code == 303
+    assert ada.send("GET", f"/v1/submissions/{name}").json()["reason"] == "two\nlines"
