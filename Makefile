@@ -16,7 +16,7 @@ VENV := .venv
 LOGS ?= ../shared/corpora
 COLLECTIONS := $(sort $(dir $(wildcard published/*/SOURCE.toml)))
 # What most look for comes first.
-BUNDLES := $(wildcard published/mlperf-training/*.tar) $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
+BUNDLES := $(wildcard published/mlperf-training/*.tar) studies/data/stdlib_bytes.tar.bz2 $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
 BUNDLED := studies/data/bundled.tar.bz2
 PACKAGES := losslake schema ingest service contributions published studies bench tests
 PIP := -m pip --disable-pip-version-check -qq

@@ -52,6 +52,7 @@ EXTRAS = {
     "ingest": "ingest",
     "service": "service",
     "published": "",
+    "studies/stdlib_bytes.py": "studies-gpu",
     "studies": "studies",
 }
 

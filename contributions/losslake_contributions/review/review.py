@@ -77,8 +77,11 @@ class Reviews:
         return False
 
     def failure(self, name: str) -> str:
-        """Return why the review of a submission could not be made in the background; empty if it was, or will be."""
-        return self._failures.get(self._place(*self._waiting(name)), "")
+        """Return why the review of a submission could not be made in the background; empty if it was, or will be.
+
+        It is told once: then `begin` tries again, as a full disk may be empty by then.
+        """
+        return self._failures.pop(self._place(*self._waiting(name)), "")
 
     def close(self) -> None:
         """Begin no more reviews, and wait for the one that is being made."""
