@@ -180,7 +180,7 @@ def show(
     url: ReviewUrlOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Show a submission: who, what for, each run, what the checks found, and what it would change."""
+    """Show a submission, its checks, and what it changes."""
     with _queue(lake, url, token_file) as queue:
         status = queue.show(submission)
         review = queue.review(submission) if status.state in ("submitted", "accepting") else None

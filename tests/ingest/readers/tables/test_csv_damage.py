@@ -14,7 +14,7 @@ from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
 from losslake_ingest.readers.tables.csv_table import LONGEST_LINE, read_csv
-from losslake_ingest.readers.tables.table import Table
+from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
 from tests.ingest.offers import tar_bytes
@@ -76,7 +76,7 @@ def test_cut_quoted_cell_drops_only_its_row(tmp_path: Path) -> None:
         (b"# x\n1,2\n3,4\n", "bad_header", 2),
         ("step,loss\n1,2\n".encode("utf-16"), "bad_header", 1),
         (b"step," + b"x" * LONGEST_LINE + b"\n1,2\n", "bad_header", 1),
-        (",".join(map("c{}".format, range(10_001))).encode() + b"\n", "bad_header", 1),
+        (",".join(map("c{}".format, range(LARGEST_COLUMNS + 1))).encode() + b"\n", "bad_header", 1),
         (b'step,"loss\n1,2\n', "bad_header", 1),
         (b"step,loss\n", "no_measurements", None),
         (b"name,note\na,b\nc,d\n", "no_measurements", None),
