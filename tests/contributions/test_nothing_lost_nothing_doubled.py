@@ -57,11 +57,14 @@ def train(folder: str, seed: int, name: str | None, kills: int) -> None:
     Path(folder, f"{seed}.name").write_text(run.name)
     step, last = (0 if name is None else chance.randrange(150)), 200 + chance.randrange(300)
     rewinds = chance.randrange(3)
+    calls: list[float] = []
     while step < last:
         values = {"val/loss": chance.random() / (step + 1)}
         if step % 7 == 0:
             values["train/loss"] = chance.choice([1.5, float("nan"), float("inf"), float("-inf")])
+        began = time.perf_counter()
         run.log(values, step=step)
+        calls.append(time.perf_counter() - began)
         step += 1
         if rewinds and chance.random() < 0.01:
             rewinds -= 1
@@ -70,6 +73,7 @@ def train(folder: str, seed: int, name: str | None, kills: int) -> None:
         if chance.random() < 0.02:
             time.sleep(0.05)  # as a step of a training takes
     run.finish()
+    Path(folder, f"{seed}.calls").write_text(json.dumps(calls))
 
 
 def record(folder: Path, seed: int, killed: Counter[str]) -> None:
@@ -231,6 +235,12 @@ def test_two_hundred_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_pat
     seed = int(os.environ.get("LOSSLAKE_TEST_SEED", "2"))
     proxy, killed = run_campaign(empty_lake, tmp_path / "runs", 200, seed)
     print(f"{proxy.cuts} connections cut, {proxy.repeats} sent again, killed: {dict(killed)}")
+    files = (tmp_path / "runs").glob("*.calls")
+    calls = sorted(1e6 * seconds for path in files for seconds in json.loads(path.read_text()))
+    of_calls = f"{calls[len(calls) // 2]:,.0f} µs median, {calls[-len(calls) // 1000]:,.0f} 99.9th percentile"
+    print(
+        f"{len(calls):,} calls of log: {of_calls}, {calls[-1]:,.0f} longest, {sum(c > 1000 for c in calls)} above 1 ms"
+    )
     print(f"{empty_lake.release().n_measurements:,} measurements in {len(empty_lake.releases())} releases")
     check_nothing_lost(empty_lake, tmp_path / "runs", 200)
     assert proxy.cuts > 20
