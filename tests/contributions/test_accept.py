@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -149,6 +151,7 @@ def _accept_and_die(folder: str, name: str, moment: str) -> None:
     """Accept in a process that is killed at a moment: when it calls that function, or returns from it."""
     import losslake_contributions.accept as module
 
+    tempfile.tempdir = str(Path(folder).parent)  # what it leaves there goes with the test
     called, _, when = moment.partition("-")
     before: Callable[..., object] = getattr(module, called)
 

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -123,6 +124,7 @@ def push_the_rest(url: str, token: str, folder: str) -> None:
 
 
 def accept_all(lake: str) -> None:
+    tempfile.tempdir = str(Path(lake).parent)  # what a kill leaves there goes with the test
     database = Database.open(Lake.open(lake))
     for state in ("accepting", "submitted"):
         for submission in list_submissions(database, state).submissions:
