@@ -1,4 +1,4 @@
-"""What a call of losslake.record takes of a training, beside other loggers, and how long the longest takes.
+"""Measure the time of a call of losslake.record, its median and its longest, beside other loggers.
 
 python -m bench.recording [calls]
 

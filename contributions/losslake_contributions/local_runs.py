@@ -16,6 +16,7 @@ from losslake.record.spool import END, FORMAT, RUN
 from losslake_contributions.contract.contributions import Finish, RunFacts, Segment
 from losslake_contributions.contract.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from losslake_contributions.contract.texts import reason_of, run_id
+from losslake_contributions.spools.spool import digest_entry
 from losslake_schema.errors import LossLakeError
 
 _SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<n>\d{6,9})\.jsonl")
@@ -110,7 +111,8 @@ def _end(folder: Path) -> Finish:
     if not path.exists():
         files = [file for file in sorted(folder.glob("*/*.jsonl")) if file.is_file() and not file.is_symlink()]
         ended_at = max((file.stat().st_mtime for file in files), default=0.0)
-        segments = tuple(_segments({file.relative_to(folder).as_posix(): _digest(file) for file in files}))
+        digests = {file.relative_to(folder).as_posix(): digest_entry(_read(file, LARGEST_SEGMENT)) for file in files}
+        segments = tuple(_segments(digests))
         return Finish(status="INCOMPLETE", ended_at=ended_at, n_dropped=0, segments=segments)
     try:
         document = json.loads(_read(path, _LARGEST_END))
@@ -134,11 +136,6 @@ def _segments(named: dict[str, dict[str, object]]) -> Iterator[Segment]:
                 "bytes": digest["bytes"], "sha256": digest["sha256"],
             }
         )  # fmt: skip
-
-
-def _digest(file: Path) -> dict[str, object]:
-    data = _read(file, LARGEST_SEGMENT)
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -30,7 +30,7 @@ Progress = Callable[[LocalRun, ContributionStatus], None]
 
 @dataclass(frozen=True)
 class Terms:
-    """What is said of all runs that are pushed together. again: also submit runs that were returned or withdrawn."""
+    """The terms of a push, the same for all of its runs. again: also submit runs that were returned or withdrawn."""
 
     licence: str | None = None
     contributors: tuple[Credit, ...] = ()

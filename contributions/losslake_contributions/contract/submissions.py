@@ -23,7 +23,7 @@ class Credit(Document):
 
 
 class Claim(Document):
-    """What is claimed of a run: that a metric reaches a target in so many steps. It is compared with the log."""
+    """A claim about a run: a metric reaches a target after a number of steps. It is compared with the log."""
 
     contribution: RunId
     metric: Name
@@ -32,7 +32,7 @@ class Claim(Document):
 
 
 class SubmissionRequest(Document):
-    """What a contributor submits for review."""
+    """A request for the review of finished runs."""
 
     contributions: RunIds
     licence: Name

@@ -50,8 +50,8 @@ def _goal(goal: GoalChange) -> Iterator[str]:
         ("largest useful batch size", goal.before.max_useful_batch_size, goal.after.max_useful_batch_size),
     )
     for name, before, after in ends:
-        yield f"  {name}: {_end(before)} → {_end(after)}"
-    before_after = (_critical(each.critical_batch_size) for each in (goal.before, goal.after))
+        yield f"  {name}: {end_text(before)} → {end_text(after)}"
+    before_after = (critical_text(each.critical_batch_size) for each in (goal.before, goal.after))
     yield f"  critical batch size: {' → '.join(before_after)}"
 
 
@@ -96,15 +96,17 @@ def _steps(value: int | None) -> str:
     return "never" if value is None else f"{value:,}"
 
 
-def _end(end: BreakPoint | None) -> str:
+def end_text(end: BreakPoint | None, at_most: str = "≤ ", at_least: str = "≥ ") -> str:
+    """Return the end of a regime. at_most, at_least: before a bound."""
     if end is None or end.batch_size is None:
         return "unknown"
-    sign = {"left": "≤ ", "right": "≥ "}.get(end.censoring or "", "")
+    sign = {"left": at_most, "right": at_least}.get(end.censoring or "", "")
     return f"{sign}{end.batch_size:,}"
 
 
-def _critical(size: CriticalBatchSize | None) -> str:
+def critical_text(size: CriticalBatchSize | None, digits: str = ".6g") -> str:
+    """Return a critical batch size with its interval. digits: the format of its numbers."""
     if size is None or (size.value is None and size.lower is None and size.upper is None):
         return "unknown"
-    bounds = " to ".join("…" if bound is None else _number(bound) for bound in (size.lower, size.upper))
-    return f"from {bounds}" if size.value is None else f"{_number(size.value)} ({bounds})"
+    bounds = " to ".join("…" if bound is None else f"{bound:{digits}}" for bound in (size.lower, size.upper))
+    return f"from {bounds}" if size.value is None else f"{size.value:{digits}} ({bounds})"

@@ -1,4 +1,4 @@
-"""What reviewers see of a submission: its draft, the report of the checks, and what the runs change.
+"""The review of a submission: its draft, the report of the checks, and the changes that its runs make.
 
 A review is made when it is first asked for, and kept in a folder on this machine until the submission, the newest
 release or the checks change. It can be deleted at any time.
@@ -13,6 +13,7 @@ import shutil
 import threading
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -40,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Review(BaseModel):
-    """What reviewers see of a submission. base: the release that it is compared with; None for an empty lake."""
+    """The review of a submission. base: the release that it is compared with; None for an empty lake."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
 
@@ -119,7 +120,7 @@ class Reviews:
                 continue
             name = folder.stem
             try:
-                waits = find_any(self._database, name).state in IN_REVIEW
+                waits = find_any(self._database, name, with_runs=False).state in IN_REVIEW
             except ContributionError:
                 waits = False
             if not waits:
@@ -128,7 +129,7 @@ class Reviews:
 
     def _waiting(self, name: str) -> tuple[SubmissionStatus, int | None]:
         """Return a submission that waits for a review, and the newest release. Raises ContributionError."""
-        status = find_any(self._database, name)
+        status = find_any(self._database, name, with_runs=False)
         if status.state not in IN_REVIEW:
             ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
             raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
@@ -181,5 +182,7 @@ class Reviews:
         return {run.id: read_spool(folder / run.id) for run in runs}
 
 
+@lru_cache(maxsize=4)
 def _read(folder: Path) -> Review:
+    """Return the review in a folder. Each request to a draft asks for it, and a folder's review never changes."""
     return Review.model_validate_json((folder / _REVIEW).read_bytes())

@@ -126,9 +126,9 @@ def find(database: Database, identity: Identity, name: str) -> SubmissionStatus:
     return database.read(query)
 
 
-def find_any(database: Database, name: str) -> SubmissionStatus:
-    """Return a submission with its runs, for the operator; raise ContributionError if there is none."""
-    return database.read(lambda session: _status(session, _found(session, name), with_runs=True))
+def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
+    """Return a submission, for the operator; raise ContributionError if there is none."""
+    return database.read(lambda session: _status(session, _found(session, name), with_runs=with_runs))
 
 
 def list_submissions(

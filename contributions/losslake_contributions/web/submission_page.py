@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from losslake_contributions.checks.report import Report
 from losslake_contributions.contract.submissions import SubmissionStatus, SubmittedRun
 from losslake_contributions.drafts.changes import BreakPoint, CriticalBatchSize, DraftChanges, GoalChange
+from losslake_contributions.drafts.text import critical_text, end_text
 from losslake_contributions.review.review import Review
 from losslake_schema.names import Trial
 from losslake_schema.reached import goal_text
@@ -145,14 +146,8 @@ def _shown(value: object) -> str:
 
 
 def _end(end: BreakPoint | None) -> str:
-    if end is None or end.batch_size is None:
-        return "unknown"
-    sign = {"left": "at most ", "right": "at least "}.get(end.censoring or "", "")
-    return f"{sign}{end.batch_size:,}"
+    return end_text(end, "at most ", "at least ")
 
 
 def _critical(size: CriticalBatchSize | None) -> str:
-    if size is None or (size.value is None and size.lower is None and size.upper is None):
-        return "unknown"
-    bounds = " to ".join("…" if bound is None else f"{bound:,.4g}" for bound in (size.lower, size.upper))
-    return f"from {bounds}" if size.value is None else f"{size.value:,.4g} ({bounds})"
+    return critical_text(size, ",.4g")
