@@ -13,7 +13,6 @@ import typer
 from losslake.cli.bundle import bundle
 from losslake.cli.check import check
 from losslake.cli.console import describe_error, print_error, print_failure
-from losslake.cli.contributions import review, serve_contributions, tokens
 from losslake.cli.download import download, fetch
 from losslake.cli.erase import erase
 from losslake.cli.imports import without_pandas
@@ -24,9 +23,11 @@ from losslake.cli.mapping import formats, map_logs
 from losslake.cli.mcp import mcp
 from losslake.cli.push import push
 from losslake.cli.reproduce import reproduce
-from losslake.cli.serve import config, serve
+from losslake.cli.review import review
+from losslake.cli.serve import config, serve, serve_contributions
 from losslake.cli.sql import sql
 from losslake.cli.steps import StepsCommand, steps
+from losslake.cli.tokens import tokens
 from losslake.cli.withdraw import withdraw
 from losslake.cli.workloads import workloads
 from losslake_schema.errors import LossLakeError

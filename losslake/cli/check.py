@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from losslake.cli.console import LakeOption, echo, plural
+from losslake.cli.console import LakeOption, echo, echo_some, plural
 from losslake.cli.imports import without_pandas
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
     from losslake_contributions.checks.local import Checked
-
-_MOST_LISTED = 20
 
 
 def check(
@@ -110,18 +108,12 @@ def _print_text(checked: Checked, base: Lake | None, *, is_preview: bool, has_ch
             _echo_all(preview(spool, conversion.removals[name]))
     else:
         removals = [f"{name}: {each}" for name, of_run in conversion.removals.items() for each in of_run]
-        _list("removed", removals, "--preview shows what would be sent")
-    _list("not sent", [*map(str, conversion.quarantined), *conversion.left_out, *conversion.broken], "see the logs")
+        echo_some([f"removed      {each}" for each in removals], "more: --preview shows what would be sent")
+    others = [*map(str, conversion.quarantined), *conversion.left_out, *conversion.broken]
+    echo_some([f"not sent     {each}" for each in others], "more: see the logs")
     if has_changes:
         _echo_all(changes_as_text(changes(checked.draft)))
     _echo_all(as_text(checked.report))
-
-
-def _list(what: str, lines: list[str], more: str) -> None:
-    for line in lines[:_MOST_LISTED]:
-        echo(f"{what:<12} {line}")
-    if len(lines) > _MOST_LISTED:
-        echo(f"  … and {len(lines) - _MOST_LISTED:,} more: {more}")
 
 
 def _echo_all(lines: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Format = Literal["table", "csv", "json", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
 TextFormat = Literal["table", "csv", "json"]
+MOST_LISTED = 20
 LakeOption = Annotated[
     str | None,
     typer.Option(
@@ -75,6 +76,14 @@ def print_error(message: str) -> None:
 def echo(message: str) -> None:
     """Print one line to standard output."""
     print(printable(message))  # noqa: T201
+
+
+def echo_some(lines: Sequence[str], more: str = "more", most: int = MOST_LISTED) -> None:
+    """Print the first lines, and how many are left out."""
+    for line in lines[:most]:
+        echo(line)
+    if len(lines) > most:
+        echo(f"  … and {len(lines) - most:,} {more}")
 
 
 def plural(count: int, noun: str) -> str:

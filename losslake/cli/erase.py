@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, echo, plural
+from losslake.cli.console import LakeOption, echo, echo_some, plural
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
     from losslake_ingest.releases.erasure import Erasure
-
-_MOST_LISTED = 20
 
 
 def erase(
@@ -86,9 +84,6 @@ def _report(planned: Erasure, dry_run: bool) -> None:
         echo("no release has them any more; files that no release needs are deleted")
         return
     echo(f"{would} {plural(len(planned.all_trials), 'trial')} from {plural(len(planned.trials), 'release')}:")
-    for trial in planned.all_trials[:_MOST_LISTED]:
-        echo(f"  {trial}")
-    if len(planned.all_trials) > _MOST_LISTED:
-        echo(f"  … and {len(planned.all_trials) - _MOST_LISTED:,} more")
+    echo_some([f"  {trial}" for trial in planned.all_trials])
     if planned.unlisted:
         echo(f"nothing else is in release {', '.join(map(str, planned.unlisted))}: unlisted")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import echo, plural, print_error
+from losslake.cli.console import MOST_LISTED, echo, echo_some, plural, print_error
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from losslake_contributions.spools.convert import Conversion
 
 TOKEN = "LOSSLAKE_TOKEN"
-_MOST_LISTED = 20
 _PARTS = 10
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
@@ -105,7 +104,7 @@ class _Held:
     def __call__(self, run: LocalRun, _: ContributionStatus) -> None:
         with self._lock:
             self._n_held += 1
-            if self._n_runs <= _MOST_LISTED:
+            if self._n_runs <= MOST_LISTED:
                 echo(f"held         {run.id}")
             elif self._n_held * _PARTS // self._n_runs > (self._n_held - 1) * _PARTS // self._n_runs:
                 echo(f"held         {self._n_held:,} of {self._n_runs:,} runs")
@@ -129,49 +128,44 @@ def read_token(file: Path | None) -> str:
 def _show_others(found: LocalRuns, conversion: Conversion) -> None:
     """Print what is removed from the runs, and the runs that aren't sent."""
     removals = [f"{name}: {each}" for name, of_run in conversion.removals.items() for each in of_run]
-    _show_some("removed      ", removals, "more private data: 'losslake check --preview' shows what is sent")
+    more = "more private data: 'losslake check --preview' shows what is sent"
+    echo_some([f"removed      {each}" for each in removals], more)
     places = [conversion.places.get(place.name, place) for place in found.unfinished]
     how = "wait for its end, or, if the training was killed, add --unfinished"
-    _show_some("not finished ", [f"{place}: {how}" for place in places], "more that aren't finished")
+    echo_some([f"not finished {place}: {how}" for place in places], "more that aren't finished")
     for place, reason in found.faulty:
         print_error(f"{conversion.places.get(place.name, place)} is left out: {reason}")
     for each in (*conversion.broken, *conversion.quarantined, *conversion.left_out):
         print_error(f"left out: {each}")
 
 
-def _show_some(what: str, lines: Sequence[str], more: str) -> None:
-    for line in lines[:_MOST_LISTED]:
-        echo(f"{what}{line}")
-    if len(lines) > _MOST_LISTED:
-        echo(f"  … and {len(lines) - _MOST_LISTED:,} {more}")
-
-
 def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
     from losslake_contributions.push import submission_of
 
-    for run in runs[:_MOST_LISTED]:
-        facts = run.facts
-        study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
-        echo(f"would send   {run.id}  {study}  {run.end.status}, {plural(len(run.end.segments), 'segment')}")
-    if len(runs) > _MOST_LISTED:
-        echo(f"  … and {len(runs) - _MOST_LISTED:,} more")
+    echo_some([f"would send   {_described(run)}" for run in runs])
     request = submission_of(runs, terms)
     total = sum(run.bytes for run in runs)
     echo(f"would submit {plural(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
 
 
+def _described(run: LocalRun) -> str:
+    facts = run.facts
+    study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
+    return f"{run.id}  {study}  {run.end.status}, {plural(len(run.end.segments), 'segment')}"
+
+
 def _show_states(runs: Sequence[LocalRun], pushed: Pushed) -> None:
     submitted = pushed.submission.contributions if pushed.submission is not None else ()
     others = [run.id for run in runs if run.id in pushed.states and run.id not in submitted]
-    if len(others) <= _MOST_LISTED:
+    if len(others) <= MOST_LISTED:
         for run_id in others:
             _show_state(run_id, pushed.states[run_id])
     else:
         _show_counts(others, pushed)
-    for run_id, reason in [*pushed.failures.items()][:_MOST_LISTED]:
+    for run_id, reason in [*pushed.failures.items()][:MOST_LISTED]:
         print_error(f"{run_id}: {reason}")
-    if len(pushed.failures) > _MOST_LISTED:
-        print_error(f"{len(pushed.failures) - _MOST_LISTED:,} more runs aren't held")
+    if len(pushed.failures) > MOST_LISTED:
+        print_error(f"{len(pushed.failures) - MOST_LISTED:,} more runs aren't held")
     if pushed.submission is not None:
         show_submission(pushed.submission)
 
@@ -183,9 +177,9 @@ def _show_counts(run_ids: Sequence[str], pushed: Pushed) -> None:
         status = pushed.states[run_id]
         where = status.submission.id if status.submission is not None else ""
         groups.setdefault((status.state, where), []).append(run_id)
-    for members in [*groups.values()][:_MOST_LISTED]:
+    for members in [*groups.values()][:MOST_LISTED]:
         _show_state(members[0] if len(members) == 1 else f"{len(members):,} runs", pushed.states[members[0]])
-    left = [*groups.values()][_MOST_LISTED:]
+    left = [*groups.values()][MOST_LISTED:]
     if left:
         echo(f"  … and {sum(map(len, left)):,} more runs in {plural(len(left), 'submission')}")
 

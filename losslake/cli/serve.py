@@ -1,4 +1,4 @@
-"""The commands about the service: `losslake serve` and `losslake config`."""
+"""The commands about the services: `losslake serve`, `losslake serve-contributions` and `losslake config`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ ConfigOption = Annotated[
         help="A TOML file of settings; 'losslake config --format toml' prints one. Default: $LOSSLAKE_CONFIG.",
     ),
 ]
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.")]
+WorkersOption = Annotated[int | None, typer.Option(help="Number of processes. Default: 1.")]
+AllowRootOption = Annotated[
+    bool | None, typer.Option("--allow-root", help="Run as root even if other machines can connect.")
+]
 
 
 def serve(
     lake: LakeOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.")] = None,
+    host: HostOption = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: 1.")] = None,
-    allow_root: Annotated[
-        bool | None, typer.Option("--allow-root", help="Run as root even if other machines can connect.")
-    ] = None,
+    workers: WorkersOption = None,
+    allow_root: AllowRootOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Run the HTTP service until Ctrl-C."""
@@ -35,6 +38,26 @@ def serve(
 
     flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
     run(load_settings(config, flags).settings)
+
+
+def serve_contributions(
+    lake: LakeOption = None,
+    host: HostOption = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8010.")] = None,
+    workers: WorkersOption = None,
+    allow_root: AllowRootOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Run the service that takes runs of others, until Ctrl-C.
+
+    It writes to the lake; `losslake serve` answers questions, and never does.
+    """
+    from losslake_contributions.serve import serve as run
+    from losslake_contributions.settings import Settings
+    from losslake_service.settings import load_settings_of
+
+    flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
+    run(load_settings_of(Settings, config, flags).settings)
 
 
 def config(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, echo, plural
+from losslake.cli.console import LakeOption, echo, echo_some, plural
 from losslake_schema.errors import LossLakeError
-
-_MOST_LISTED = 20
 
 
 def withdraw(
@@ -53,20 +50,13 @@ def withdraw(
         echo(
             f"stored with the same bytes, but other facts: {plural(len(withdrawal.remaining), 'trial')}, not withdrawn:"
         )
-        _list([str(trial) for trial in withdrawal.remaining])
+        echo_some([f"  {trial}" for trial in withdrawal.remaining])
     if withdrawal.copies:
         echo(
             f"left out before as duplicate_source: {plural(len(withdrawal.copies), 'log')} of the same bytes. Offered "
             "again, those of the same study are left out as withdrawn; those of another study or collection come in:"
         )
-        _list([f"{source}: {path}" for source, path in withdrawal.copies])
-
-
-def _list(lines: Sequence[str]) -> None:
-    for line in lines[:_MOST_LISTED]:
-        echo(f"  {line}")
-    if len(lines) > _MOST_LISTED:
-        echo(f"  … and {len(lines) - _MOST_LISTED:,} more")
+        echo_some([f"  {source}: {path}" for source, path in withdrawal.copies])
 
 
 def _user() -> str:

@@ -1,0 +1,80 @@
+"""`losslake tokens`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from losslake.cli.console import LakeOption, echo
+from losslake.cli.review_queue import open_database
+from losslake.cli.table import show_table
+
+_MEGABYTE = 1_000_000
+
+tokens = typer.Typer(help="Make, list and revoke tokens of contributors.", no_args_is_help=True)
+
+
+@tokens.command("create")
+def create(
+    name: Annotated[str, typer.Option(help="The contributor's name, as it is to be cited.")],
+    orcid: Annotated[str | None, typer.Option(help="The contributor's ORCID iD.")] = None,
+    scopes: Annotated[
+        list[str] | None, typer.Option("--scope", help="contribute (the default) or review; may be repeated.")
+    ] = None,
+    days: Annotated[int, typer.Option(help="For how many days it is valid.")] = 365,
+    runs: Annotated[int | None, typer.Option(min=0, help="Runs that may be sent with it. Default: 10,000.")] = None,
+    segments: Annotated[
+        int | None, typer.Option(min=0, help="Segments that may be sent with it. Default: 100,000.")
+    ] = None,
+    megabytes: Annotated[
+        int | None, typer.Option(min=0, help="Megabytes that may be sent with it. Default: 20,000.")
+    ] = None,
+    contributor: Annotated[
+        str | None, typer.Option(help="The id of a contributor without ORCID iD who gets another token.")
+    ] = None,
+    lake: LakeOption = None,
+) -> None:
+    """Print a new token. It is shown only once: the lake keeps nothing from which it could be made again."""
+    from losslake.lake.lake import Lake
+    from losslake_contributions.store.database import Database
+    from losslake_contributions.store.tokens import Quota, create_token
+
+    quota = Quota()
+    if runs is not None:
+        quota = replace(quota, runs=runs)
+    if segments is not None:
+        quota = replace(quota, segments=segments)
+    if megabytes is not None:
+        quota = replace(quota, bytes=megabytes * _MEGABYTE)
+    database = Database.create(Lake.create(lake))
+    echo(create_token(database, name, orcid, scopes or ["contribute"], days, quota, contributor))
+
+
+@tokens.command("list")
+def list_all(lake: LakeOption = None) -> None:
+    """List tokens, newest first, with what was sent with each."""
+    from losslake_contributions.store.tokens import list_tokens
+
+    rows = [
+        (
+            each.id, each.state, each.scopes, each.name, each.orcid or "", each.contributor,
+            f"{each.expires_at:%Y-%m-%d}", f"{each.runs:,} of {each.quota.runs:,}",
+            f"{each.bytes / _MEGABYTE:,.1f} of {each.quota.bytes / _MEGABYTE:,.0f}",
+        )
+        for each in list_tokens(open_database(lake))
+    ]  # fmt: skip
+    columns = ("token", "state", "scopes", "name", "orcid", "contributor", "expires", "runs", "megabytes")
+    show_table(columns, rows)
+
+
+@tokens.command("revoke")
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as 'list' shows it.")], lake: LakeOption = None
+) -> None:
+    """Refuse a token from now on. What was sent with it stays."""
+    from losslake_contributions.store.tokens import revoke_token
+
+    revoke_token(open_database(lake), token)
+    echo("revoked")
