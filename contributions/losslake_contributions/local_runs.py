@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,14 +11,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from losslake.record.spool import END, FORMAT, RUN
+from losslake.record.spool import END, FORMAT, RUN, SEGMENT
 from losslake_contributions.contract.contributions import Finish, RunFacts, Segment
 from losslake_contributions.contract.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from losslake_contributions.contract.texts import reason_of, run_id
 from losslake_contributions.spools.spool import digest_entry
 from losslake_schema.errors import LossLakeError
 
-_SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<n>\d{6,9})\.jsonl")
 _LARGEST_END = 1 << 22
 
 
@@ -126,13 +124,13 @@ def _end(folder: Path) -> Finish:
 
 def _segments(named: dict[str, dict[str, object]]) -> Iterator[Segment]:
     for path, digest in named.items():
-        match = _SEGMENT.fullmatch(path)
+        match = SEGMENT.fullmatch(path)
         if match is None:
             raise ValueError(path)
         step = int(match["step"]) if match["step"] is not None else None
         yield Segment.model_validate(
             {
-                "attempt": int(match["attempt"]), "n": int(match["n"]), "from_step": step,
+                "attempt": int(match["attempt"]), "n": int(match["number"]), "from_step": step,
                 "bytes": digest["bytes"], "sha256": digest["sha256"],
             }
         )  # fmt: skip

@@ -30,6 +30,8 @@ STEP, ELAPSED = "step", "elapsed_s"
 SECONDS_BETWEEN_SYNCS = 1.0
 LARGEST_SEGMENT = 4_000_000
 _SYNCED_BYTES = 1_000_000
+SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
+"""The path of a file of measurements in the folder of its run."""
 _ATTEMPT = re.compile(r"(\d{4,9})(?:-from-\d+)?(?:\.claim)?")
 _VERSION = re.compile(r"losslake-record/([1-9]\d{0,8})")
 

@@ -90,6 +90,13 @@ def service(empty_lake: Lake) -> Iterator[Service]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for the tests of a module that don't depend on what else it holds."""
+    with serving(Lake.create(tmp_path_factory.mktemp("shared") / "lake")) as made:
+        yield made
+
+
 @pytest.fixture
 def ada(service: Service) -> Sender:
     return service.sender("Ada", ADA)

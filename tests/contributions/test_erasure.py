@@ -40,7 +40,18 @@ class Made:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    lake = Lake.create(tmp_path / "lake")
+    return make(Lake.create(tmp_path / "lake"))
+
+
+@pytest.fixture(scope="module")
+def erased(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    made = make(Lake.create(tmp_path_factory.mktemp("erased") / "lake"))
+    erasure = erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
+    assert erasure.runs == {made.secret.id}
+    return made
+
+
+def make(lake: Lake) -> Made:
     parameters = {"learning_rate": 0.1, FACT: 1.0}
     secret, other = SpooledRun(segments=SEGMENTS, parameters=parameters), SpooledRun(batch_size=7)
     copy = SpooledRun(segments=SEGMENTS, parameters=parameters, batch_size=99)
@@ -83,45 +94,41 @@ def rows_of(lake: Lake, run: SpooledRun) -> tuple[Contribution, list[HeldSegment
     return lake.read(query)
 
 
-def test_no_byte_of_an_erased_run_remains(made: Made) -> None:
-    erasure = erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
-    assert erasure.runs == {made.secret.id}
-    assert found(made.lake.folder) == set()
-    assert not (made.lake.folder / "drafts").exists()
+def test_no_byte_of_an_erased_run_remains(erased: Made) -> None:
+    assert found(erased.lake.folder) == set()
+    assert not (erased.lake.folder / "drafts").exists()
 
 
-def test_ids_and_digests_stay_and_other_runs_are_whole(made: Made) -> None:
-    erase_completely(made.lake, [TRIAL], "why", "me")
-    for run in (made.secret, made.copy):
-        row, held = rows_of(made.lake, run)
+def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Made) -> None:
+    for run in (erased.secret, erased.copy):
+        row, held = rows_of(erased.lake, run)
         assert (row.facts, row.bytes > 0) == (ERASED_FACTS, True)
         assert [(each.sha256, each.path) for each in held] == [(run.place("0001/000001.jsonl")["sha256"], "")]
-    database = Database.open(made.lake)
-    accepted, copied = find_any(database, made.accepted), find_any(database, made.copied)
+    database = Database.open(erased.lake)
+    accepted, copied = find_any(database, erased.accepted), find_any(database, erased.copied)
     assert (accepted.state, accepted.n_runs, accepted.note, accepted.claims) == ("accepted", 2, GONE, ())
     assert {run.id: run.facts.collection for run in accepted.runs or ()} == {
-        made.secret.id: "erased", made.other.id: COLLECTION,
+        erased.secret.id: "erased", erased.other.id: COLLECTION,
     }  # fmt: skip
-    report = Report.from_json((report_of(database, made.accepted) or "").encode())
-    assert {finding.run for finding in report.findings} <= {made.other.id}
+    report = Report.from_json((report_of(database, erased.accepted) or "").encode())
+    assert {finding.run for finding in report.findings} <= {erased.other.id}
     assert (copied.state, copied.reason, copied.note) == ("returned", GONE, GONE)
-    row, held = rows_of(made.lake, made.other)
+    row, held = rows_of(erased.lake, erased.other)
     assert row.facts != ERASED_FACTS
-    assert all(made.lake.store.read(each.path) for each in held)
+    assert all(erased.lake.store.read(each.path) for each in held)
 
 
-def test_an_erased_run_is_not_taken_again(made: Made) -> None:
-    erase_completely(made.lake, [TRIAL], "why", "me")
-    with serving(made.lake) as service:
+def test_an_erased_run_is_not_taken_again(erased: Made) -> None:
+    with serving(erased.lake) as service:
         ada: Sender = service.sender("Ada", ADA)
         bob: Sender = service.sender("Bob", BOB)
-        again = ada.create(made.secret)
+        again = ada.create(erased.secret)
         assert (again.status_code, "was erased" in again.json()["detail"]) == (409, True)
-        path = f"/v1/contributions/{made.secret.id}/segments/1/1"
+        path = f"/v1/contributions/{erased.secret.id}/segments/1/1"
         assert ada.send("GET", path).status_code == 404
-        refused = bob.submit(made.copy, note="again")
+        refused = bob.submit(erased.copy, note="again")
         assert (refused.status_code, "was erased" in refused.json()["detail"]) == (409, True)
-        shown = ada.send("GET", f"/v1/submissions/{made.accepted}")
+        shown = ada.send("GET", f"/v1/submissions/{erased.accepted}")
         assert (shown.status_code, shown.json()["note"]) == (200, GONE)
         assert service.client.get("/healthz").status_code == 200
 

@@ -12,6 +12,11 @@ from tests.contributions.spooled_runs import SpooledRun, new_id
 REASON = {"reason": "the steps count examples"}
 
 
+@pytest.fixture(scope="module")
+def service(shared_service: Service) -> Service:
+    return shared_service
+
+
 def test_the_same_runs_are_submitted_once(ada: Sender) -> None:
     runs = [SpooledRun(), SpooledRun(batch_size=128)]
     ada.contribute(*runs)
@@ -88,7 +93,7 @@ def test_invalid_submissions_are_refused(ada: Sender, changes: dict[str, Any]) -
     run = SpooledRun()
     ada.contribute(run)
     assert ada.submit(run, **changes).status_code == 422
-    assert ada.send("GET", "/v1/submissions").json()["submissions"] == []
+    assert ada.send("GET", f"/v1/contributions/{run.id}").json()["submission"] is None
 
 
 def test_a_withdrawn_submission_frees_its_runs(ada: Sender) -> None:
@@ -139,41 +144,3 @@ def test_a_split_moves_runs_and_their_claims(ada: Sender, reviewer: Sender) -> N
     for runs_named in ([runs[1].id, runs[0].id], rest["contributions"], [new_id()]):
         response = reviewer.send("POST", f"/v1/submissions/{name}/split", json={"contributions": runs_named})
         assert response.status_code == 409
-
-
-def test_the_one_that_waits_longest_is_first(ada: Sender, reviewer: Sender, service: Service) -> None:
-    names = [ada.submitted(SpooledRun()) for _ in range(3)]
-    reviewer.send("POST", f"/v1/submissions/{names[1]}/return", json=REASON)
-    listed = reviewer.send("GET", "/v1/submissions", params={"state": "submitted"}).json()
-    assert ([each["id"] for each in listed["submissions"]], listed["next"]) == ([names[0], names[2]], None)
-    after = reviewer.send("GET", "/v1/submissions", params={"after": names[0]}).json()
-    assert [each["id"] for each in after["submissions"]] == names[1:]
-    assert reviewer.send("GET", "/v1/submissions", params={"state": "new"}).status_code == 422
-
-
-def test_lists_come_in_pages(ada: Sender, reviewer: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslake_contributions.store.submissions.PAGE", 2)
-    names = [ada.submitted(SpooledRun()) for _ in range(5)]
-    found: list[str] = []
-    after: str | None = None
-    while True:
-        query = {"after": after} if after else None
-        page = reviewer.send("GET", "/v1/submissions", params=query).json()
-        found += [each["id"] for each in page["submissions"]]
-        after = page["next"]
-        if after is None:
-            break
-    assert found == names
-
-
-def test_the_age_of_the_queue_is_in_the_metrics(ada: Sender, service: Service) -> None:
-    from losslake_contributions.metrics import ContributionMetrics
-
-    ada.submitted(SpooledRun())
-    metrics = ContributionMetrics()
-    metrics.refresh_queue(service.database)
-    assert metrics.registry.get_sample_value("losslake_contributions_submissions", {"state": "submitted"}) == 1
-    assert metrics.registry.get_sample_value("losslake_contributions_submissions", {"state": "accepted"}) == 0
-    oldest = metrics.registry.get_sample_value("losslake_contributions_oldest_submission_seconds")
-    assert oldest is not None
-    assert oldest > 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import Any
 
 import orjson
 
-from losslake.record.spool import ELAPSED, END, FORMAT, RUN, STEP
+from losslake.record.spool import ELAPSED, END, FORMAT, RUN, SEGMENT, STEP
 from losslake_schema.errors import LossLakeError
 
 LARGEST_DOCUMENT = 1 << 20
-_ATTEMPT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,18}))?")
-_SEGMENT = re.compile(r"(?P<number>\d{6,9})\.jsonl")
 _WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -201,12 +198,8 @@ def _document(path: Path) -> dict[str, Any] | None:
 
 
 def _segments(folder: Path) -> Iterator[Segment]:
-    for place in folder.iterdir():
-        attempt = _ATTEMPT.fullmatch(place.name)
-        if attempt is None or place.is_symlink() or not place.is_dir():
-            continue
-        step = int(attempt["step"]) if attempt["step"] is not None else None
-        for path in place.iterdir():
-            match = _SEGMENT.fullmatch(path.name)
-            if match is not None and path.is_file() and not path.is_symlink():
-                yield Segment(int(attempt["attempt"]), int(match["number"]), step, path)
+    for path in folder.glob("*/*.jsonl"):
+        match = SEGMENT.fullmatch(path.relative_to(folder).as_posix())
+        if match is not None and path.is_file() and not (path.is_symlink() or path.parent.is_symlink()):
+            step = int(match["step"]) if match["step"] is not None else None
+            yield Segment(int(match["attempt"]), int(match["number"]), step, path)

@@ -14,6 +14,11 @@ from tests.service.web.reading import Page
 BROWSER = {"accept": "text/html"}
 
 
+@pytest.fixture(scope="module")
+def service(shared_service: Service) -> Service:
+    return shared_service
+
+
 def sign_in(sender: Sender, following: str = "") -> Any:
     sender.client.cookies.clear()
     return sender.client.post(
