@@ -20,8 +20,10 @@ from losslake_contributions.store.submissions import find_any, report_of
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
 from tests.contributions.conftest import ADA, BOB, Sender, serving
 from tests.contributions.spooled_runs import COLLECTION, Rows, SpooledRun, rows
+from tests.servers.postgresql import PostgreSQL
 
 SECRET, FACT, NOTE, CLAIMED = 0.123454321, "hush_fact", "a note on hush_note", 0.7654321
+EVERYTHING = {SECRET, FACT, NOTE, CLAIMED}
 TRIAL = f"{COLLECTION}/mnist/cnn/sgd/64/1"
 SEGMENTS: dict[str, Rows] = {"0001/000001.jsonl": [*rows(range(12)), {"step": 12, "val/loss": SECRET}]}
 
@@ -40,7 +42,9 @@ class Made:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    return make(Lake.create(tmp_path / "lake"))
+    made = make(Lake.create(tmp_path / "lake"))
+    assert found(made.lake.folder) == EVERYTHING
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -65,23 +69,23 @@ def make(lake: Lake) -> Made:
         copied = bob.submitted(copy, note=NOTE)
         assert bob.send("GET", f"/v1/submissions/{copied}/review").status_code == 200
     lake.engine.dispose()
-    assert found(lake.folder) == {SECRET, FACT, NOTE, CLAIMED}
     return Made(lake, secret, other, copy, accepted, copied)
 
 
-def found(folder: Path) -> set[object]:
-    """Return which secrets are in any file of a folder, as bytes, text, or in decoded Parquet or zstd data."""
+def found(*folders: Path) -> set[object]:
+    """Return which secrets are in any file of some folders, as bytes, text, or in decoded Parquet or zstd data."""
     needles: dict[object, tuple[bytes, ...]] = {
         SECRET: (struct.pack("<d", SECRET), repr(SECRET).encode()), FACT: (FACT.encode(),),
         NOTE: (NOTE.encode(),), CLAIMED: (repr(CLAIMED).encode(),),
     }  # fmt: skip
     seen: set[object] = set()
-    for path in (path for path in folder.rglob("*") if path.is_file()):
+    for path in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
         data = path.read_bytes()
         if path.suffix == ".parquet":
             data += repr(pq.ParquetFile(path).read().to_pylist()).encode()
         if path.suffix == ".zst":
-            data += zstandard.ZstdDecompressor().decompress(data)
+            frame = data[data.index(zstandard.FRAME_HEADER) :]  # after a digest, in files that machines share
+            data += zstandard.ZstdDecompressor().stream_reader(frame).read()
         seen |= {needle for needle, forms in needles.items() if any(form in data for form in forms)}
     return seen
 
@@ -97,6 +101,20 @@ def rows_of(lake: Lake, run: SpooledRun) -> tuple[Contribution, list[HeldSegment
 def test_no_byte_of_an_erased_run_remains(erased: Made) -> None:
     assert found(erased.lake.folder) == set()
     assert not (erased.lake.folder / "drafts").exists()
+
+
+def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
+    lake = Lake.create(f"{postgresql.new_database()} file://{tmp_path / 'files'}")
+    places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base")
+    made = make(lake)
+    with postgresql.connect(autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        assert found(*places) == EVERYTHING
+        erase_completely(lake, [TRIAL], "why", "me")
+        connection.execute("CHECKPOINT")
+        assert found(*places) == set()
+    assert find_any(Database.open(lake), made.accepted).note == GONE
 
 
 def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Made) -> None:

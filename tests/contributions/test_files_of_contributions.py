@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -75,18 +76,31 @@ def test_the_read_service_serves_no_file_of_contributions_and_writes_none(servic
             assert response.status_code in (404, 405)
 
 
-def test_files_that_were_never_acknowledged_are_deleted_after_a_day(service: Service, ada: Sender) -> None:
-    run = SpooledRun()
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service with each kind of database."""
+    place = str(tmp_path / "lake")
+    if request.param == "postgresql":
+        server: PostgreSQL = request.getfixturevalue("postgresql")
+        place = f"{server.new_database()} file://{tmp_path / 'files'}"
+        monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
+    with serving(Lake.create(place)) as made:
+        yield made
+
+
+def test_files_that_were_never_acknowledged_are_deleted_after_a_day(either: Service) -> None:
+    ada, run = either.sender("Ada", ADA), SpooledRun()
     ada.contribute(run)
-    before = files_of(service.lake)
-    service.lake.store.put(f"contributions/{run.id}/1-1-left.jsonl.zst", b"left by a request that was killed")
-    assert delete_orphans(service.database) == 0
-    assert delete_orphans(service.database, timedelta(seconds=-60)) == 1
-    assert files_of(service.lake) == before
+    before = files_of(either.lake)
+    either.lake.store.put(f"contributions/{run.id}/1-1-left.jsonl.zst", b"left by a request that was killed")
+    assert delete_orphans(either.database) == 0
+    assert delete_orphans(either.database, timedelta(seconds=-60)) == 1
+    assert files_of(either.lake) == before
 
 
-def test_runs_that_were_never_finished_are_deleted_after_some_days(service: Service, ada: Sender) -> None:
+def test_runs_that_were_never_finished_are_deleted_after_some_days(either: Service) -> None:
     old, gone_on, empty, done = (SpooledRun(batch_size=size) for size in (1, 2, 3, 4))
+    ada = either.sender("Ada", ADA)
     ada.contribute(done)
     for run in (old, gone_on, empty):
         assert ada.create(run).status_code == 201
@@ -98,12 +112,12 @@ def test_runs_that_were_never_finished_are_deleted_after_some_days(service: Serv
         received = update(HeldSegment).where(HeldSegment.contribution != gone_on.id)
         session.execute(received.values(received_at=long_ago))
 
-    owner = service.database.read(lambda session: session.get_one(Contribution, old.id).contributor)
-    service.database.write(owner, work)
-    assert delete_unfinished(service.database, timedelta(days=32)) == 0
-    assert delete_unfinished(service.database, timedelta(days=30)) == 2
-    assert delete_unfinished(service.database, timedelta(days=30)) == 0
-    assert {path.split("/")[1] for path in files_of(service.lake)} == {gone_on.id, done.id}
+    owner = either.database.read(lambda session: session.get_one(Contribution, old.id).contributor)
+    either.database.write(owner, work)
+    assert delete_unfinished(either.database, timedelta(days=32)) == 0
+    assert delete_unfinished(either.database, timedelta(days=30)) == 2
+    assert delete_unfinished(either.database, timedelta(days=30)) == 0
+    assert {path.split("/")[1] for path in files_of(either.lake)} == {gone_on.id, done.id}
     for run, status in ((old, 404), (empty, 404), (gone_on, 200), (done, 200)):
         assert ada.send("GET", f"/v1/contributions/{run.id}").status_code == status
     ada.contribute(old)

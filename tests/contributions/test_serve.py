@@ -58,7 +58,10 @@ def test_several_workers_take_runs_together(empty_lake: Lake, tmp_path: Path) ->
     push_and_accept(empty_lake, tmp_path / "runs", 2)
 
 
-def test_a_lake_may_have_its_database_in_postgresql(postgresql: PostgreSQL, tmp_path: Path) -> None:
+def test_a_lake_may_have_its_database_in_postgresql(
+    postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
     lake = Lake.create(f"{postgresql.new_database()} file://{tmp_path / 'files'}")
     push_and_accept(lake, tmp_path / "runs", 1)
 

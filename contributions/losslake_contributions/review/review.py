@@ -147,7 +147,7 @@ class Reviews:
         folder = self._place(status, base)
         if (folder / _REVIEW).is_file():
             return folder
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         with self._locks[name], locked(self._folder / f"{name}.lock"):
             if not (folder / _REVIEW).is_file():
                 self.forget(name)

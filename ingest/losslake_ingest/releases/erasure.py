@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from sqlalchemy import delete, select
+from sqlalchemy import delete, inspect, select
 from sqlalchemy.orm import Session
 
 from losslake.lake.data_files import WrittenFile, damaged_file, files_by_study, read_small_table, write_small_table
@@ -104,7 +104,7 @@ def erase(
 
 
 def finish(lake: Lake) -> None:
-    """Remove what is in no file list: folders, cached blocks, and deleted rows in pages of a SQLite database."""
+    """Remove what is in no file list: folders, cached blocks, and deleted rows in pages of the database."""
     folder = lake.store.local_folder
     if folder is not None:
         # The names of folders are those of studies.
@@ -114,10 +114,15 @@ def finish(lake: Lake) -> None:
     if not lake.location.is_folder:
         for name in ("blocks", "files"):
             shutil.rmtree(lake.folder / name, ignore_errors=True)
-    if lake.engine.dialect.name == "sqlite":
-        with lake.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with lake.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if lake.engine.dialect.name == "sqlite":
             connection.exec_driver_sql("VACUUM")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            # The database may have tables of others, too.
+            for table in inspect(connection).get_table_names():
+                if re.fullmatch(r"(losslake|iceberg)_\w+", table):
+                    connection.exec_driver_sql(f"VACUUM FULL {table}")
 
 
 @dataclass(frozen=True)

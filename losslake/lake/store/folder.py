@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import duckdb
 import pyarrow as pa
 
-from losslake.lake.machine import sync_to_disk
+from losslake.lake.machine import atomic_write, sync_to_disk
 from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.store import DataFile, MetadataFiles, StoredFile, Traffic
 
@@ -84,10 +85,17 @@ class FolderStore:
         sync_to_disk(self.folder, [self.folder / path for path in paths])
 
     def move_in(self, local: Path, path: str) -> None:
-        """Move a local file into the store."""
+        """Move a local file into the store, also from another file system."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        local.replace(target)
+        try:
+            local.replace(target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            with atomic_write(target) as unfinished:
+                shutil.copyfile(local, unfinished)
+            local.unlink()
 
     def read(self, path: str) -> pa.Buffer:
         """Return the bytes of a file."""
