@@ -27,7 +27,7 @@ from losslake_contributions.store.files import delete_orphans, delete_unfinished
 from losslake_contributions.store.tables import CHAIN, NEWEST, Base, Contribution, HeldSegment
 from losslake_schema.errors import LossLakeError
 from losslake_schema.migrating import alembic_config, migrate, version_of
-from losslake_service.app import create_app as create_read_service
+from tests.applications import without_sql
 from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.spooled_runs import SpooledRun
 from tests.contributions.test_accept import check_stored
@@ -67,7 +67,7 @@ def test_the_read_service_serves_no_file_of_contributions_and_writes_none(servic
     run = SpooledRun()
     accept(service.database, ada.submitted(run), "me")
     (path,) = files_of(service.lake)
-    with TestClient(create_read_service(service.lake), raise_server_exceptions=False) as client:
+    with TestClient(without_sql(service.lake), raise_server_exceptions=False) as client:
         assert client.get("/v1/workloads").status_code == 200
         for place in (path, f"1/{path}", f"../{path}", "contributions/", f"1/../{path}"):
             assert client.get(f"/data/{place}").status_code == 404
