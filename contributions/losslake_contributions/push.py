@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 
 import zstandard
 from pydantic import ValidationError
@@ -24,6 +25,7 @@ from losslake_schema.errors import LossLakeError
 
 RUNS_AT_ONCE, SEGMENTS_AT_ONCE = 4, 4
 _CLAIM = re.compile(r"(?:(?P<run>[0-9a-f]{8}-[0-9a-f-]{27}):)?(?P<metric>.+)=(?P<target>[^=@]+)@(?P<steps>\d{1,16})")
+_INCOMPLETE = "urn:losslake:problem:incomplete"
 _OVER = ("returned", "withdrawn")
 Progress = Callable[[LocalRun, ContributionStatus], None]
 
@@ -95,18 +97,23 @@ def _send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecuto
     """Send what the service doesn't hold of a run, and finish it; return its state."""
     path = f"v1/contributions/{run.id}"
     status = client.send("PUT", path, ContributionStatus, run.run_json, {"Content-Type": "application/json"})
-    if status.state == "open":
-        held = client.send("GET", f"{path}/segments", HeldSegments).segments
-        missing = [segment for segment in run.end.segments if segment not in held]
-        sending = [pool.submit(_send_segment, client, run, segment) for segment in missing]
+    finish = partial(client.send, "POST", f"{path}/finish", ContributionStatus, run.end)
+    if status.state == "finished":
         try:
-            for each in sending:
-                each.result()
-        finally:
-            for each in sending:
-                each.cancel()
-    # Also of one that is finished: it says if the run has gone on since.
-    return client.send("POST", f"{path}/finish", ContributionStatus, run.end)
+            return finish()
+        except RemoteError as error:
+            # It has gone on from a checkpoint since it was finished.
+            if error.problem.get("type") != _INCOMPLETE:
+                raise
+    held = client.send("GET", f"{path}/segments", HeldSegments).segments
+    sending = [pool.submit(_send_segment, client, run, each) for each in run.end.segments if each not in held]
+    try:
+        for each in sending:
+            each.result()
+    finally:
+        for each in sending:
+            each.cancel()
+    return finish()
 
 
 def _send_segment(client: ContributionClient, run: LocalRun, segment: Segment) -> None:

@@ -142,6 +142,10 @@ def test_an_erased_run_is_not_taken_again(erased: Made) -> None:
         bob: Sender = service.sender("Bob", BOB)
         again = ada.create(erased.secret)
         assert (again.status_code, "was erased" in again.json()["detail"]) == (409, True)
+        for sender, run in ((ada, erased.secret), (bob, erased.copy)):
+            more = SpooledRun(id=run.id, segments={"0001/000002.jsonl": rows(range(3))})
+            for refused in (sender.put(more, "0001/000002.jsonl"), sender.finish(more)):
+                assert (refused.status_code, "was erased" in refused.json()["detail"]) == (409, True)
         path = f"/v1/contributions/{erased.secret.id}/segments/1/1"
         assert ada.send("GET", path).status_code == 404
         refused = bob.submit(erased.copy, note="again")

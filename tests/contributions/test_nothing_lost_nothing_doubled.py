@@ -101,6 +101,8 @@ def record(folder: Path, seed: int, killed: Counter[str]) -> None:
         name = place.read_text() if place.exists() else None
         if name == "":
             name = None
+        # Killed after its end, it isn't started again: what it would record then is more than was submitted.
+        ended_well |= name is not None and (folder / name / "end.json").exists()
         if ended_well or (stays_killed and name is not None):
             return
 

@@ -280,14 +280,37 @@ def test_an_end_that_contradicts_what_is_held_is_refused(ada: Sender) -> None:
         assert ada.send("POST", f"/v1/contributions/{run.id}/finish", json=bad).status_code == 422
 
 
-def test_a_finished_run_takes_nothing_more(ada: Sender) -> None:
-    run = SpooledRun()
+def test_a_finished_run_may_go_on_until_it_is_submitted(ada: Sender) -> None:
+    run = SpooledRun(status="INCOMPLETE")
     ada.contribute(run)
     assert ada.put(run).status_code == 200, "what is held is acknowledged again"
-    more = SpooledRun(id=run.id, segments={"0001/000002.jsonl": rows(range(3))})
-    assert (ada.put(more, "0001/000002.jsonl").status_code, ada.create(run).status_code) == (409, 200)
-    run.status = "INCOMPLETE"
-    assert ada.finish(run).status_code == 409
+    assert ada.send("GET", f"/v1/contributions/{run.id}").json()["state"] == "finished"
+    run.segments["0002-from-5/000001.jsonl"] = rows(range(5, 9))
+    early = ada.finish(run)
+    assert (early.status_code, kind(early), early.json()["missing"]) == (409, "incomplete", ["2/1"])
+    assert ada.put(run, "0002-from-5/000001.jsonl").status_code == 201
+    assert ada.send("GET", f"/v1/contributions/{run.id}").json()["state"] == "open"
+    assert ada.submit(run).json()["unfinished"] == [run.id]
+    run.status = "COMPLETE"
+    assert ada.finish(run).status_code == 200
+    run.status = "INFEASIBLE"
+    assert ada.finish(run).status_code == 200, "the last end counts"
+
+
+def test_a_submitted_run_takes_nothing_more(ada: Sender, reviewer: Sender) -> None:
+    run = SpooledRun()
+    name = ada.submitted(run)
+    assert {ada.put(run).status_code, ada.finish(run).status_code} == {200}, "what is held is acknowledged again"
+    more = SpooledRun(id=run.id, segments={**run.segments, "0001/000002.jsonl": rows(range(12, 15))})
+    for response in (ada.put(more, "0001/000002.jsonl"), ada.finish(more)):
+        assert (response.status_code, kind(response)) == (409, "conflict")
+        assert f"{name} has it as it was: withdraw that first" in response.json()["detail"]
+    assert reviewer.send("POST", f"/v1/submissions/{name}/return", json={"reason": "go on"}).status_code == 200
+    assert (ada.put(more, "0001/000002.jsonl").status_code, ada.finish(more).status_code) == (201, 200)
+    again = ada.submit(more, note="longer").json()["id"]
+    assert reviewer.send("POST", f"/v1/submissions/{again}/accept").json()["state"] == "accepted"
+    last = ada.finish(run)
+    assert (last.status_code, "is accepted as it was: record a run of its own" in last.json()["detail"]) == (409, True)
 
 
 def test_segments_of_an_unknown_run_are_refused(ada: Sender) -> None:

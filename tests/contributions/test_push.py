@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import threading
@@ -113,6 +114,25 @@ def test_returned_runs_are_submitted_again_only_on_request(push: Push, running: 
     assert f"returned     {run.id} in the submission {submission.id}: say more" in said
     assert "add --again" in said
     assert "submitted    submission" in push("--again", "--note", "more")
+
+
+def test_a_run_that_goes_on_after_its_push_is_sent_again(push: Push, running: RunningService, tmp_path: Path) -> None:
+    run, other = SpooledRun(), SpooledRun()
+    place = run.write(tmp_path / "runs")
+    push()
+    database = Database.open(running.lake)
+    (submission,) = list_submissions(database).submissions
+    shutil.rmtree(place)
+    run.segments["0002-from-5/000001.jsonl"] = rows(range(5, 20), 0.5)
+    run.write(tmp_path / "runs")
+    other.write(tmp_path / "runs")
+    assert "nothing was submitted" in push()
+    assert [each.id for each in list_submissions(database).submissions] == [submission.id]
+    return_to_contributor(database, "me", submission.id, "train longer")
+    push("--again", "--note", "trained longer")
+    *_, again = list_submissions(database, "submitted").submissions
+    accept(database, again.id, "me")
+    check_stored(running.lake, run, other)
 
 
 def test_many_runs_are_counted_and_not_listed(push: Push, running: RunningService, tmp_path: Path) -> None:

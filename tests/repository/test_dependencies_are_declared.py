@@ -51,6 +51,7 @@ EXTRAS = {
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",
     "ingest": "ingest",
     "service": "service",
+    "contributions": "contributions",
     "published": "",
     "studies/stdlib_bytes.py": "studies-gpu",
     "studies": "studies",

@@ -204,7 +204,7 @@ def test_development_is_one_process_over_a_folder_that_runs_the_sources_for_this
         "LOSSLAKE_LAKE": "/lake",
         "LOSSLAKE_ALLOWED_HOSTS": "localhost:*,127.0.0.1:*",
         "LOSSLAKE_RATE_LIMIT": "0",
-        "PYTHONPATH": "/src:/src/schema:/src/ingest:/src/service",
+        "PYTHONPATH": "/src:/src/schema:/src/ingest:/src/service:/src/contributions",
     }
     assert losslake["volumes"] == ["lake:/lake", ".:/src:ro"]
     assert losslake["deploy"]["replicas"] == 1

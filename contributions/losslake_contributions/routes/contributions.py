@@ -74,7 +74,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         f"{PREFIX}/{{run}}/finish", responses=_ERRORS, openapi_extra=body_of(Finish), response_model=ContributionStatus
     )
     async def finish(request: Request, run: str) -> Response:
-        """Finish a contribution, naming all of its segments; the same again is 200."""
+        """Finish a contribution, naming all of its segments; the same again is 200. The last end counts."""
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         run, end = parse_run(run), await parse_body(request, Finish)

@@ -64,8 +64,8 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
             )  # fmt: skip
             session.flush()
             return True
-        if row.contributor == identity.contributor and row.facts == ERASED_FACTS:
-            raise ContributionError("conflict", f"{run} was erased: it isn't taken again")
+        if row.contributor == identity.contributor:
+            _check_not_erased(row)
         # Nobody learns whether another contributor's run has the same facts.
         if row.contributor != identity.contributor or json.loads(row.facts) != json.loads(facts):
             detail = f"there is a contribution {run} with other facts: a run keeps its run.json, and another one its id"
@@ -98,6 +98,7 @@ def check_place(database: Database, identity: Identity, place: Place) -> None:
 def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegment | None:
     """Return the same segment if it is held, else None; raise ContributionError if the place is unknown or taken."""
     row = _owned(session, identity, place.run)
+    _check_not_erased(row)
     held = session.get(HeldSegment, (place.run, place.attempt, place.n))
     where = f"segment {place.attempt}/{place.n} of {place.run}"
     if held is not None:
@@ -105,8 +106,7 @@ def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegmen
             why = "other bytes" if held.sha256 != place.sha256 else f"from_step={held.from_step}"
             raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
         return held
-    if row.end is not None:
-        raise ContributionError("conflict", f"{place.run} is finished without the {where}: it takes no more")
+    _check_free(session, row)
     if row.segments >= MOST_SEGMENTS:
         raise ContributionError("too-large", f"{place.run} has {MOST_SEGMENTS:,} segments: it takes no more")
     other = select(HeldSegment.from_step).where(
@@ -120,7 +120,7 @@ def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegmen
 
 
 def add_segment(database: Database, identity: Identity, place: Place, data: bytes) -> bool:
-    """Store a segment whose digest was checked; return False if it is held already.
+    """Store a segment whose digest was checked; return False if it is held already. A finished run is open again.
 
     It is durable when this returns. Raise ContributionError if it can't go to its place, or the quota is used up.
     """
@@ -137,6 +137,7 @@ def add_segment(database: Database, identity: Identity, place: Place, data: byte
             return held.path == path  # by this request, if the answer to its commit was lost
         quotas.use(session, identity.token, segments=1, n_bytes=len(data))
         row = session.get_one(Contribution, place.run)
+        row.end = row.finished_at = None
         row.segments += 1
         row.bytes += len(data)
         session.add(
@@ -161,23 +162,39 @@ def add_segment(database: Database, identity: Identity, place: Place, data: byte
 def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
     """Finish a contribution; return False if it is finished in the same way.
 
-    Raise ContributionError if a segment isn't held, or differs, or it was finished otherwise.
+    Raise ContributionError if a segment isn't held, or differs, or it was submitted as it was finished before.
     """
     end = end.model_copy(update={"segments": tuple(sorted(end.segments, key=lambda each: (each.attempt, each.n)))})
     text = end.model_dump_json()
 
     def work(session: Session) -> bool:
         row = _owned(session, identity, run)
-        if row.end is not None:
-            if row.end != text:
-                raise ContributionError("conflict", f"{run} is finished in another way: see GET …/segments")
+        if row.end == text:
             return False
+        _check_not_erased(row)
+        _check_free(session, row)
         _check_whole(run, end.segments, held_segments(session, run))
         quotas.use(session, identity.token, n_bytes=len(text.encode()))
         row.end, row.finished_at = text, datetime.now(UTC)
         return True
 
     return database.write(identity.contributor, work)
+
+
+def _check_not_erased(row: Contribution) -> None:
+    if row.facts == ERASED_FACTS:
+        raise ContributionError("conflict", f"{row.id} was erased: it isn't taken again")
+
+
+def _check_free(session: Session, row: Contribution) -> None:
+    """Raise ContributionError if a run is in a submission, so that it can't change."""
+    if row.submission is None:
+        return
+    submission = session.get_one(Submission, row.submission)
+    known = f"{row.id} has gone on since it was finished"
+    if submission.state == "submitted":
+        raise ContributionError("conflict", f"{known}, and {submission.id} has it as it was: withdraw that first")
+    raise ContributionError("conflict", f"{known}, and is {submission.state} as it was: record a run of its own")
 
 
 def _check_whole(run: str, named: Sequence[Segment], held: Sequence[Segment]) -> None:
