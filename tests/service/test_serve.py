@@ -211,7 +211,8 @@ def test_killed_worker_is_replaced_and_its_counters_stay(of_two_workers: Running
 def test_workers_end_when_the_process_that_started_them_is_killed(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # whoever is killed leaves the folder of its metrics
+    # Whoever is killed leaves the folder of its metrics.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with served(tmp_path, lake=str(lake.folder), workers=2) as running:
         urlopen(f"{running.url}/process", timeout=SECONDS).close()
         running.process.kill()
