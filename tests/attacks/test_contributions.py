@@ -233,6 +233,7 @@ def test_replayed_segments(target: Target) -> None:
     refused(target.mallory.put(run, from_step=5), 409)
     refused(target.mallory.put(run, n=2, from_step=5), 409)
     assert target.mallory.finish(run).status_code == 200
+    assert target.mallory.submit(run).status_code == 201
     refused(target.mallory.put(run, n=2), 409)
     refused(target.mallory.put(run, attempt=2, from_step=0), 409)
     refused(target.mallory.put(run, **forged), 409)
