@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 from losslake_contributions.contract.contributions import Finish, Segment
 from losslake_contributions.contract.submissions import SubmissionRequest
 from losslake_contributions.errors import unknown_submission
+from losslake_contributions.store.contributions import segment_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.submissions import source_name
@@ -122,17 +123,13 @@ def stored_runs(database: Database, submission: str) -> tuple[str, list[StoredRu
         held = select(HeldSegment).where(HeldSegment.contribution.in_(request.contributions))
         segments: dict[str, list[tuple[Segment, str]]] = {}
         for each in session.scalars(held.order_by(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n)):
-            segments.setdefault(each.contribution, []).append((_segment(each), each.path))
+            segments.setdefault(each.contribution, []).append((segment_of(each), each.path))
         return request.licence, [
             StoredRun(row.id, row.facts, Finish.model_validate_json(row.end or ""), tuple(segments.get(row.id, ())))
             for row in session.scalars(rows)
         ]
 
     return database.read(query)
-
-
-def _segment(row: HeldSegment) -> Segment:
-    return Segment(attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256)
 
 
 def _document(document: object) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import getpass
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -71,6 +72,14 @@ def print_error(message: str) -> None:
     line = f"losslake: {printable(message)}"
     is_red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     print(f"\x1b[31m{line}\x1b[0m" if is_red else line, file=sys.stderr)  # noqa: T201
+
+
+def user_name(remedy: str) -> str:
+    """Return the name of the user of this process; raise LossLakeError, with the remedy, if it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise LossLakeError(f"the user of this process has no name: {remedy}") from None
 
 
 def echo(message: str) -> None:

@@ -63,9 +63,11 @@ def show(
     token_file: TokenFileOption = None,
 ) -> None:
     """Show a submission, its checks, and what it changes."""
+    from losslake_contributions.contract.contributions import IN_REVIEW
+
     with open_queue(lake, url, token_file) as queue:
         status = queue.show(submission)
-        review = queue.review(submission) if status.state in ("submitted", "accepting") else None
+        review = queue.review(submission) if status.state in IN_REVIEW else None
     show_submission(status)
     echo(f"from         {status.owner.name} {status.owner.orcid or ''}".rstrip())
     for credit in status.contributors:

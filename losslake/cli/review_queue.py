@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from losslake.cli.console import echo
+from losslake.cli.console import echo, user_name
 from losslake.cli.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from losslake_contributions.contract.submissions import SubmissionList, SubmissionStatus
     from losslake_contributions.review.review import Review
     from losslake_contributions.store.database import Database
+_REMEDY = f"use --url with a token in {TOKEN}"
 
 
 class Queue(Protocol):
@@ -90,7 +90,7 @@ class _LocalQueue:
         from losslake_contributions.review.decide import accept_reviewed
         from losslake_contributions.review.review import Reviews
 
-        acceptance = accept_reviewed(self._database, Reviews(self._database), name, _user())
+        acceptance = accept_reviewed(self._database, Reviews(self._database), name, user_name(_REMEDY))
         for remark in acceptance.remarks:
             echo(f"remark       {remark}")
         return acceptance.submission
@@ -98,13 +98,13 @@ class _LocalQueue:
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
         from losslake_contributions.store.submissions import return_to_contributor
 
-        return_to_contributor(self._database, _user(), name, reason)
+        return_to_contributor(self._database, user_name(_REMEDY), name, reason)
         return self.show(name)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
         from losslake_contributions.store.submissions import split
 
-        return self.show(split(self._database, _user(), name, runs)[0])
+        return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
 
 
 class _RemoteQueue:
@@ -145,10 +145,3 @@ class _RemoteQueue:
 
         request = SplitRequest(contributions=tuple(runs))
         return self._client.send("POST", f"v1/submissions/{name}/split", SubmissionStatus, request)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        raise LossLakeError(f"the user of this process has no name: use --url with a token in {TOKEN}") from None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, echo, echo_some, plural
-from losslake_schema.errors import LossLakeError
+from losslake.cli.console import LakeOption, echo, echo_some, plural, user_name
 
 
 def withdraw(
@@ -33,7 +31,7 @@ def withdraw(
     from losslake_ingest.releases.withdrawal import withdraw as publish_without
 
     opened = Lake.open(lake)
-    who = by or _user()
+    who = by or user_name("say with --by who withdraws them")
     if undo:
         trials = restore(opened, names, reason, who)
         echo(f"{plural(len(trials), 'trial')} may be ingested again: give their logs to 'losslake ingest'")
@@ -57,10 +55,3 @@ def withdraw(
             "again, those of the same study are left out as withdrawn; those of another study or collection come in:"
         )
         echo_some([f"  {source}: {path}" for source, path in withdrawal.copies])
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        raise LossLakeError("the user of this process has no name: say with --by who withdraws them") from None

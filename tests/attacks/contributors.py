@@ -103,7 +103,7 @@ class Target:
         return {name: facts for name, facts in found.items() if not re.search(r"\.(sqlite|db)(-\w+)?$|lock$", name)}
 
     def faults(self) -> list[str]:
-        """What the service logged of its own faults."""
+        """Return the lines of the log with a traceback or the status 500."""
         return [line for line in self.service.errors if "Traceback" in line or '"status": 500' in line]
 
 

@@ -17,6 +17,7 @@ from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Quota, create_token
 from tests.contributions.spooled_runs import SpooledRun
+from tests.servers.postgresql import PostgreSQL
 
 ADA, BOB = "0000-0002-1825-0097", "0000-0001-5109-3700"
 
@@ -82,6 +83,13 @@ class Service:
 @pytest.fixture
 def empty_lake(tmp_path: Path) -> Lake:
     return Lake.create(tmp_path / "lake")
+
+
+@pytest.fixture
+def lake_in_postgresql(postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """An empty lake with its database in PostgreSQL, and its files and its cache below tmp_path."""
+    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
+    return Lake.create(f"{postgresql.new_database()} file://{tmp_path / 'files'}")
 
 
 @pytest.fixture

@@ -103,9 +103,8 @@ def test_no_byte_of_an_erased_run_remains(erased: Made) -> None:
     assert not (erased.lake.folder / "drafts").exists()
 
 
-def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
-    lake = Lake.create(f"{postgresql.new_database()} file://{tmp_path / 'files'}")
+def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, lake_in_postgresql: Lake, tmp_path: Path) -> None:
+    lake = lake_in_postgresql
     places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base")
     made = make(lake)
     with postgresql.connect(autocommit=True) as connection:

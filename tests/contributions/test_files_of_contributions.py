@@ -76,15 +76,10 @@ def test_the_read_service_serves_no_file_of_contributions_and_writes_none(servic
             assert response.status_code in (404, 405)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def either(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+@pytest.fixture(params=["empty_lake", "lake_in_postgresql"])
+def either(request: pytest.FixtureRequest) -> Iterator[Service]:
     """A service with each kind of database."""
-    place = str(tmp_path / "lake")
-    if request.param == "postgresql":
-        server: PostgreSQL = request.getfixturevalue("postgresql")
-        place = f"{server.new_database()} file://{tmp_path / 'files'}"
-        monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
-    with serving(Lake.create(place)) as made:
+    with serving(request.getfixturevalue(request.param)) as made:
         yield made
 
 

@@ -24,7 +24,6 @@ from tests.contributions.conftest import ADA
 from tests.contributions.running import running_service
 from tests.contributions.spooled_runs import SpooledRun
 from tests.contributions.test_accept import REWOUND, check_stored
-from tests.servers.postgresql import PostgreSQL
 
 DOCS = Path(__file__).parents[2] / "docs" / "contributions.md"
 
@@ -58,12 +57,8 @@ def test_several_workers_take_runs_together(empty_lake: Lake, tmp_path: Path) ->
     push_and_accept(empty_lake, tmp_path / "runs", 2)
 
 
-def test_a_lake_may_have_its_database_in_postgresql(
-    postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
-    lake = Lake.create(f"{postgresql.new_database()} file://{tmp_path / 'files'}")
-    push_and_accept(lake, tmp_path / "runs", 1)
+def test_a_lake_may_have_its_database_in_postgresql(lake_in_postgresql: Lake, tmp_path: Path) -> None:
+    push_and_accept(lake_in_postgresql, tmp_path / "runs", 1)
 
 
 def test_a_server_that_can_t_start_says_why_in_one_line(empty_lake: Lake) -> None:

@@ -12,7 +12,7 @@ FILES = sorted((ROOT / "tests" / "attacks").glob("test_contribut*.py"))
 
 
 def attacks(path: Path) -> Iterator[tuple[str, str]]:
-    """What the attacker wants, and the name of the test, of each attack in a file."""
+    """Yield the goal and the name of the test of each attack in a file."""
     for item in ast.parse(path.read_text("utf-8")).body:
         if isinstance(item, ast.FunctionDef) and item.name.startswith("test_"):
             yield ast.get_docstring(item) or "", item.name

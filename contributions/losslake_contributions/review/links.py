@@ -7,9 +7,9 @@ from uuid import UUID
 
 from fastapi import Request
 
+from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.review.draft_links import draft_token
-from losslake_contributions.review.review import IN_REVIEW
 
 SUBMISSIONS = "/v1/submissions"
 REVIEWS = "/reviews"

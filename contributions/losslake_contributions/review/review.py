@@ -24,6 +24,7 @@ from losslake_contributions.checks.evidence import Claim, Evidence
 from losslake_contributions.checks.report import Report
 from losslake_contributions.checks.rules import CHECKS_VERSION
 from losslake_contributions.checks.run import check
+from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.changes import DraftChanges, changes
 from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
@@ -36,7 +37,6 @@ from losslake_schema.errors import LossLakeError
 
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
-IN_REVIEW = ("submitted", "accepting")
 _log = logging.getLogger(__name__)
 
 

@@ -27,7 +27,7 @@ from losslake_contributions.errors import ContributionError, unknown_contributio
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment, Submission
+from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
 from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 20
@@ -182,7 +182,7 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
 
 
 def _check_not_erased(row: Contribution) -> None:
-    if row.facts == ERASED_FACTS:
+    if row.is_erased:
         raise ContributionError("conflict", f"{row.id} was erased: it isn't taken again")
 
 
@@ -262,12 +262,14 @@ def held(database: Database, identity: Identity, run: str) -> HeldSegments:
 def held_segments(session: Session, run: str) -> list[Segment]:
     """Return the segments that are held of a run, by attempt and number."""
     query = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
-    return [
-        Segment.model_construct(
-            attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256
-        )
-        for row in session.scalars(query)
-    ]
+    return [segment_of(row) for row in session.scalars(query)]
+
+
+def segment_of(row: HeldSegment) -> Segment:
+    """Return a held segment as the protocol names it."""
+    return Segment.model_construct(
+        attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256
+    )
 
 
 def facts_of(database: Database, identity: Identity, run: str) -> str:

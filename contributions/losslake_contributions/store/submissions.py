@@ -11,7 +11,7 @@ from typing import get_args
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from losslake_contributions.contract.contributions import Finish, RunFacts, SubmissionState
+from losslake_contributions.contract.contributions import IN_REVIEW, Finish, RunFacts, SubmissionState
 from losslake_contributions.contract.submissions import (
     Credit,
     SubmissionList,
@@ -23,7 +23,7 @@ from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
+from losslake_contributions.store.tables import Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
 from losslake_schema.database import LedgerEntry
 
@@ -101,7 +101,7 @@ def _check_finished(rows: Sequence[Contribution]) -> None:
 
 
 def _check_held(rows: Sequence[Contribution]) -> None:
-    erased = [row.id for row in rows if row.facts == ERASED_FACTS]
+    erased = [row.id for row in rows if row.is_erased]
     if erased:
         raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
 
@@ -238,7 +238,7 @@ def begin_acceptance(database: Database, reviewer: str, name: str) -> bool:
         row = _found(session, name)
         if row.state == "accepted":
             return False
-        if row.state not in ("submitted", "accepting"):
+        if row.state not in IN_REVIEW:
             raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be accepted")
         row.state, row.reviewer, row.changed_at = "accepting", reviewer, datetime.now(UTC)
         return True
@@ -292,7 +292,7 @@ def queue(database: Database) -> tuple[dict[str, int], float]:
 
     def query(session: Session) -> tuple[dict[str, int], datetime | None]:
         counts = session.execute(select(Submission.state, func.count()).group_by(Submission.state))
-        waiting = Submission.state.in_(("submitted", "accepting"))
+        waiting = Submission.state.in_(IN_REVIEW)
         return {str(state): int(count) for state, count in counts}, session.scalar(
             select(Submission.submitted_at).where(waiting).order_by(Submission.submitted_at).limit(1)
         )

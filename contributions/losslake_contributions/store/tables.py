@@ -116,6 +116,11 @@ class Contribution(Base):
     bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     submission: Mapped[str | None] = mapped_column(ForeignKey(Submission.id), index=True)
 
+    @property
+    def is_erased(self) -> bool:
+        """True for the tombstone of a run."""
+        return self.facts == ERASED_FACTS
+
 
 class HeldSegment(Base):
     """A segment of a run. bytes, sha256: of its JSON lines. path: of its file in the store, compressed with zstd."""

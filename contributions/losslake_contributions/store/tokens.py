@@ -33,7 +33,7 @@ _MOST_DAYS = 3650
 
 @dataclass(frozen=True)
 class Quota:
-    """What may be sent with a token in all: runs, segments, and bytes of JSON lines and documents."""
+    """The limits of a token: the total of runs, of segments, and of bytes in JSON lines and documents."""
 
     runs: int = 10_000
     segments: int = 100_000

@@ -10,12 +10,13 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.checks.report import Report
+from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest
 from losslake_contributions.contract.texts import reason_of
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
-from losslake_contributions.review.review import IN_REVIEW, Reviews
+from losslake_contributions.review.review import Reviews
 from losslake_contributions.routes.contributions import parse_number
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
 from losslake_contributions.store import contributions, submissions
