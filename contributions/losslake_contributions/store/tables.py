@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, Text
+from sqlalchemy import BigInteger, Boolean, ForeignKey, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from losslake.record.spool import FORMAT
@@ -13,7 +13,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0001"
+NEWEST = "0002"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.
@@ -100,7 +100,8 @@ class Secret(Base):
 class Contribution(Base):
     """A run. facts: its run.json. end: JSON, a `Finish`, once it is finished.
 
-    submission: that it is in now: one that is submitted, being accepted or accepted.
+    submission: that it is in now: one that is submitted, being accepted or accepted. seen_at: the last sign of life of
+    a run that is sent live. is_silent: it was finished by the service, as there was none any more.
     """
 
     __tablename__ = "losslake_contributions"
@@ -115,6 +116,8 @@ class Contribution(Base):
     segments: Mapped[int] = mapped_column(Integer, default=0)
     bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     submission: Mapped[str | None] = mapped_column(ForeignKey(Submission.id), index=True)
+    seen_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    is_silent: Mapped[bool] = mapped_column(Boolean, default=False)
 
     @property
     def is_erased(self) -> bool:
@@ -123,7 +126,10 @@ class Contribution(Base):
 
 
 class HeldSegment(Base):
-    """A segment of a run. bytes, sha256: of its JSON lines. path: of its file in the store, compressed with zstd."""
+    """A segment of a run. bytes, sha256: of its JSON lines. path: of its file in the store, compressed with zstd.
+
+    is_partial: made of the pieces of a run that fell silent; its contributor may send the whole one in its place.
+    """
 
     __tablename__ = "losslake_contribution_segments"
 
@@ -135,3 +141,29 @@ class HeldSegment(Base):
     sha256: Mapped[str] = mapped_column(String(64))
     path: Mapped[str] = mapped_column(Text)
     received_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    is_partial: Mapped[bool] = mapped_column(Boolean, default=False)
+
+
+class OpenSegment(Base):
+    """A segment that is still being written, of which pieces are held. bytes: of their JSON lines."""
+
+    __tablename__ = "losslake_contribution_open_segments"
+
+    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    from_step: Mapped[int | None] = mapped_column(BigInteger)
+    bytes: Mapped[int] = mapped_column(Integer)
+
+
+class Piece(Base):
+    """Whole JSON lines of an open segment, from a byte on. lines: compressed with zstd. size: bytes of the JSON lines."""
+
+    __tablename__ = "losslake_contribution_pieces"
+
+    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    offset: Mapped[int] = mapped_column("first_byte", Integer, primary_key=True, autoincrement=False)
+    size: Mapped[int] = mapped_column(Integer)
+    lines: Mapped[bytes] = mapped_column(LargeBinary)

@@ -1,0 +1,1 @@
+"""Runs that are looked at while they train."""

@@ -1,0 +1,208 @@
+"""A run as far as the service holds it, read again and again while it grows."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+import zstandard
+from sqlalchemy import and_, select
+from sqlalchemy.orm import Session
+
+from losslake.record.spool import ELAPSED, STEP
+from losslake_contributions.contract.contributions import Finish, RunFacts, RunStatus
+from losslake_contributions.contract.limits import LARGEST_SEGMENT, LARGEST_STEP
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.files import read_segment
+from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Piece
+from losslake_schema.reached import Floats, Integers
+
+MOST_BYTES = 250_000_000
+"""Bytes of the JSON lines of a run that is shown live: so many take 100 MB of memory."""
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The state of a run. seen_at: its last sign of life; None if it wasn't sent live.
+
+    status: None while it goes on. is_silent: it is INCOMPLETE because there was no sign of life any more.
+    """
+
+    facts: RunFacts
+    status: RunStatus | None
+    seen_at: datetime | None
+    is_silent: bool
+    is_in_submission: bool
+
+    @property
+    def kind(self) -> Literal["open", "silent", "finished"]:
+        """Return the state in a word."""
+        return "open" if self.status is None else "silent" if self.is_silent else "finished"
+
+    def seconds_unseen(self) -> float | None:
+        """Return the seconds since the last sign of life; None if there was none."""
+        return None if self.seen_at is None else max(0.0, (datetime.now(UTC) - self.seen_at).total_seconds())
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is held of a segment: its bytes, and if it is whole its file."""
+
+    n_bytes: int
+    from_step: int | None
+    file: tuple[str, str] | None
+
+
+@dataclass
+class _Series:
+    """The values of a metric in a segment, in the order written."""
+
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+
+class RunReader:
+    """The measurements of a run that are held, in memory. `refresh` reads what is new; not for several threads at once.
+
+    n_unread: lines that aren't as the recorder writes them. version: another one after each change of measurements.
+    """
+
+    def __init__(self, database: Database, run: str) -> None:
+        self._database = database
+        self._run = run
+        self._read: dict[_Place, int] = {}
+        self._begins: dict[int, int | None] = {}
+        self._series: dict[_Place, dict[str, _Series]] = {}
+        self.n_unread = 0
+        self.version = 0
+
+    def refresh(self) -> RunState:
+        """Read what came since the last call, and return the state.
+
+        Raises ContributionError if the run is gone or has more than MOST_BYTES, and LakeBroken.
+        """
+        state, held = self._database.read(self._held)
+        if sum(each.n_bytes for each in held.values()) > MOST_BYTES:
+            raise ContributionError("too-large", f"{self._run} has more than {MOST_BYTES:,} bytes: it isn't shown live")
+        if any(place not in held or held[place].n_bytes < n_bytes for place, n_bytes in self._read.items()):
+            # A crash of the training's machine took lines back that had been sent.
+            self._forget()
+        for place in sorted(held):
+            if held[place].n_bytes > self._read.get(place, 0):
+                self._begins[place[0]] = held[place].from_step
+                self._add(place, self._lines(place, held[place]), held[place].n_bytes)
+        return state
+
+    def metrics(self) -> list[str]:
+        """Return the metrics of which a measurement counts, in the order of their names."""
+        names = {name for series in self._series.values() for name in series}
+        return sorted(name for name in names if len(self.curve(name)[0]))
+
+    def curve(self, metric: str) -> tuple[Integers, Floats]:
+        """Return the steps and values of a metric that count, by step: without what later attempts replaced.
+
+        Of several values for a step, the last one written counts.
+        """
+        steps: list[Integers] = [np.zeros(0, np.int64)]
+        values: list[Floats] = [np.zeros(0, np.float64)]
+        for place in sorted(self._series):
+            series = self._series[place].get(metric)
+            if series is None:
+                continue
+            at, measured = np.array(series.steps, np.int64), np.array(series.values, np.float64)
+            later = [step for other, step in self._begins.items() if other > place[0] and step is not None]
+            counts = at < min(later) if later else np.ones(len(at), np.bool_)
+            steps.append(at[counts])
+            values.append(measured[counts])
+        all_steps, all_values = np.concatenate(steps), np.concatenate(values)
+        # Of equal steps, the first one of the reversed rows is the last one written.
+        known, first = np.unique(all_steps[::-1], return_index=True)
+        return known, all_values[::-1][first]
+
+    def last_step(self) -> int | None:
+        """Return the last step of all metrics that counts; None for a run without measurements."""
+        return max((int(self.curve(metric)[0][-1]) for metric in self.metrics()), default=None)
+
+    def _held(self, session: Session) -> tuple[RunState, Mapping[_Place, _Held]]:
+        """Return the state of the run and what is held of its segments; of a whole and an open one, the longer."""
+        row = session.get(Contribution, self._run)
+        if row is None or row.is_erased:
+            raise ContributionError("unknown-contribution", f"the run {self._run} is no longer here")
+        end = Finish.model_validate_json(row.end) if row.end is not None else None
+        facts = RunFacts.model_validate_json(row.facts)
+        is_submitted = row.submission is not None
+        state = RunState(facts, end.status if end else None, row.seen_at, row.is_silent, is_submitted)
+        held: dict[_Place, _Held] = {}
+        for each in session.scalars(select(HeldSegment).where(HeldSegment.contribution == self._run)):
+            held[each.attempt, each.n] = _Held(each.bytes, each.from_step, (each.path, each.sha256))
+        for part in session.scalars(select(OpenSegment).where(OpenSegment.contribution == self._run)):
+            place = part.attempt, part.n
+            if place not in held or held[place].n_bytes < part.bytes:
+                held[place] = _Held(part.bytes, part.from_step, None)
+        return state, held
+
+    def _lines(self, place: _Place, held: _Held) -> bytes:
+        """Return the lines of a segment that weren't read yet."""
+        start = self._read.get(place, 0)
+        if held.file is not None:
+            return read_segment(self._database.lake, *held.file)[start:]
+        pieces = self._database.read(lambda session: list(session.execute(pieces_of(self._run, place, start))))
+        lines = b"".join(zstandard.decompress(row.lines, max_output_size=LARGEST_SEGMENT) for row in pieces)
+        return lines[start - pieces[0].offset :] if pieces else b""
+
+    def _add(self, place: _Place, lines: bytes, n_bytes: int) -> None:
+        """Add lines of a segment, of which so many bytes are then read. A last one without a newline is cut short."""
+        self._read[place] = n_bytes
+        series = self._series.setdefault(place, {})
+        for step, values in self._measurements(lines):
+            for name, value in values:
+                of_metric = series.setdefault(name, _Series())
+                of_metric.steps.append(step)
+                of_metric.values.append(value)
+        self.version += 1
+
+    def _measurements(self, lines: bytes) -> Iterator[tuple[int, list[tuple[str, float]]]]:
+        """Yield the step and the values of each line."""
+        for line in lines.split(b"\n")[:-1]:
+            try:
+                row = orjson.loads(line)
+                step = _step(row[STEP])
+                yield step, [(name, _number(value)) for name, value in row.items() if name not in (STEP, ELAPSED)]
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self.n_unread += 1
+
+    def _forget(self) -> None:
+        self._read, self._begins, self._series, self.n_unread = {}, {}, {}, 0
+        self.version += 1
+
+
+def pieces_of(run: str, place: _Place, start: int) -> Any:
+    """Return the statement for the pieces of an open segment that have bytes from a byte on, in order."""
+    of_segment = and_(Piece.contribution == run, Piece.attempt == place[0], Piece.n == place[1])
+    of_rest = of_segment, Piece.offset + Piece.size > start
+    return select(Piece.offset, Piece.lines).where(*of_rest).order_by(Piece.offset)
+
+
+def _step(value: Any) -> int:
+    """Return a step; raise ValueError for anything else."""
+    if type(value) is not int or not 0 <= value <= LARGEST_STEP:
+        raise ValueError(value)
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a value of a metric; raise ValueError or KeyError for anything else."""
+    if isinstance(value, str):
+        return _WORDS[value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(value)
+    return float(value)
