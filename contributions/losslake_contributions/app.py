@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -17,12 +17,14 @@ from sqlalchemy import text
 from losslake import __version__
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Finish, RunFacts
+from losslake_contributions.contract.live import LivePieces
 from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
 from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
+from losslake_contributions.routes.live import add_live
 from losslake_contributions.routes.requests import contribution_problem
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
 from losslake_contributions.routes.uploads import Uploads
@@ -31,6 +33,7 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import delete_orphans, delete_unfinished
 from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
 from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.web import pages
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import Drafts
@@ -45,6 +48,7 @@ from losslake_service.web.static_files import static_file
 # Most of them wait for the database, whose pool has 15 connections, or for a disk.
 _THREADS = 12
 _SECONDS_BETWEEN_GAUGES = 5.0
+_SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent
 _DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
 repeated: what is acknowledged is durable, and stored once. Errors are problem documents (RFC 9457) with stable
 types."""
@@ -61,13 +65,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = _THREADS
-        refresh_queue = partial(metrics.refresh_queue, database)
         tasks = [
-            asyncio.create_task(_repeat(refresh_queue, _SECONDS_BETWEEN_GAUGES)),
-            asyncio.create_task(
-                _repeat(partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600)
-            ),
-            asyncio.create_task(_repeat(reviews.forget_decided, settings.cleanup_hours * 3600)),
+            asyncio.create_task(_repeat(work, seconds))
+            for work, seconds in _background(database, metrics, reviews, settings)
         ]
         try:
             yield
@@ -97,6 +97,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     hourly = HourlyQuotas(quota)
     add_contributions(app.router, database, hourly)
     add_segments(app.router, database, hourly, uploads, metrics)
+    add_live(app.router, database, hourly, metrics, settings.live_seconds)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
     pages.add_home(app.router, database, links)
@@ -105,7 +106,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
-    schemas = model_schemas(ProblemDocument, RunFacts, Finish, SubmissionRequest, ReturnRequest, SplitRequest, Review)
+    schemas = model_schemas(
+        ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review
+    )
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened.
     app.router.default = Drafts(drafts, links.key, settings.public_url.startswith("https://"))
@@ -121,6 +124,18 @@ def _add_health(app: FastAPI) -> None:
 
 def _check_database(database: Database) -> None:
     database.read(lambda session: session.execute(text("SELECT 1")).scalar())
+
+
+def _background(
+    database: Database, metrics: ContributionMetrics, reviews: Reviews, settings: Settings
+) -> Iterator[tuple[Callable[[], object], float]]:
+    """Yield the work that is done again and again, with the seconds between."""
+    yield partial(metrics.refresh_queue, database), _SECONDS_BETWEEN_GAUGES
+    yield partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600
+    yield reviews.forget_decided, settings.cleanup_hours * 3600
+    if settings.silent_minutes:
+        silent = timedelta(minutes=settings.silent_minutes)
+        yield partial(end_silent_runs, database, silent), _SECONDS_BETWEEN_LOOKS
 
 
 def clean_contributions(database: Database, unfinished_days: float) -> None:

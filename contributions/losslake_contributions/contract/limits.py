@@ -8,6 +8,10 @@ LARGEST_SEGMENT = 16 * 2**20
 """Bytes of the JSON lines of a segment. The recorder begins a new one after four million."""
 LARGEST_ENCODED_SEGMENT = LARGEST_SEGMENT + 65_536
 """Bytes of a request's body with a segment."""
+LARGEST_PIECE = 2**20
+"""Characters of a piece of a segment that is still being written."""
+MOST_PIECES = 1_000
+"""Pieces of a request, and runs that it says are being recorded."""
 MOST_SEGMENTS = 5_000
 """Segments of a run: so many fit into an end.json that the reader takes."""
 MOST_GAPS = 100

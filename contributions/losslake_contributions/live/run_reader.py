@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from array import array
 from collections.abc import Iterator, Mapping
@@ -11,17 +12,18 @@ from typing import Any, Literal
 
 import numpy as np
 import orjson
-import zstandard
-from sqlalchemy import and_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from losslake.record.spool import ELAPSED, STEP
 from losslake_contributions.contract.contributions import Finish, RunFacts, RunStatus
-from losslake_contributions.contract.limits import LARGEST_SEGMENT, LARGEST_STEP
+from losslake_contributions.contract.limits import LARGEST_STEP
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
-from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Piece
+from losslake_contributions.store.open_segments import lines_of
+from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment
+from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import Floats, Integers
 
 MOST_BYTES = 250_000_000
@@ -80,6 +82,7 @@ class RunReader:
         self._database = database
         self._run = run
         self._read: dict[_Place, int] = {}
+        self._digests: dict[_Place, hashlib._Hash] = {}
         self._begins: dict[int, int | None] = {}
         self._series: dict[_Place, dict[str, _Series]] = {}
         self.n_unread = 0
@@ -99,7 +102,7 @@ class RunReader:
         for place in sorted(held):
             if held[place].n_bytes > self._read.get(place, 0):
                 self._begins[place[0]] = held[place].from_step
-                self._add(place, self._lines(place, held[place]), held[place].n_bytes)
+                self._add(place, self._lines(place, held[place]))
         return state
 
     def metrics(self) -> list[str]:
@@ -151,17 +154,26 @@ class RunReader:
         return state, held
 
     def _lines(self, place: _Place, held: _Held) -> bytes:
-        """Return the lines of a segment that weren't read yet."""
+        """Return the lines of a segment that weren't read yet; fewer if its pieces have just become a whole one."""
         start = self._read.get(place, 0)
-        if held.file is not None:
-            return read_segment(self._database.lake, *held.file)[start:]
-        pieces = self._database.read(lambda session: list(session.execute(pieces_of(self._run, place, start))))
-        lines = b"".join(zstandard.decompress(row.lines, max_output_size=LARGEST_SEGMENT) for row in pieces)
-        return lines[start - pieces[0].offset :] if pieces else b""
+        if held.file is None:
+            return self._database.read(lambda session: lines_of(session, self._run, *place, start))
+        try:
+            data = read_segment(self._database.lake, *held.file)
+        except LakeBroken:
+            if self._database.read(self._held)[1].get(place) == held:
+                raise
+            return b""  # Another file has just taken its place.
+        if start and hashlib.sha256(data[:start]).digest() != self._digests[place].digest():
+            # It isn't what was sent of it before, as names of metrics were private: it is read anew.
+            self._forget_segment(place)
+            return data
+        return data[start:]
 
-    def _add(self, place: _Place, lines: bytes, n_bytes: int) -> None:
-        """Add lines of a segment, of which so many bytes are then read. A last one without a newline is cut short."""
-        self._read[place] = n_bytes
+    def _add(self, place: _Place, lines: bytes) -> None:
+        """Add lines of a segment. A last one without a newline is cut short."""
+        self._read[place] = self._read.get(place, 0) + len(lines)
+        self._digests.setdefault(place, hashlib.sha256()).update(lines)
         series = self._series.setdefault(place, {})
         for step, values in self._measurements(lines):
             for name, value in values:
@@ -181,15 +193,14 @@ class RunReader:
                 self.n_unread += 1
 
     def _forget(self) -> None:
-        self._read, self._begins, self._series, self.n_unread = {}, {}, {}, 0
+        self._begins, self.n_unread = {}, 0
+        for place in [*self._read]:
+            self._forget_segment(place)
+
+    def _forget_segment(self, place: _Place) -> None:
+        for known in (self._read, self._digests, self._series):
+            known.pop(place, None)
         self.version += 1
-
-
-def pieces_of(run: str, place: _Place, start: int) -> Any:
-    """Return the statement for the pieces of an open segment that have bytes from a byte on, in order."""
-    of_segment = and_(Piece.contribution == run, Piece.attempt == place[0], Piece.n == place[1])
-    of_rest = of_segment, Piece.offset + Piece.size > start
-    return select(Piece.offset, Piece.lines).where(*of_rest).order_by(Piece.offset)
 
 
 def _step(value: Any) -> int:

@@ -27,7 +27,8 @@ from losslake_contributions.errors import ContributionError, unknown_contributio
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
-from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
+from losslake_contributions.store.open_segments import delete_segment, delete_segments
+from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Submission
 from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 20
@@ -65,7 +66,7 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
             session.flush()
             return True
         if row.contributor == identity.contributor:
-            _check_not_erased(row)
+            check_not_erased(row)
         # Nobody learns whether another contributor's run has the same facts.
         if row.contributor != identity.contributor or json.loads(row.facts) != json.loads(facts):
             detail = f"there is a contribution {run} with other facts: a run keeps its run.json, and another one its id"
@@ -98,31 +99,36 @@ def check_place(database: Database, identity: Identity, place: Place) -> None:
 def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegment | None:
     """Return the same segment if it is held, else None; raise ContributionError if the place is unknown or taken."""
     row = _owned(session, identity, place.run)
-    _check_not_erased(row)
+    check_not_erased(row)
     held = session.get(HeldSegment, (place.run, place.attempt, place.n))
     where = f"segment {place.attempt}/{place.n} of {place.run}"
-    if held is not None:
+    if held is not None and not held.is_partial:
         if (held.sha256, held.from_step) != (place.sha256, place.from_step):
             why = "other bytes" if held.sha256 != place.sha256 else f"from_step={held.from_step}"
             raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
         return held
-    _check_free(session, row)
+    check_free(session, row)
     if row.segments >= MOST_SEGMENTS:
         raise ContributionError("too-large", f"{place.run} has {MOST_SEGMENTS:,} segments: it takes no more")
-    other = select(HeldSegment.from_step).where(
-        HeldSegment.contribution == place.run, HeldSegment.attempt == place.attempt
-    )
-    for from_step in session.scalars(other.limit(1)):
-        if from_step != place.from_step:
-            detail = f"attempt {place.attempt} of {place.run} is held with from_step={from_step}"
-            raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
+    check_attempt(session, place.run, place.attempt, place.from_step)
     return None
+
+
+def check_attempt(session: Session, run: str, attempt: int, from_step: int | None) -> None:
+    """Raise ContributionError if another segment of an attempt is held with another from_step."""
+    for kind in (HeldSegment, OpenSegment):
+        other = select(kind.from_step).where(kind.contribution == run, kind.attempt == attempt)
+        for known in session.scalars(other.limit(1)):
+            if known != from_step:
+                detail = f"attempt {attempt} of {run} is held with from_step={known}"
+                raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
 
 
 def add_segment(database: Database, identity: Identity, place: Place, data: bytes) -> bool:
     """Store a segment whose digest was checked; return False if it is held already. A finished run is open again.
 
-    It is durable when this returns. Raise ContributionError if it can't go to its place, or the quota is used up.
+    It takes the place of its pieces. It is durable when this returns. Raise ContributionError if it can't go to its
+    place, or the quota is used up.
     """
     segment = Segment.model_construct(
         attempt=place.attempt, n=place.n, from_step=place.from_step, bytes=len(data), sha256=place.sha256
@@ -131,32 +137,58 @@ def add_segment(database: Database, identity: Identity, place: Place, data: byte
         return False
     path = store_segment(database.lake, place.run, segment, data)
 
-    def work(session: Session) -> bool:
+    def work(session: Session) -> tuple[bool, list[str]]:
         held = _find_room(session, identity, place)
         if held is not None:
-            return held.path == path  # by this request, if the answer to its commit was lost
-        quotas.use(session, identity.token, segments=1, n_bytes=len(data))
-        row = session.get_one(Contribution, place.run)
-        row.end = row.finished_at = None
-        row.segments += 1
-        row.bytes += len(data)
-        session.add(
-            HeldSegment(
-                contribution=place.run, attempt=place.attempt, n=place.n, from_step=place.from_step, bytes=len(data),
-                sha256=place.sha256, path=path, received_at=datetime.now(UTC),
-            )
-        )  # fmt: skip
-        session.flush()
-        return True
+            # By this request, if the answer to its commit was lost.
+            return held.path == path, [] if held.path == path else [path]
+        return True, _replace_pieces(session, identity, segment, path, place.run)
 
     try:
-        is_new = database.write(identity.contributor, work)
+        is_new, unused = database.write(identity.contributor, work)
     except ContributionError:
         database.lake.store.delete([path])
         raise
-    if not is_new:
-        database.lake.store.delete([path])
+    database.lake.store.delete(unused)
     return is_new
+
+
+def _replace_pieces(session: Session, identity: Identity, segment: Segment, path: str, run: str) -> list[str]:
+    """Add a whole segment in place of its pieces; return the files that aren't used any more."""
+    n_held = delete_segment(session, run, segment.attempt, segment.n)
+    part = session.get(HeldSegment, (run, segment.attempt, segment.n))
+    unused = []
+    if part is not None:
+        n_held += part.bytes
+        unused = [part.path]
+        forget_segment(session, part)
+    quotas.use(session, identity.token, segments=1, n_bytes=max(0, segment.bytes - n_held))
+    row = session.get_one(Contribution, run)
+    row.end, row.finished_at, row.is_silent = None, None, False
+    hold_segment(session, row, segment, path)
+    return unused
+
+
+def hold_segment(session: Session, row: Contribution, segment: Segment, path: str, is_partial: bool = False) -> None:
+    """Add a segment whose file is stored to a run."""
+    row.segments += 1
+    row.bytes += segment.bytes
+    session.add(
+        HeldSegment(
+            contribution=row.id, attempt=segment.attempt, n=segment.n, from_step=segment.from_step,
+            bytes=segment.bytes, sha256=segment.sha256, path=path, received_at=datetime.now(UTC), is_partial=is_partial,
+        )
+    )  # fmt: skip
+    session.flush()
+
+
+def forget_segment(session: Session, held: HeldSegment) -> None:
+    """Take a segment from its run; its file stays."""
+    row = session.get_one(Contribution, held.contribution)
+    row.segments -= 1
+    row.bytes -= held.bytes
+    session.delete(held)
+    session.flush()
 
 
 def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
@@ -167,26 +199,46 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
     end = end.model_copy(update={"segments": tuple(sorted(end.segments, key=lambda each: (each.attempt, each.n)))})
     text = end.model_dump_json()
 
-    def work(session: Session) -> bool:
+    def work(session: Session) -> tuple[bool, list[str]]:
         row = _owned(session, identity, run)
         if row.end == text:
-            return False
-        _check_not_erased(row)
-        _check_free(session, row)
+            return False, []
+        check_not_erased(row)
+        check_free(session, row)
+        unused = _settle_partial(session, run, end.segments)
         _check_whole(run, end.segments, held_segments(session, run))
+        delete_segments(session, run)
         quotas.use(session, identity.token, n_bytes=len(text.encode()))
-        row.end, row.finished_at = text, datetime.now(UTC)
-        return True
+        row.end, row.finished_at, row.is_silent = text, datetime.now(UTC), False
+        return True, unused
 
-    return database.write(identity.contributor, work)
+    is_new, unused = database.write(identity.contributor, work)
+    database.lake.store.delete(unused)
+    return is_new
 
 
-def _check_not_erased(row: Contribution) -> None:
+def _settle_partial(session: Session, run: str, named: Sequence[Segment]) -> list[str]:
+    """Keep the partial segments that an end names as they are, forget the others; return the files of these.
+
+    The end says what a run consists of: the training's machine may have lost lines that it had sent.
+    """
+    unused = []
+    for row in session.scalars(select(HeldSegment).where(HeldSegment.contribution == run, HeldSegment.is_partial)):
+        if segment_of(row) in named:
+            row.is_partial = False
+        elif not any((row.attempt, row.n) == (each.attempt, each.n) for each in named):
+            unused.append(row.path)
+            forget_segment(session, row)
+    return unused
+
+
+def check_not_erased(row: Contribution) -> None:
+    """Raise ContributionError for the tombstone of a run."""
     if row.is_erased:
         raise ContributionError("conflict", f"{row.id} was erased: it isn't taken again")
 
 
-def _check_free(session: Session, row: Contribution) -> None:
+def check_free(session: Session, row: Contribution) -> None:
     """Raise ContributionError if a run is in a submission, so that it can't change."""
     if row.submission is None:
         return

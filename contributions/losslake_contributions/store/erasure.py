@@ -20,6 +20,7 @@ from losslake_contributions.contract.contributions import IN_REVIEW, Finish
 from losslake_contributions.contract.submissions import SubmissionRequest
 from losslake_contributions.store.database import Database, takes_contributions
 from losslake_contributions.store.files import DRAFTS, FOLDER
+from losslake_contributions.store.open_segments import delete_segments
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, HeldSegment, Submission
 
 GONE = "[erased]"
@@ -80,6 +81,7 @@ def _erase_run(session: Session, row: Contribution) -> None:
     if row.end is not None:
         end = Finish.model_validate_json(row.end)
         row.end = Finish(status=end.status, ended_at=None, n_dropped=0, segments=end.segments).model_dump_json()
+    delete_segments(session, row.id)
     session.execute(update(HeldSegment).where(HeldSegment.contribution == row.id).values(path=""))
 
 

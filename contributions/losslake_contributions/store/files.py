@@ -14,13 +14,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import zstandard
-from sqlalchemy import ColumnElement, and_, delete, exists, select
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.open_segments import delete_segments
 from losslake_contributions.store.tables import Contribution, HeldSegment
 from losslake_schema.errors import LakeBroken
 
@@ -70,7 +71,7 @@ def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:
 
 
 def delete_unfinished(database: Database, age: timedelta) -> int:
-    """Delete the runs without an end whose last segment, or creation if they have none, is older; return their number.
+    """Delete the runs without an end that are older, as are their last segment and sign of life; return their number.
 
     The quota that they have used stays used. Sent again, such a run begins anew.
     """
@@ -93,9 +94,11 @@ def delete_unfinished(database: Database, age: timedelta) -> int:
 
 
 def _is_left(before: datetime) -> ColumnElement[bool]:
-    """Return the condition for runs without an end and without a segment since a time."""
+    """Return the condition for runs without an end, and without a segment or a sign of life since a time."""
+    is_unseen = or_(Contribution.seen_at.is_(None), Contribution.seen_at < before)
     later = exists().where(HeldSegment.contribution == Contribution.id, HeldSegment.received_at >= before)
-    return and_(Contribution.end.is_(None), Contribution.submission.is_(None), Contribution.created_at < before, ~later)
+    is_open = and_(Contribution.end.is_(None), Contribution.submission.is_(None))
+    return and_(is_open, Contribution.created_at < before, is_unseen, ~later)
 
 
 def _delete_run(session: Session, run: str, before: datetime) -> list[str] | None:
@@ -103,6 +106,7 @@ def _delete_run(session: Session, run: str, before: datetime) -> list[str] | Non
     if session.scalar(select(Contribution.id).where(Contribution.id == run, _is_left(before))) is None:
         return None
     paths = [*session.scalars(select(HeldSegment.path).where(HeldSegment.contribution == run))]
+    delete_segments(session, run)
     session.execute(delete(HeldSegment).where(HeldSegment.contribution == run))
     session.execute(delete(Contribution).where(Contribution.id == run))
     return paths

@@ -157,7 +157,7 @@ class OpenSegment(Base):
 
 
 class Piece(Base):
-    """Whole JSON lines of an open segment, from a byte on. lines: compressed with zstd. size: bytes of the JSON lines."""
+    """Whole JSON lines of an open segment, from a byte on. lines: compressed with zstd. size: bytes of these lines."""
 
     __tablename__ = "losslake_contribution_pieces"
 

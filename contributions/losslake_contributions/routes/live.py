@@ -1,0 +1,68 @@
+"""The route by which runs are sent while they train."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from losslake_contributions.contract.live import LiveAnswer, LivePieces
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.metrics import ContributionMetrics
+from losslake_contributions.routes.contributions import body_of
+from losslake_contributions.routes.requests import identify, in_thread, only_parameters, parse_body, respond
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.live import add_pieces
+from losslake_contributions.store.quotas import HourlyQuotas
+from losslake_service.problems import problem_responses
+
+LIVE = "/v1/live"
+_ERRORS = problem_responses(413, 422)
+# Requests a second of all senders together: each takes some 5 ms.
+_MOST_REQUESTS = 60
+_LONGEST_PAUSE_S = 3.0
+_WINDOW_S = 5.0
+
+
+def add_live(
+    router: APIRouter, database: Database, hourly: HourlyQuotas, metrics: ContributionMetrics, seconds: float
+) -> None:
+    """Add the route. seconds: at least so long are senders to wait between two requests."""
+    pace = Pace(seconds)
+
+    @router.post(LIVE, responses=_ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
+    async def post_live(request: Request) -> Response:
+        """Add pieces of segments that are still being written; durable when answered. Says what is held of each."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute")
+        sent = await parse_body(request, LivePieces)
+        n_bytes = sum(len(piece.lines) for piece in sent.pieces)
+        try:
+            hourly.use_bytes(identity.token, n_bytes)
+            held, refused = await in_thread(add_pieces, database, identity, sent)
+        except ContributionError as error:
+            metrics.received.labels(error.kind).inc()
+            raise
+        metrics.received.labels("live").inc()
+        return respond(LiveAnswer.model_construct(held=held, refused=refused, seconds=pace.next()))
+
+
+class Pace:
+    """How long senders are to wait, so that all of them together send no more requests than are answered at once."""
+
+    def __init__(self, seconds: float) -> None:
+        self._least = seconds
+        self._recent: deque[tuple[float, float]] = deque()
+
+    def next(self) -> float:
+        """Return the seconds that the sender of a request is to wait before its next one."""
+        now = time.monotonic()
+        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+            self._recent.popleft()
+        # Each sender was told to wait so long: the sum of their pauses is the number of senders times the window.
+        n_senders = sum(seconds for _, seconds in self._recent) / _WINDOW_S
+        seconds = min(max(self._least, n_senders / _MOST_REQUESTS), _LONGEST_PAUSE_S)
+        self._recent.append((now, seconds))
+        return round(seconds, 3)
