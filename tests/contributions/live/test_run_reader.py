@@ -122,10 +122,15 @@ def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sen
     assert reader.n_unread == len(bad)
 
 
-def test_a_run_too_long_to_be_shown_is_refused(service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "of"), [("MOST_BYTES", "bytes"), ("MOST_MEASUREMENTS", "measurements"), ("MOST_SERIES", "metrics")]
+)
+def test_a_run_too_large_to_be_shown_is_refused(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch, limit: str, of: str
+) -> None:
     run = SpooledRun()
     ada.create(run)
     ada.live(run.piece("0001/000001.jsonl"))
-    monkeypatch.setattr(run_reader, "MOST_BYTES", 10)
-    with pytest.raises(run_reader.ContributionError, match="more than 10 bytes"):
+    monkeypatch.setattr(run_reader, limit, 1)
+    with pytest.raises(run_reader.ContributionError, match=f"more than 1 {of}"):
         RunReader(service.database, run.id).refresh()
