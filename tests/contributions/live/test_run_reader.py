@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_contributions.errors import ContributionError
 from losslake_contributions.live import run_reader
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.store.silence import end_silent_runs
@@ -69,7 +70,7 @@ def same(one: Sequence[float], other: Sequence[float]) -> bool:
 def test_a_reader_that_looks_now_and_then_sees_what_one_that_looks_at_the_end_sees(
     service: Service, ada: Sender, segments: dict[str, list[dict[str, Any]]], data: st.DataObject
 ) -> None:
-    run = SpooledRun(segments=segments)
+    run = SpooledRun(segments={**segments})
     ada.create(run)
     reader = RunReader(service.database, run.id)
     for path in sorted(segments):
@@ -132,5 +133,5 @@ def test_a_run_too_large_to_be_shown_is_refused(
     ada.create(run)
     ada.live(run.piece("0001/000001.jsonl"))
     monkeypatch.setattr(run_reader, limit, 1)
-    with pytest.raises(run_reader.ContributionError, match=f"more than 1 {of}"):
+    with pytest.raises(ContributionError, match=f"more than 1 {of}"):
         RunReader(service.database, run.id).refresh()

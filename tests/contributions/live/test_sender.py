@@ -18,6 +18,7 @@ from losslake.lake.lake import Lake
 from losslake.record.run import Run
 from losslake.record.spool import END, HEARTBEAT
 from losslake_contributions.client import ContributionClient
+from losslake_contributions.contract.contributions import HeldSegments
 from losslake_contributions.contract.live import HeldPieces
 from losslake_contributions.live import sender as sending
 from losslake_contributions.live.growing_run import GrowingRun
@@ -27,6 +28,7 @@ from losslake_contributions.local_runs import find_runs
 from losslake_contributions.push import Terms, push
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import create_token, revoke_token
+from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -109,7 +111,7 @@ def held(service: RunningService, run: str) -> tuple[RunState, dict[int, float]]
 def has_steps(service: RunningService, run: str, steps: range) -> bool:
     try:
         return list(held(service, run)[1]) == list(steps)
-    except sending.LossLakeError:
+    except LossLakeError:
         return False
 
 
@@ -160,7 +162,7 @@ def test_segments_that_grow_no_more_are_sent_whole(running: RunningService, toke
 
     def are_whole() -> bool:
         with ContributionClient(running.url, token) as client:
-            held = client.send("GET", f"v1/contributions/{run.id}/segments", sending.HeldSegments).segments
+            held = client.send("GET", f"v1/contributions/{run.id}/segments", HeldSegments).segments
         return [segment.n for segment in held] == [1, 2]
 
     with Following(running.url, token, folder):

@@ -14,7 +14,7 @@ from losslake_contributions.contract.contributions import Finish
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.store import silence
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans, delete_unfinished
+from losslake_contributions.store.files import delete_orphans, delete_unfinished, store_segment
 from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.store.tables import Contribution
 from tests.contributions.conftest import Sender, Service
@@ -133,11 +133,10 @@ def test_what_comes_while_a_run_is_finished_is_kept(
     service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.live(run.piece(PATH, 0, 8))
-    store = silence.store_segment
 
     def while_storing(*arguments: Any) -> str:
         ada.live(run.piece(PATH, 8))
-        return store(*arguments)
+        return store_segment(*arguments)
 
     monkeypatch.setattr(silence, "store_segment", while_storing)
     assert end_silent_runs(service.database, NOW) == 0
