@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -305,3 +307,10 @@ def test_the_recorder_beats_though_nothing_is_logged(folder: Path, monkeypatch: 
     wait_until(lambda: beat.stat().st_mtime_ns != first, "it beats again")
     run.finish()
     assert json.loads((folder / run.name / END).read_text())["segments"] == {}
+
+
+def test_a_sender_imports_no_reader_of_logs() -> None:
+    heavy = "{'duckdb', 'polars', 'pandas'}"
+    code = f"import losslake_contributions.live.sender, sys; print({heavy}.intersection(sys.modules))"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed.strip() == "set()", "beside a training, each takes memory"
