@@ -23,6 +23,7 @@ import numpy as np
 from bench.forecast_baselines import Ends, PowerLaw, fitted, residual_band
 from losslake.analysis.comparable import Comparable
 from losslake.analysis.forecast import LEVELS, ForecastRefused, forecast
+from losslake.analysis.forecast_levels import FILE
 from losslake.analysis.neighbour_bands import groups_needed
 from losslake.index.study_files import measurements
 from losslake.lake.lake import Lake
@@ -34,7 +35,9 @@ from losslake_schema.names import Workload
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import COMPLETE, INFEASIBLE
 
-LEVELS_FILE = Path(__file__).parents[1] / "losslake/analysis/forecast_levels.json"
+ROOT = Path(__file__).parents[1]
+DOCUMENT, LEVELS_FILE = ROOT / "docs/analysis.md", ROOT / "losslake/analysis" / FILE
+BEGIN, END = "<!-- forecasts: written by python -m bench.forecast -->", "<!-- end of forecasts -->"
 SHARES = (0.25, 0.5, 0.75)
 MOST_HELD_BACK = 32
 # Baselines are fitted to fewer trials: their bands depend little on the number.
@@ -282,9 +285,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table."""
     heads = [f"{100 * level:.0f}%" for level in LEVELS]
     yield (
-        f"| collection | part of the run | studies | trials | best value at the end, {', '.join(heads)} | "
-        f"step of the target, {', '.join(heads)} | score: value, by last value | by power law | "
-        "step, by other trials | by power law |"
+        f"| collection | part | studies | trials | value held, of {', '.join(heads)} | "
+        f"step held, of {', '.join(heads)} | value: by last value | by power law | "
+        "step: by other trials | by power law |"
     )
     yield f"|{' --- |' * 10}"
     for row in rows:
@@ -295,6 +298,12 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| {row['collection']} | {row['share']:.0%} | {row['studies']} | {n:,} | {final} | {target} | {words} |"
 
 
+def with_table(document: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the document with the table of these rows."""
+    before, _, rest = document.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n" + "\n".join(table(rows)) + f"\n\n{END}{rest.partition(END)[2]}"
+
+
 def _percents(counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for level in LEVELS:
         hits, n = counts.get(f"{100 * level:.0f}", (0, 0))
@@ -302,7 +311,7 @@ def _percents(counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the levels as data and print the table."""
+    """Write the levels as data and their table into the docs, and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lake", required=True, help="folder of a lake with these collections")
     parser.add_argument("--quick", action="store_true", help="measure every eighth study, and write nothing")
@@ -312,6 +321,7 @@ def main() -> None:
     rows = measure(studies[::8] if options.quick else studies)
     if not options.quick:
         LEVELS_FILE.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        DOCUMENT.write_text(with_table(DOCUMENT.read_text("utf-8"), rows), "utf-8")
     print("\n".join(table(rows)))
 
 

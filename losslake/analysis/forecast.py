@@ -28,7 +28,7 @@ MOST_HELD_OUT = 40
 # Of the improvement beside the value, both in units of their spread; docs/analysis.md says how it was chosen.
 IMPROVEMENT_WEIGHT = 0.5
 _LARGEST, _MOST = 1e150, 1.7e308
-_ROUNDING = 1e-12
+_ROUNDING, _NOTHING = 1e-12, 1e-9
 Place = Literal["within", "better than all", "worse than all"]
 Ends = tuple[float, float]
 
@@ -254,17 +254,19 @@ def _neighbourhood(trials: Comparable, curve: PartialCurve, scale: _Scale) -> Ne
     is_known = np.isfinite(improvements)
     if np.isfinite(curve.loss_at(half)) and is_known.any():
         improvements[~is_known] = improvements[is_known].max()
-        weight = IMPROVEMENT_WEIGHT / _spread(improvements)
-        points.append(improvements * weight)
-        new.append((float(scale.of_losses(np.array([curve.loss_at(half)]))[0]) - of_curve) * weight)
+        spread = _spread(improvements)
+        points.append(improvements / spread * IMPROVEMENT_WEIGHT)
+        new.append(
+            (float(scale.of_losses(np.array([curve.loss_at(half)]))[0]) - of_curve) / spread * IMPROVEMENT_WEIGHT
+        )
     return Neighbourhood.of(np.stack(points, axis=1), np.array(new), trials.groups)
 
 
 def _spread(values: Floats) -> float:
-    """Return the interquartile range, or else the range; 1 if all values are equal."""
-    quartiles = np.quantile(values, [0.25, 0.75])
-    spread = float(quartiles[1] - quartiles[0]) or float(values.max() - values.min())
-    return spread or 1.0
+    """Return the interquartile range; the range where that is next to nothing of it; 1 if all values are equal."""
+    lower, upper = np.quantile(values, [0.25, 0.75])
+    whole = float(values.max() - values.min())
+    return (float(upper - lower) if upper - lower > _NOTHING * whole else whole) or 1.0
 
 
 def _target(trials: Comparable, curve: PartialCurve, scale: _Scale, levels: Sequence[float]) -> TargetForecast:

@@ -277,9 +277,10 @@ def _sentences(result: Forecast, held: list[HeldOut]) -> Iterator[str]:
     elif band.target_steps is not None and result.target is not None:
         similar = f"{result.target.n_alike_reached} of the {result.target.n_alike} most similar runs reached it"
         yield f"The target: {_steps_in_words(*band.target_steps)} ({band.level:.0%}); {similar}."
+    is_open = band.target_steps is not None and check.n_target > 0
     yield (
         f"Of {check.n} of the compared trials, each held out, {check.n_held} ended in such a band"
-        + (f", and {check.n_target_held} of {check.n_target} reached the target in theirs." if check.n_target else ".")
+        + (f", and {check.n_target_held} of {check.n_target} reached the target in theirs." if is_open else ".")
     )
 
 
