@@ -25,7 +25,7 @@ class PowerLaw:
 
     def at(self, step: float) -> float:
         """Return the loss at a step."""
-        return self.a * (step / self.scale) ** -self.b + self.c
+        return float(self.a * (step / self.scale) ** -self.b + self.c)
 
     def first_step(self, loss: float) -> float:
         """Return the step from which the loss is below another one; inf for never."""

@@ -198,7 +198,8 @@ def _check_number(comparable: Comparable, step: float, n_settings: int) -> None:
     if len(comparable) and step >= longest:
         raise ForecastRefused(f"step {step:.0f} isn't before the last step of any comparable trial, {longest}")
     if n_settings < needed:
-        count = f"only {n_settings} comparable setting{'' if n_settings == 1 else 's'} ran beyond step {step:.0f}"
+        noun = "setting has" if n_settings == 1 else "settings have"
+        count = f"only {n_settings} comparable {noun} a number by step {step:.0f} and went on"
         raise TooFewSettings(f"{count}, and a band of {REQUIRED_LEVEL:.0%} needs {needed}")
 
 

@@ -217,7 +217,7 @@ def _others(view: ReleaseView, search: Search, parameters: ForecastParameters) -
             enough += [size] if len(np.unique(groups)) >= groups_needed(REQUIRED_LEVEL) else []
     if not enough:
         return ", as no other batch size of the workload has: a pattern (workload=\u2026/*) pools the trials of several"
-    return f": batch size {listed(enough)} has enough, but steps of one batch size say nothing of those of another"
+    return f"; batch sizes with as many are {listed(enough)}, but steps of one batch size say nothing of those of another"
 
 
 def _columns(name: str, batch_size: int, result: Forecast) -> dict[str, Any]:

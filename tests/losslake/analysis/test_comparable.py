@@ -18,7 +18,7 @@ CURVE = st.lists(VALUES, min_size=1, max_size=30)
 
 def comparable_of(curves: list[list[float]], bound: float = 0.0, settings_of: list[int] | None = None) -> Comparable:
     """Trials evaluated at steps 0, 10, 20 …; each needs a number."""
-    parts = [PartialCurve.of(10.0 * np.arange(len(curve)), np.array(curve), 1.0) for curve in curves]
+    parts = [PartialCurve.of(np.arange(0.0, 10.0 * len(curve), 10.0), np.array(curve), 1.0) for curve in curves]
     return Comparable(
         offsets=np.cumsum([0, *(len(part.steps) for part in parts)]),
         steps=np.concatenate([part.steps for part in parts]).astype(np.int64),
@@ -51,10 +51,10 @@ def test_best_values_and_target_steps_are_those_of_loops(curves: list[list[float
 @given(CURVE, st.integers(3, 12))
 @settings(max_examples=100, deadline=None)
 def test_thinned_curve_has_the_same_values_at_its_end_and_half_of_it(curve: list[float], most: int) -> None:
-    steps, values = 7.0 * np.arange(len(curve)), np.array(curve)
+    steps, values = np.arange(0.0, 7.0 * len(curve), 7.0), np.array(curve)
     kept_steps, kept_values = thinned(steps, values, 1.0, most)
     assert len(kept_steps) <= most
-    whole, part = (PartialCurve.of(*each, 1.0) for each in ((steps, values), (kept_steps, kept_values)))
+    whole, part = PartialCurve.of(steps, values, 1.0), PartialCurve.of(kept_steps, kept_values, 1.0)
     assert part.last_step == whole.last_step
     for step in (whole.last_step, whole.last_step / 2):
         assert part.loss_at(step) == whole.loss_at(step)

@@ -138,7 +138,7 @@ def test_what_can_not_be_forecast_is_refused_in_a_line(parameters: dict[str, Any
 def test_too_few_trials_are_refused_and_other_batch_sizes_named() -> None:
     rows = [*rows_of(CURVES[:5]), *rows_of(CURVES, 16), *rows_of(CURVES[:2], 32)]
     with pytest.raises(
-        BadParameter, match=r"only 5 comparable settings .* needs 9: batch size 16 has enough"
+        BadParameter, match=r"only 5 comparable settings .* needs 9; batch sizes with as many are 16, but"
     ) as caught:
         forecast_of(view_of(rows))
     assert caught.value.parameter == "batch_size"
