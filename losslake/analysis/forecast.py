@@ -112,6 +112,43 @@ def forecast(
     return forecast_of(comparable, curve, levels)
 
 
+def forecast_of(comparable: Comparable, curve: PartialCurve, levels: Sequence[float] = LEVELS) -> Forecast:
+    """Return the forecast for a partial curve; raises ForecastRefused as `forecast` does."""
+    if not len(curve.steps):
+        raise ForecastRefused("no value of the partial curve is a number, so nothing can be compared")
+    is_running = comparable.last_steps > curve.last_step
+    has_value = np.isfinite(comparable.losses_at(curve.last_step))
+    running = comparable.chosen(np.flatnonzero(is_running & has_value))
+    trials = running.at_most(MOST_TRIALS)
+    n_settings = len(np.unique(trials.groups))
+    _check_number(comparable, curve.last_step, n_settings)
+    scale, loss = _Scale.of(trials, curve), float(curve.losses[-1])
+    neighbourhood = _neighbourhood(trials, curve, scale)
+    levels_now = trials.losses_at(curve.last_step)
+    changes = scale.of_losses(levels_now) - scale.of_losses(trials.final_losses)
+    finals = [neighbourhood.band(changes, each) for each in levels]
+    reached_at = curve.first_step(comparable.bound)
+    target = None if reached_at is not None else _target(trials, curve, scale, levels)
+    target_bands = [None] * len(levels) if target is None else target.bands
+    return Forecast(
+        step=int(curve.last_step),
+        best=comparable.sign * loss,
+        reached_at=reached_at,
+        bands=tuple(
+            Band(level, None if final is None else _values(final, loss, scale, comparable.sign), band)
+            for level, final, band in zip(levels, finals, target_bands, strict=True)
+        ),
+        median=comparable.sign * scale.after(loss, float(np.median(changes[neighbourhood.nearest]))),
+        place=_place(loss, levels_now),
+        target=target,
+        n_trials=len(trials),
+        n_settings=n_settings,
+        n_ended=int((~is_running).sum()),
+        n_unmeasured=int((is_running & ~has_value).sum()),
+        n_beyond=len(running) - len(trials),
+    )
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """How often a band held for the compared trials themselves, each held out with all trials of its setting.
@@ -154,43 +191,6 @@ def held_out(comparable: Comparable, step: float, levels: Sequence[float] = LEVE
         HeldOut(level, len(final), sum(final), len(target), sum(target))
         for level, final, target in zip(levels, finals, targets, strict=True)
     ]
-
-
-def forecast_of(comparable: Comparable, curve: PartialCurve, levels: Sequence[float] = LEVELS) -> Forecast:
-    """Return the forecast for a partial curve; raises ForecastRefused as `forecast` does."""
-    if not len(curve.steps):
-        raise ForecastRefused("no value of the partial curve is a number, so nothing can be compared")
-    is_running = comparable.last_steps > curve.last_step
-    has_value = np.isfinite(comparable.losses_at(curve.last_step))
-    running = comparable.chosen(np.flatnonzero(is_running & has_value))
-    trials = running.at_most(MOST_TRIALS)
-    n_settings = len(np.unique(trials.groups))
-    _check_number(comparable, curve.last_step, n_settings)
-    scale, loss = _Scale.of(trials, curve), float(curve.losses[-1])
-    neighbourhood = _neighbourhood(trials, curve, scale)
-    levels_now = trials.losses_at(curve.last_step)
-    changes = scale.of_losses(levels_now) - scale.of_losses(trials.final_losses)
-    finals = [neighbourhood.band(changes, each) for each in levels]
-    reached_at = curve.first_step(comparable.bound)
-    target = None if reached_at is not None else _target(trials, curve, scale, levels)
-    target_bands = [None] * len(levels) if target is None else target.bands
-    return Forecast(
-        step=int(curve.last_step),
-        best=comparable.sign * loss,
-        reached_at=reached_at,
-        bands=tuple(
-            Band(level, None if final is None else _values(final, loss, scale, comparable.sign), band)
-            for level, final, band in zip(levels, finals, target_bands, strict=True)
-        ),
-        median=comparable.sign * scale.after(loss, float(np.median(changes[neighbourhood.nearest]))),
-        place=_place(loss, levels_now),
-        target=target,
-        n_trials=len(trials),
-        n_settings=n_settings,
-        n_ended=int((~is_running).sum()),
-        n_unmeasured=int((is_running & ~has_value).sum()),
-        n_beyond=len(running) - len(trials),
-    )
 
 
 def _check_number(comparable: Comparable, step: float, n_settings: int) -> None:

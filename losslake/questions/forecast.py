@@ -32,7 +32,7 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.comparable_trials import ComparableTrials, comparable_trials
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
-from losslake_schema.names import natural_number
+from losslake_schema.names import LARGEST_INTEGER, natural_number
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
@@ -217,7 +217,7 @@ def _others(view: ReleaseView, search: Search, parameters: ForecastParameters) -
             enough += [size] if len(np.unique(groups)) >= groups_needed(REQUIRED_LEVEL) else []
     if not enough:
         return ", as no other batch size of the workload has: a pattern (workload=\u2026/*) pools the trials of several"
-    return f"; batch sizes with as many are {listed(enough)}, but steps of one batch size say nothing of those of another"
+    return f"; batch sizes with as many are {listed(enough)}, but their steps say nothing of those of this one"
 
 
 def _columns(name: str, batch_size: int, result: Forecast) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _columns(name: str, batch_size: int, result: Forecast) -> dict[str, Any]:
 
 
 def _whole(step: float | None) -> int | None:
-    return None if step is None or not math.isfinite(step) else int(step)
+    return None if step is None or not math.isfinite(step) else min(int(step), LARGEST_INTEGER)
 
 
 def _state(result: Forecast) -> State:
