@@ -135,13 +135,14 @@ class SubmissionOfRun(Document):
 
 
 class ContributionStatus(Document):
-    """The state of a contribution."""
+    """The state of a contribution. links: pages about it, `live` by a link that expires."""
 
     id: RunId
     state: ContributionState
     n_segments: int
     bytes: int
     submission: SubmissionOfRun | None = None
+    links: Annotated[dict[str, str], Field(default_factory=dict)]
 
 
 class HeldSegments(Document):
