@@ -112,7 +112,7 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
     shown = thinned(values, MOST_POINTS, *([] if progress.hit is None else [progress.hit]))
     last = steps[-_N_LAST:].tolist(), values[-_N_LAST:].tolist()
     state = overview.state
-    said = sentences(progress, steps, values, subject.goal, subject.trials, state.kind == "finished")
+    said = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
     if reader.n_unread:
         said.append(f"{reader.n_unread:,} lines aren't as the recorder writes them: they are left out.")
     return {

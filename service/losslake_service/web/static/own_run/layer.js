@@ -96,7 +96,7 @@ function axisOf(plot, name) {
 
 function widen(encodings, values) {
   for (const { scale } of encodings) {
-    const room = scale.type === "log" ? 1.3 : 1;
+    const room = scale.type === "log" ? 1.3 : shown.isThinned ? 1.04 : 1;
     const ends = values.filter((value) => Number.isFinite(value) && (value > 0 || scale.type !== "log"));
     scale.domain = [Math.min(scale.domain[0], ...ends.map((end) => end / room)), Math.max(scale.domain[1], ...ends.map((end) => end * room))];
   }
