@@ -17,12 +17,17 @@ def private(response: Response) -> Response:
 
 
 def as_private(send: Send) -> Send:
-    """Return a `send` whose responses no cache keeps."""
+    """Return a `send` whose responses no cache keeps; one that says so itself says it as it likes."""
 
     async def send_private(message: Message) -> None:
         if message["type"] == "http.response.start":
-            kept = [(name, value) for name, value in message["headers"] if name.lower() not in _REPLACED]
-            message = {**message, "headers": [*kept, *_HEADERS]}
+            kept = [
+                (name, value)
+                for name, value in message["headers"]
+                if name.lower() not in _REPLACED or b"no-store" in value
+            ]
+            known = {name.lower() for name, _ in kept}
+            message = {**message, "headers": [*kept, *(each for each in _HEADERS if each[0] not in known)]}
         await send(message)
 
     return send_private
