@@ -18,6 +18,7 @@ from losslake.cli.erase import erase
 from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
 from losslake.cli.lake import export, init, ledger, releases, verify
+from losslake.cli.live import live
 from losslake.cli.maintain import maintain
 from losslake.cli.mapping import formats, map_logs
 from losslake.cli.mcp import mcp
@@ -44,7 +45,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, erase, bundle, check, push, serve_contributions,
+    download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     app.command(command_name, cls=StepsCommand if command is steps else None)(command)

@@ -27,7 +27,7 @@ class ContributionClient:
     Raises LossLakeError for a URL to which a token mustn't be sent, and for a token that can't be one.
     """
 
-    def __init__(self, url: str, token: str, connections: int = 1) -> None:
+    def __init__(self, url: str, token: str, connections: int = 1, tries: int = _TRIES) -> None:
         self._base = parse_url(url)
         if self._base.userinfo or self._base.query:
             raise LossLakeError(f"{redact(self._base)}: give the URL without user, password and query")
@@ -36,7 +36,7 @@ class ContributionClient:
         if not (token.isascii() and token.isprintable() and token.startswith("llc_")) or " " in token:
             raise LossLakeError("the token doesn't begin with llc_: copy it again as 'losslake tokens create' shows it")
         self._authorization = f"Bearer {token}"
-        self._client = Client(connections, follows=False, tries=_TRIES)
+        self._client = Client(connections, follows=False, tries=tries)
 
     def __enter__(self) -> ContributionClient:
         return self

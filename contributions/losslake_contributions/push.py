@@ -63,7 +63,7 @@ def push(client: ContributionClient, runs: Sequence[LocalRun], terms: Terms, pro
         ThreadPoolExecutor(RUNS_AT_ONCE, "runs") as pool,
     ):
         waiting: dict[Future[ContributionStatus], LocalRun] = {
-            pool.submit(_send_run, client, run, segments): run for run in runs
+            pool.submit(send_run, client, run, segments): run for run in runs
         }
         try:
             for future in as_completed(waiting):
@@ -93,8 +93,8 @@ def _is_free(status: ContributionStatus, again: bool) -> bool:
     return status.submission is None or (again and status.submission.state in _OVER)
 
 
-def _send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecutor) -> ContributionStatus:
-    """Send what the service doesn't hold of a run, and finish it; return its state."""
+def send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecutor) -> ContributionStatus:
+    """Send what the service doesn't hold of a run, and finish it; return its state. Raises LossLakeError."""
     path = f"v1/contributions/{run.id}"
     status = client.send("PUT", path, ContributionStatus, run.run_json, {"Content-Type": "application/json"})
     finish = partial(client.send, "POST", f"{path}/finish", ContributionStatus, run.end)
@@ -106,7 +106,11 @@ def _send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecuto
             if error.problem.get("type") != _INCOMPLETE:
                 raise
     held = client.send("GET", f"{path}/segments", HeldSegments).segments
-    sending = [pool.submit(_send_segment, client, run, each) for each in run.end.segments if each not in held]
+
+    def send(segment: Segment) -> None:
+        send_segment(client, run.id, segment, run.read(segment))
+
+    sending = [pool.submit(send, each) for each in run.end.segments if each not in held]
     try:
         for each in sending:
             each.result()
@@ -116,11 +120,12 @@ def _send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecuto
     return finish()
 
 
-def _send_segment(client: ContributionClient, run: LocalRun, segment: Segment) -> None:
-    data = zstandard.ZstdCompressor(level=6).compress(run.read(segment))
+def send_segment(client: ContributionClient, run: str, segment: Segment, lines: bytes) -> None:
+    """Send the JSON lines of a whole segment. Raises RemoteError."""
     query = f"sha256={segment.sha256}" + ("" if segment.from_step is None else f"&from_step={segment.from_step}")
-    path = f"v1/contributions/{run.id}/segments/{segment.attempt}/{segment.n}?{query}"
+    path = f"v1/contributions/{run}/segments/{segment.attempt}/{segment.n}?{query}"
     headers = {"Content-Type": "application/jsonl", "Content-Encoding": "zstd"}
+    data = zstandard.ZstdCompressor(level=6).compress(lines)
     client.send("PUT", path, ContributionStatus, data, headers)
 
 

@@ -85,6 +85,8 @@ class RetryPolicy:
             raise Stopped("stopped")
 
     def _wait(self, tries: int, failure: TransientError) -> None:
+        if self._tries == 1:
+            raise RemoteError(str(failure)) from None
         if tries >= self._tries:
             raise RemoteError(f"{failure}; gave up after {tries} tries: run the same command again later") from None
         seconds = FIRST_WAIT_S * 2 ** (tries - 1) * random.uniform(0.75, 1.25)

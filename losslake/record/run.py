@@ -19,6 +19,7 @@ from typing import Any, Literal
 from losslake.record import gaps
 from losslake.record.facts import SAME, Scalar, facts
 from losslake.record.gaps import Gaps, stated
+from losslake.record.live import Sender
 from losslake.record.spool import Spool, facts_of, new_name
 from losslake.record.writer import LARGEST_STEP, REWIND, SECONDS_TO_FINISH, Queue, Writer
 
@@ -46,6 +47,7 @@ def start(
     folder: str | Path = FOLDER,
     resume: str | None = None,
     rank: int | None = None,
+    live: str | None = None,
 ) -> Run:
     """Begin to record a run in a folder of its own, below `folder`; only on the process with rank 0.
 
@@ -61,6 +63,8 @@ def start(
         resume: the name of a run that goes on. What is logged replaces what was recorded from its first step on; say
             `run.rewind(step)` if the training went back further.
         rank: of this process; by default as torchrun, Slurm or MPI say it.
+        live: the URL of a contribution service, to which another process sends the run while it trains. That needs the
+            extra `losslake[ingest]`, and a token in LOSSLAKE_TOKEN.
 
     Raises ValueError for what isn't a workload, a batch size, a parameter, a goal, or a run to resume. If the folder
     can't be written, a warning is logged, and nothing is recorded.
@@ -87,7 +91,18 @@ def start(
     except OSError as error:
         _warn(f"the run isn't recorded: {error}")
         return Run(name, None)
-    return Run(name, spool, is_resumed=resume is not None)
+    return Run(name, spool, is_resumed=resume is not None, sender=_sender(place, live))
+
+
+def _sender(place: Path, url: str | None) -> Sender | None:
+    """Start the process that sends a run; None without a URL, or if it can't be started."""
+    if url is None:
+        return None
+    try:
+        return Sender(place, url)
+    except OSError as error:
+        _warn(f"the run isn't sent while it trains: {error}")
+        return None
 
 
 def _rank() -> int:
@@ -111,8 +126,11 @@ class Run:
     name: of its folder.
     """
 
-    def __init__(self, name: str, spool: Spool | None, *, is_resumed: bool = False) -> None:
+    def __init__(
+        self, name: str, spool: Spool | None, *, is_resumed: bool = False, sender: Sender | None = None
+    ) -> None:
         self.name = name
+        self._sender = sender
         self._spool = spool
         self._queue: Queue = deque()
         self._began = time.monotonic() - (spool.elapsed if spool is not None else 0)
@@ -185,7 +203,7 @@ class Run:
             self._drop(gaps.BAD_STEP, 1)
 
     def finish(self, status: Status = "COMPLETE") -> None:
-        """End the recording, and wait until everything is written, for at most 30 seconds.
+        """End the recording, and wait until everything is written, for at most 30 seconds, and sent, for at most 10.
 
         status: COMPLETE, INFEASIBLE if the training diverged, or INCOMPLETE. Measurements that were dropped turn
         COMPLETE into INCOMPLETE, and a process that ends without this leaves the run INCOMPLETE. Only the first call
@@ -202,6 +220,9 @@ class Run:
         missing = stated([*self._gaps.rows(), *self._writer.gaps.rows()])
         if trouble or missing:
             _warn(f"the run {self.name} isn't recorded whole: {'; '.join(filter(None, (trouble, missing)))}")
+        unsent = self._sender.wait() if self._sender is not None else ""
+        if unsent:
+            _warn(f"the run {self.name} is recorded, but {unsent}; 'losslake push' sends it later")
 
     def __enter__(self) -> Run:
         """Return the run."""

@@ -4,6 +4,7 @@
     RUN/0001/000001.jsonl               measurements of the first attempt, an object a line: step, elapsed_s, metrics
     RUN/0002-from-120/000001.jsonl      of the second, which went back to step 120: it replaces what came from there on
     RUN/0002.claim                      empty: the second attempt belongs to the process that made it
+    RUN/heartbeat                       empty: touched every few seconds while the run is being recorded
     RUN/end.json                        how the run ended; written last, so a run without it was killed, or goes on
 
 Lines are flushed to disk every second. NaN and infinite values are the strings "NaN", "Infinity" and "-Infinity".
@@ -20,14 +21,16 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 VERSION = 1
 FORMAT = f"losslake-record/{VERSION}"
-RUN, END = "run.json", "end.json"
+RUN, END, HEARTBEAT = "run.json", "end.json", "heartbeat"
 STEP, ELAPSED = "step", "elapsed_s"
 SECONDS_BETWEEN_SYNCS = 1.0
+SECONDS_BETWEEN_BEATS = 5.0
 LARGEST_SEGMENT = 4_000_000
 _SYNCED_BYTES = 1_000_000
 SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
@@ -59,6 +62,7 @@ class Spool:
         self._file: IO[bytes] | None = None
         self._size = self._unsynced = 0
         self._synced_at = time.monotonic()
+        self._beat_at = -math.inf
         self._names: list[str] = []
         if facts is not None:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -115,6 +119,14 @@ class Spool:
         is_due = time.monotonic() - self._synced_at >= SECONDS_BETWEEN_SYNCS
         if self._unsynced and (is_due or self._unsynced > _SYNCED_BYTES):
             self._sync()
+
+    def beat_if_due(self) -> None:
+        """Show that the run is being recorded, whether there is anything to record or not."""
+        if time.monotonic() - self._beat_at >= SECONDS_BETWEEN_BEATS:
+            self._beat_at = time.monotonic()
+            with suppress(OSError):
+                os.close(os.open(self.folder / HEARTBEAT, os.O_CREAT | os.O_WRONLY, 0o644))
+                os.utime(self.folder / HEARTBEAT)
 
     def close(self) -> None:
         """Flush and close the segment, if one is open. Raises SegmentRemoved as well."""

@@ -79,6 +79,7 @@ class Writer:
         end: returns the facts of the end without gaps and segments; None if the run wasn't finished.
         """
         while not self._ended.wait(_SECONDS_BETWEEN_TRIES if self.trouble else _SECONDS_BETWEEN_WRITES):
+            self._spool.beat_if_due()
             was_well = not self.trouble
             self._write_all()
             if self.trouble and was_well:

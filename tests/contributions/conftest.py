@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,10 @@ class Sender:
         where = f"/v1/contributions/{run.id}/segments/{place['attempt']}/{place['n']}"
         body = zstandard.ZstdCompressor().compress(data)
         return self.send("PUT", where, params=query, content=body, headers={"Content-Encoding": "zstd"})
+
+    def live(self, *pieces: dict[str, Any], alive: Sequence[str] = ()) -> Any:
+        """Send pieces of segments that are still being written."""
+        return self.send("POST", "/v1/live", json={"pieces": pieces, "alive": [*alive]})
 
     def finish(self, run: SpooledRun) -> Any:
         return self.send("POST", f"/v1/contributions/{run.id}/finish", json=run.end)

@@ -69,6 +69,13 @@ class SpooledRun:
             "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(),
         }  # fmt: skip
 
+    def piece(self, path: str, start: int = 0, stop: int | None = None) -> dict[str, Any]:
+        """Lines of a segment as a piece. start, stop: their numbers."""
+        lines = self.data(path).splitlines(keepends=True)
+        place = {name: value for name, value in self.place(path).items() if name in ("attempt", "n", "from_step")}
+        text = b"".join(lines[start:stop]).decode()
+        return {"run": self.id, **place, "offset": len(b"".join(lines[:start])), "lines": text}
+
     @property
     def end(self) -> dict[str, Any]:
         """The body of its finish."""

@@ -142,7 +142,7 @@ class ContributionStatus(Document):
     n_segments: int
     bytes: int
     submission: SubmissionOfRun | None = None
-    links: Annotated[dict[str, str], Field(default_factory=dict)]
+    links: dict[str, str] = Field(default_factory=dict)
 
 
 class HeldSegments(Document):

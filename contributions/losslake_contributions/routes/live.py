@@ -46,7 +46,7 @@ def add_live(
             metrics.received.labels(error.kind).inc()
             raise
         metrics.received.labels("live").inc()
-        return respond(LiveAnswer.model_construct(held=held, refused=refused, seconds=pace.next()))
+        return respond(LiveAnswer(held=tuple(held), refused=tuple(refused), seconds=pace.next()))
 
 
 class Pace:

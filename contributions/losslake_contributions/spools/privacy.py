@@ -83,6 +83,52 @@ class Cleaner:
                 clean[_unused(name, clean)] = self.value(value, place)
         return clean
 
+    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the facts of a run.json without private data."""
+        clean: dict[str, Any] = {}
+        for key, value in facts.items():
+            if key in _FIXED:
+                clean[key] = value
+            elif key == "origin" and isinstance(value, dict):
+                clean[key] = self._origin(value)
+            elif key in ("parameters", "attributes") and isinstance(value, dict):
+                clean[key] = self.fields(value, key)
+            else:
+                clean[key] = self.value(value, key)
+        return clean
+
+    def _origin(self, origin: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the origin of a converted run: files by base names, which are numbered where they become equal."""
+        files: dict[str, Any] = {}
+        for name, digest in (origin.get("files") or {}).items() if isinstance(origin.get("files"), dict) else ():
+            files[_unused(self.text(str(name), "origin.files"), files)] = digest
+        return {**{key: self.value(value, f"origin.{key}") for key, value in origin.items()}, "files": files}
+
+    def segment(self, data: bytes) -> bytes:
+        """Return lines of a segment in which no metric has a private name; the same bytes if none had one."""
+        names: dict[str, str] = {}
+        rows: list[dict[str, Any]] = []
+        for line in data.split(b"\n"):
+            try:
+                row = _parsed(line) if line else None
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                rows.append(row)
+                new = row.keys() - names.keys() - {STEP, ELAPSED}
+                names |= {name: self.text(name, "metrics: a name") for name in new}
+        renamed = {name for name, clean in names.items() if name != clean}
+        texts = {value for row in rows for value in row.values() if isinstance(value, str)}
+        if not renamed and texts <= {"NaN", "Infinity", "-Infinity"}:
+            return data
+        return segment_bytes(
+            {
+                names.get(name, name): self.value(value, f"metrics.{names.get(name, name)}")
+                for name, value in row.items()
+            }
+            for row in rows
+        )
+
 
 def clean_spool(spool: Spool, words: Mapping[str, str] | None = None) -> CleanSpool:
     """Return what of a run may be sent. words: further names to remove, of the user and the machine, by kind."""
@@ -97,21 +143,17 @@ def cleaned(
 
     Segments keep their bytes, unless the name of a metric has private data.
     """
+    cleaner = cleaner_of(facts, words)
+    clean = cleaner.facts(facts)
+    written = {name: cleaner.segment(data) for name, data in segments.items()}
+    return CleanSpool(clean, written, list(cleaner.removals))
+
+
+def cleaner_of(facts: Mapping[str, Any], words: Mapping[str, str] | None = None) -> Cleaner:
+    """Return the cleaner of a run: what names its study stays. words: further names to remove, by kind."""
     identity = [str(facts.get(name, "")) for name in _IDENTITY]
     kept = {part for name in identity for part in re.split(r"[/\s]+", name)} | set(identity)
-    cleaner = Cleaner({**_announced_words(facts.get("parameters")), **(words or {})}, kept)
-    clean: dict[str, Any] = {}
-    for key, value in facts.items():
-        if key in _FIXED:
-            clean[key] = value
-        elif key == "origin" and isinstance(value, dict):
-            clean[key] = _clean_origin(value, cleaner)
-        elif key in ("parameters", "attributes") and isinstance(value, dict):
-            clean[key] = cleaner.fields(value, key)
-        else:
-            clean[key] = cleaner.value(value, key)
-    written = {name: _clean_segment(data, cleaner) for name, data in segments.items()}
-    return CleanSpool(clean, written, list(cleaner.removals))
+    return Cleaner({**_announced_words(facts.get("parameters")), **(words or {})}, kept)
 
 
 def _announced_words(parameters: object) -> dict[str, str]:
@@ -120,38 +162,6 @@ def _announced_words(parameters: object) -> dict[str, str]:
         return {}
     kinds = {str(value): announced_kind(str(key), value) for key, value in parameters.items() if isinstance(value, str)}
     return {word: kind for word, kind in kinds.items() if kind in (private.USER, private.HOST) and " " not in word}
-
-
-def _clean_origin(origin: Mapping[str, Any], cleaner: Cleaner) -> dict[str, Any]:
-    """Return the origin of a converted run: files by base names, which are numbered where they become equal."""
-    files: dict[str, Any] = {}
-    for name, digest in (origin.get("files") or {}).items() if isinstance(origin.get("files"), dict) else ():
-        files[_unused(cleaner.text(str(name), "origin.files"), files)] = digest
-    return {**{key: cleaner.value(value, f"origin.{key}") for key, value in origin.items()}, "files": files}
-
-
-def _clean_segment(data: bytes, cleaner: Cleaner) -> bytes:
-    """Return a segment whose metrics have no private names; the same bytes if none had."""
-    names: dict[str, str] = {}
-    rows: list[dict[str, Any]] = []
-    for line in data.split(b"\n"):
-        try:
-            row = _parsed(line) if line else None
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-            names |= {
-                name: cleaner.text(name, "metrics: a name") for name in row.keys() - names.keys() - {STEP, ELAPSED}
-            }
-    renamed = {name for name, clean in names.items() if name != clean}
-    texts = {value for row in rows for value in row.values() if isinstance(value, str)}
-    if not renamed and texts <= {"NaN", "Infinity", "-Infinity"}:
-        return data
-    return segment_bytes(
-        {names.get(name, name): cleaner.value(value, f"metrics.{names.get(name, name)}") for name, value in row.items()}
-        for row in rows
-    )
 
 
 def _parsed(line: bytes) -> Any:

@@ -157,8 +157,7 @@ def read_spool(folder: Path) -> Spool:
     facts = _document(folder / RUN)
     if facts is None or facts.get("format") != FORMAT:
         raise BadSpool(f"{folder} isn't the folder of a run: its {RUN} has no {FORMAT}")
-    segments = sorted(_segments(folder), key=lambda each: (each.attempt, each.number))
-    return Spool(folder, facts, _document(folder / END), segments)
+    return Spool(folder, facts, _document(folder / END), segments_in(folder))
 
 
 def documents(facts: Mapping[str, Any], end: Mapping[str, Any] | None) -> dict[str, bytes]:
@@ -197,9 +196,12 @@ def _document(path: Path) -> dict[str, Any] | None:
     return document
 
 
-def _segments(folder: Path) -> Iterator[Segment]:
+def segments_in(folder: Path) -> list[Segment]:
+    """Return the segments in the folder of a run, by attempt and number. Links aren't followed."""
+    found = []
     for path in folder.glob("*/*.jsonl"):
         match = SEGMENT.fullmatch(path.relative_to(folder).as_posix())
         if match is not None and path.is_file() and not (path.is_symlink() or path.parent.is_symlink()):
             step = int(match["step"]) if match["step"] is not None else None
-            yield Segment(int(match["attempt"]), int(match["number"]), step, path)
+            found.append(Segment(int(match["attempt"]), int(match["number"]), step, path))
+    return sorted(found, key=lambda each: (each.attempt, each.number))

@@ -132,7 +132,7 @@ def test_places_of_watchers_who_leave_are_free_again(sender: Sender) -> None:
 
     def is_free() -> bool:
         with sender.client.stream("GET", path) as response:
-            return response.status_code == 200
+            return bool(response.status_code == 200)
 
     wait_until(is_free, "a place is free")
 

@@ -1,0 +1,169 @@
+"""A live run without a sign of life becomes INCOMPLETE with what is held, and goes on when it is heard of again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from losslake_contributions.accept import accept
+from losslake_contributions.contract.contributions import Finish
+from losslake_contributions.live.run_reader import RunReader
+from losslake_contributions.store import silence
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.erasure import erase_runs
+from losslake_contributions.store.files import delete_orphans, delete_unfinished, store_segment
+from losslake_contributions.store.silence import end_silent_runs
+from losslake_contributions.store.tables import Contribution, Piece
+from tests.contributions.conftest import Sender, Service
+from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.contributions.test_accept import check_stored
+
+PATH, REWOUND = "0001/000001.jsonl", "0002-from-5/000001.jsonl"
+NOW, LONG = timedelta(0), timedelta(minutes=10)
+
+
+@pytest.fixture
+def run(ada: Sender) -> SpooledRun:
+    made = SpooledRun(segments={PATH: rows(range(12)), REWOUND: rows(range(5, 9), 0.5)}, status="INCOMPLETE")
+    assert ada.create(made).status_code == 201
+    return made
+
+
+def row_of(database: Database, run: SpooledRun) -> Contribution:
+    return database.read(lambda session: session.get_one(Contribution, run.id))
+
+
+def seen(database: Database, run: SpooledRun, when: datetime) -> None:
+    with Session(database.lake.engine) as session:
+        session.execute(update(Contribution).where(Contribution.id == run.id).values(seen_at=when))
+        session.commit()
+
+
+def curve(database: Database, run: SpooledRun) -> list[Any]:
+    reader = RunReader(database, run.id)
+    reader.refresh()
+    return [each.tolist() for each in reader.curve("val/loss")]
+
+
+def files(service: Service) -> int:
+    return len(list(service.lake.store.list_files("contributions")))
+
+
+def test_a_silent_run_is_finished_with_what_is_held(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8), run.piece(REWOUND, 0, 2))
+    before = curve(service.database, run)
+    assert end_silent_runs(service.database, LONG) == 0
+    assert end_silent_runs(service.database, NOW) == 1
+    assert end_silent_runs(service.database, NOW) == 0
+    row = row_of(service.database, run)
+    end = Finish.model_validate_json(row.end or "")
+    assert (end.status, len(end.segments), row.is_silent) == ("INCOMPLETE", 2, True)
+    assert end.ended_at == pytest.approx(row.seen_at.timestamp() if row.seen_at else 0)
+    assert curve(service.database, run) == before
+    assert files(service) == 2
+
+
+def test_what_is_held_of_a_silent_run_can_be_accepted(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH), run.piece(REWOUND))
+    end_silent_runs(service.database, NOW)
+    accept(service.database, str(ada.submit(run).json()["id"]), "me")
+    check_stored(service.lake, run)
+
+
+def test_a_run_that_was_not_sent_live_is_left_alone(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.put(run, PATH)
+    assert end_silent_runs(service.database, NOW) == 0
+    assert row_of(service.database, run).end is None
+
+
+def test_a_silent_run_goes_on_from_its_first_byte(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    end_silent_runs(service.database, NOW)
+    assert ada.live(run.piece(PATH, 8)).json()["held"][0]["bytes"] == 0, "the part that is held became a segment"
+    assert curve(service.database, run)[0] == list(range(8)), "which is shown meanwhile"
+    ada.live(run.piece(PATH))
+    assert row_of(service.database, run).end is None
+    assert curve(service.database, run)[0] == list(range(12))
+    assert end_silent_runs(service.database, NOW) == 1
+    assert files(service) == 1
+    assert curve(service.database, run)[0] == list(range(12))
+
+
+def test_a_sign_of_life_is_enough_to_go_on(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    end_silent_runs(service.database, NOW)
+    ada.live(alive=[run.id])
+    assert row_of(service.database, run).end is None
+    assert end_silent_runs(service.database, NOW) == 1
+    assert curve(service.database, run)[0] == list(range(8))
+
+
+def test_a_push_replaces_what_was_held(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8), run.piece(REWOUND))
+    end_silent_runs(service.database, NOW)
+    assert [ada.put(run, path).status_code for path in run.segments] == [201, 201]
+    assert ada.finish(run).status_code == 200
+    assert (files(service), row_of(service.database, run).segments) == (2, 2)
+    accept(service.database, str(ada.submit(run).json()["id"]), "me")
+    check_stored(service.lake, run)
+
+
+def test_an_end_names_the_part_that_is_held_or_forgets_it(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH), run.piece(REWOUND))
+    end_silent_runs(service.database, NOW)
+    first = SpooledRun(id=run.id, segments={PATH: run.segments[PATH]})
+    assert ada.finish(first).status_code == 200
+    assert (files(service), row_of(service.database, run).segments) == (1, 1)
+    assert ada.put(run, PATH, data=b"{}\n", sha256="0" * 64).status_code == 409, "it is whole now"
+
+
+def test_a_submitted_run_neither_falls_silent_nor_goes_on(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH))
+    end_silent_runs(service.database, NOW)
+    ada.submit(run)
+    (refused,) = ada.live(alive=[run.id]).json()["refused"]
+    assert refused["kind"] == "conflict"
+    assert end_silent_runs(service.database, NOW) == 0
+
+
+def test_what_comes_while_a_run_is_finished_is_kept(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+
+    def while_storing(*arguments: Any) -> str:
+        ada.live(run.piece(PATH, 8))
+        return store_segment(*arguments)
+
+    monkeypatch.setattr(silence, "store_segment", while_storing)
+    assert end_silent_runs(service.database, NOW) == 0
+    assert row_of(service.database, run).end is None
+    assert curve(service.database, run)[0] == list(range(12))
+    assert files(service) == 0
+
+
+def test_a_run_that_shows_signs_of_life_is_not_deleted(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH))
+    assert delete_unfinished(service.database, timedelta(days=1)) == 0
+    old = datetime.now(UTC) - timedelta(days=2)
+    with Session(service.lake.engine) as session:
+        session.execute(update(Contribution).values(created_at=old))
+        session.commit()
+    assert delete_unfinished(service.database, timedelta(days=1)) == 0
+    seen(service.database, run, old)
+    assert delete_unfinished(service.database, timedelta(days=1)) == 1
+    assert ada.live(run.piece(PATH)).json()["refused"][0]["kind"] == "unknown-contribution"
+    assert delete_orphans(service.database, NOW) == 0
+
+
+def test_an_erased_run_leaves_no_pieces_and_takes_none(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    assert erase_runs(service.lake, [run.id]) == 1
+    assert service.database.read(lambda session: session.scalar(select(func.count()).select_from(Piece))) == 0
+    (refused,) = ada.live(run.piece(PATH), alive=[run.id]).json()["refused"]
+    assert refused["kind"] == "conflict"
+    assert end_silent_runs(service.database, NOW) == delete_unfinished(service.database, NOW) == 0
