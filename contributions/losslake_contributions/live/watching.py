@@ -17,12 +17,13 @@ from cachetools import LRUCache
 
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.run_reader import RunReader, RunState
+from losslake_contributions.store.contributions import contributor_of
 from losslake_contributions.store.database import Database
 
 T = TypeVar("T")
-MOST_RUNS = 32
-MOST_WATCHERS = 100
-MOST_OF_A_RUN = 40
+MOST_RUNS, MOST_RUNS_OF_ONE = 32, 8
+MOST_WATCHERS, MOST_WATCHERS_OF_ONE = 100, 40
+"""In this process; of one: of one contributor, so that nobody's links keep others from their runs."""
 SECONDS_BETWEEN_READS = 1.0
 _SECONDS_KEPT = 30.0
 _LONGEST_PAUSE_S = 30.0
@@ -45,10 +46,11 @@ class Overview:
 class WatchedRun:
     """A run that is read again and again. version: another one after each change of its measurements or its state.
 
-    trouble: why it can't be read any more; None while it can.
+    owner: who sent it. trouble: why it can't be read any more; None while it can.
     """
 
-    def __init__(self, reader: RunReader, seconds: float, threads: CapacityLimiter) -> None:
+    def __init__(self, reader: RunReader, owner: str, seconds: float, threads: CapacityLimiter) -> None:
+        self.owner = owner
         self.version = 0
         self.trouble: ContributionError | None = None
         self.n_users = self.n_watchers = 0
@@ -170,17 +172,21 @@ class Watching:
         self._threads = CapacityLimiter(_THREADS)
         self._runs: dict[str, WatchedRun] = {}
         self._expiring: dict[str, asyncio.TimerHandle] = {}
-        self.n_watchers = 0
 
     @property
     def n_runs(self) -> int:
         """The number of runs in memory."""
         return len(self._runs)
 
+    @property
+    def n_watchers(self) -> int:
+        """The number of those who watch."""
+        return sum(each.n_watchers for each in self._runs.values())
+
     @asynccontextmanager
     async def look(self, run: str) -> AsyncIterator[WatchedRun]:
         """Give a run as it is now. Raises ContributionError, also if too many are watched, and LakeBroken."""
-        watched = self._take(run)
+        watched = await self._take(run)
         try:
             await watched.refresh()
             yield watched
@@ -190,25 +196,17 @@ class Watching:
     @asynccontextmanager
     async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
         """Give a run that is read again and again meanwhile. Raises the same, also if too many watch."""
-        watched = self._runs.get(run)
-        if watched is not None and watched.n_watchers >= MOST_OF_A_RUN:
-            raise _too_many(f"{MOST_OF_A_RUN} browsers follow this run already")
-        if self.n_watchers >= MOST_WATCHERS:
-            raise _too_many(f"{MOST_WATCHERS} browsers follow runs already")
-        # Counted before anything is waited for, as others come meanwhile.
-        watched = self._take(run)
-        self.n_watchers += 1
-        watched.n_watchers += 1
-        try:
-            await watched.refresh()
+        async with self.look(run) as watched:
+            # Nothing is waited for between the two, as others come meanwhile.
+            self._check_watchers(watched.owner)
+            watched.n_watchers += 1
             watched.begin()
-            yield watched
-        finally:
-            self.n_watchers -= 1
-            watched.n_watchers -= 1
-            self._release(run, watched)
-            if not watched.n_watchers:
-                await watched.end()
+            try:
+                yield watched
+            finally:
+                watched.n_watchers -= 1
+                if not watched.n_watchers:
+                    await watched.end()
 
     async def close(self) -> None:
         """Stop reading."""
@@ -219,24 +217,39 @@ class Watching:
             await watched.end()
         self._runs.clear()
 
-    def _take(self, run: str) -> WatchedRun:
-        watched = self._runs.get(run)
-        if watched is None:
-            self._make_room()
-            watched = self._runs[run] = WatchedRun(RunReader(self._database, run), self._seconds, self._threads)
+    async def _take(self, run: str) -> WatchedRun:
+        """Return a run, kept until it is released. Raises ContributionError."""
+        if run not in self._runs:
+            owner = await run_sync(contributor_of, self._database, run, limiter=self._threads)
+            if owner is None:
+                raise ContributionError("unknown-contribution", f"the run {run} is not here")
+            # Another request may have come first.
+            if run not in self._runs:
+                self._make_room(owner)
+                self._runs[run] = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
         handle = self._expiring.pop(run, None)
         if handle is not None:
             handle.cancel()
+        watched = self._runs[run]
         watched.n_users += 1
         return watched
 
-    def _make_room(self) -> None:
-        """Forget the run that was left first, if there are too many. Raises ContributionError if all are in use."""
-        if len(self._runs) < MOST_RUNS:
-            return
-        if not self._expiring:
+    def _make_room(self, owner: str) -> None:
+        """Forget the run that was left first, if there are too many. Raises ContributionError if they are in use."""
+        in_use = [each for run, each in self._runs.items() if run not in self._expiring]
+        if sum(each.owner == owner for each in in_use) >= MOST_RUNS_OF_ONE:
+            raise _too_many(f"{MOST_RUNS_OF_ONE} runs of this contributor are watched already")
+        if len(in_use) >= MOST_RUNS:
             raise _too_many(f"{MOST_RUNS} runs are watched already")
-        self._forget(next(iter(self._expiring)))
+        if len(self._runs) >= MOST_RUNS:
+            self._forget(next(iter(self._expiring)))
+
+    def _check_watchers(self, owner: str) -> None:
+        """Raise ContributionError if one more would be too many."""
+        if sum(each.n_watchers for each in self._runs.values() if each.owner == owner) >= MOST_WATCHERS_OF_ONE:
+            raise _too_many(f"{MOST_WATCHERS_OF_ONE} browsers follow runs of this contributor already")
+        if self.n_watchers >= MOST_WATCHERS:
+            raise _too_many(f"{MOST_WATCHERS} browsers follow runs already")
 
     def _release(self, run: str, watched: WatchedRun) -> None:
         """Forget a run that nobody uses, a while later: a page is followed by its stream."""

@@ -142,24 +142,29 @@ def test_run_of_a_page_is_kept_for_its_stream(service: Service, run: SpooledRun,
 
 
 def test_more_watchers_than_places_are_refused_and_places_are_given_back(
-    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+    service: Service, ada: Sender, bob: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_OF_A_RUN", 2)
+    monkeypatch.setattr(module, "MOST_WATCHERS_OF_ONE", 2)
     monkeypatch.setattr(module, "MOST_WATCHERS", 3)
-    other = SpooledRun()
+    other, third = SpooledRun(), SpooledRun()
     ada.create(other)
+    bob.create(third)
 
     async def work() -> None:
         hub = Watching(service.database)
         async with AsyncExitStack() as places:
             for _ in range(2):
                 await places.enter_async_context(hub.watch(run.id))
-            with pytest.raises(ContributionError, match="2 browsers follow this run already") as refused:
+            with pytest.raises(
+                ContributionError, match="2 browsers follow runs of this contributor already"
+            ) as refused:
                 await places.enter_async_context(hub.watch(run.id))
             assert (refused.value.kind, refused.value.retry_after) == ("too-many-watchers", 30)
-            await places.enter_async_context(hub.watch(other.id))
-            with pytest.raises(ContributionError, match="3 browsers follow runs already"):
+            with pytest.raises(ContributionError, match="2 browsers"):
                 await places.enter_async_context(hub.watch(other.id))
+            await places.enter_async_context(hub.watch(third.id))
+            with pytest.raises(ContributionError, match="3 browsers follow runs already"):
+                await places.enter_async_context(hub.watch(third.id))
         async with hub.watch(run.id):
             assert hub.n_watchers == 1
         await hub.close()
@@ -189,11 +194,32 @@ def test_run_that_was_left_makes_room_and_one_in_use_does_not(
     run_async(work)
 
 
+def test_contributor_has_a_share_of_the_watched_runs(
+    service: Service, ada: Sender, bob: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_RUNS_OF_ONE", 1)
+    runs = [SpooledRun() for _ in range(3)]
+    for sender, each in zip((ada, ada, bob), runs, strict=True):
+        sender.create(each)
+
+    async def work() -> None:
+        hub = Watching(service.database)
+        async with hub.watch(runs[0].id), hub.look(runs[2].id):
+            with pytest.raises(ContributionError, match="1 runs of this contributor are watched already"):
+                async with hub.look(runs[1].id):
+                    pass
+        async with hub.look(runs[1].id):
+            pass
+        await hub.close()
+
+    run_async(work)
+
+
 def test_unknown_run_is_refused_and_takes_no_place(service: Service) -> None:
     async def work() -> None:
         hub = Watching(service.database, seconds_kept=0)
         for give in (hub.look, hub.watch):
-            with pytest.raises(ContributionError, match="no longer here"):
+            with pytest.raises(ContributionError, match="is not here"):
                 async with give(new_id()):
                     pass
         await until(lambda: not hub.n_runs)

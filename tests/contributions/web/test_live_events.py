@@ -20,7 +20,7 @@ from losslake.lake.lake import Lake
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.live.subject import Choice, subject_of
-from losslake_contributions.live.watching import MOST_OF_A_RUN, Watching
+from losslake_contributions.live.watching import MOST_WATCHERS_OF_ONE, Watching
 from losslake_contributions.signed_links import SignedLink
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import create_token
@@ -97,6 +97,17 @@ def test_curve_comes_again_after_each_change_until_the_run_ends(sender: Sender) 
         assert list(coming) == []
 
 
+def test_pieces_of_a_segment_are_shown_before_it_is_whole(sender: Sender) -> None:
+    run = SpooledRun(more=GOAL)
+    path = urlsplit(sender.create(run).json()["links"]["live"]).path
+    sender.live(run.piece(FIRST, 0, 4))
+    with sender.client.stream("GET", f"{path}/events?metric=val/loss") as response:
+        coming = events(response)
+        assert next(coming)[1]["last_step"] == 3
+        sender.live(run.piece(FIRST, 4))
+        assert next(coming)[1]["last_step"] == 11
+
+
 def test_values_that_are_not_finite_are_words(sender: Sender) -> None:
     run, path = begun(sender)
     sender.finish(run)
@@ -121,7 +132,7 @@ def test_open_streams_end_when_the_service_stops(running: RunningService, sender
 def test_places_of_watchers_who_leave_are_free_again(sender: Sender) -> None:
     _, path = begun(sender)
     with httpx.Client(base_url=sender.client.base_url, timeout=SECONDS) as client:
-        opened = [client.stream("GET", path) for _ in range(MOST_OF_A_RUN)]
+        opened = [client.stream("GET", path) for _ in range(MOST_WATCHERS_OF_ONE)]
         assert {each.__enter__().status_code for each in opened} == {200}
         refused = sender.client.get(path)
         assert refused.status_code == 503

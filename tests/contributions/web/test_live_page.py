@@ -224,7 +224,7 @@ def test_link_to_a_run_that_is_gone_is_a_problem(beside: Service) -> None:
     token = link_token("live", signing_key(beside.database), UUID(new_id()))
     answer = beside.client.get(f"/live/{token}", headers=BROWSER)
     assert answer.status_code == 404
-    assert "no longer here" in answer.text
+    assert "is not here" in answer.text
 
 
 def test_link_says_how_long_it_lasts(beside: Service, sender: Sender) -> None:
