@@ -30,6 +30,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.comparable_trials import ComparableTrials, comparable_trials
+from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, natural_number
@@ -263,33 +264,16 @@ def _facts(result: Forecast) -> dict[str, Any]:
 
 
 def _sentences(result: Forecast, held: list[HeldOut]) -> Iterator[str]:
-    """Yield the forecast in words, by the bands of REQUIRED_LEVEL."""
+    """Yield the forecast in words, and how often such bands held for the compared trials."""
+    yield f"Best value so far: {result.best:.4g}, by step {result.step:,}."
+    yield from in_sentences(result)
     place = LEVELS.index(REQUIRED_LEVEL)
-    band, check = result.bands[place], held[place]
-    assert band.final is not None
-    first, last = band.final
-    yield (
-        f"Best value so far: {result.best:.4g} by step {result.step:,}. At the end: {first:.4g} to {last:.4g} "
-        f"({band.level:.0%}), {result.median:.4g} in the median of similar runs."
-    )
-    if result.reached_at is not None:
-        yield f"The target was reached at step {result.reached_at:,}."
-    elif band.target_steps is not None and result.target is not None:
-        similar = f"{result.target.n_alike_reached} of the {result.target.n_alike} most similar runs reached it"
-        yield f"The target: {_steps_in_words(*band.target_steps)} ({band.level:.0%}); {similar}."
-    is_open = band.target_steps is not None and check.n_target > 0
+    check = held[place]
+    is_open = result.bands[place].target_steps is not None and check.n_target > 0
     yield (
         f"Of {check.n} of the compared trials, each held out, {check.n_held} ended in such a band"
         + (f", and {check.n_target_held} of {check.n_target} reached the target in theirs." if is_open else ".")
     )
-
-
-def _steps_in_words(first: float, last: float) -> str:
-    if first == math.inf:
-        return "not reached"
-    if last == math.inf:
-        return f"step {first:,.0f} or later, or not reached"
-    return f"step {first:,.0f} to {last:,.0f}"
 
 
 def _left_out(result: Forecast, trials: ComparableTrials) -> Iterator[str]:

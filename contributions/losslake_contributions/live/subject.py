@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from losslake.analysis.comparable import Comparable
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.contract.contributions import RunFacts
+from losslake_contributions.live.outlook import trials_to_compare
 from losslake_contributions.live.stored_trials import (
     Candidate,
     StoredTrials,
@@ -37,7 +39,7 @@ class Subject:
 
     metric: None before anything is measured, if the run has no goal. metrics, goals, candidates: to choose from. sizes:
     the batch sizes whose curves are drawn; empty without stored trials. trials: of the run's batch size; None without a
-    goal, or if there are none. notes: what can't be compared, as sentences.
+    goal, or if there are none; to_compare: the same, for the forecast. notes: what can't be compared, as sentences.
     """
 
     metric: str | None
@@ -48,6 +50,7 @@ class Subject:
     candidates: Sequence[Candidate]
     sizes: Sequence[int]
     trials: StoredTrials | None
+    to_compare: Comparable | None
     notes: Sequence[str]
 
 
@@ -61,7 +64,7 @@ def subject_of(choice: Choice, run: RunFacts, measured: Sequence[str], view: Rel
     metrics = list(dict.fromkeys([*measured, *(goal.metric for goal in run.goals)]))
     metric = _metric(choice.metric, run, measured, metrics, view, offered)
     candidate = _candidate(choice.workload, metric, offered)
-    sizes, goals, goal, trials, notes = [], [], None, None, []
+    sizes, goals, goal, trials, to_compare, notes = [], [], None, None, None, []
     if metric is not None:
         stored = candidate.sizes(metric) if candidate is not None else []
         sizes = nearest_sizes(stored, run.batch_size)
@@ -70,10 +73,11 @@ def subject_of(choice: Choice, run: RunFacts, measured: Sequence[str], view: Rel
         if view is not None and candidate is not None and goal is not None and run.batch_size in stored:
             try:
                 trials = stored_trials(view, candidate.workload, run.batch_size, goal)
+                to_compare = trials_to_compare(view, candidate.workload, run.batch_size, goal)
             except BadParameter as error:
                 notes.append(f"The stored trials aren't compared: {error}.")
         notes += _about_sizes(candidate, metric, stored, run.batch_size)
-    return Subject(metric, metrics, goal, goals, candidate, offered, sizes, trials, notes)
+    return Subject(metric, metrics, goal, goals, candidate, offered, sizes, trials, to_compare, notes)
 
 
 def direction_of(metric: str, run: RunFacts, view: ReleaseView | None) -> str | None:

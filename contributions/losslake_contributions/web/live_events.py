@@ -17,6 +17,7 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from losslake_contributions.live.outlook import outlook
 from losslake_contributions.live.progress import progress_of, sentences
 from losslake_contributions.live.run_reader import RunReader, RunState
 from losslake_contributions.live.subject import Subject
@@ -103,7 +104,7 @@ def view_key(subject: Subject) -> tuple[object, ...]:
 
 
 def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[str, Any]:
-    """Return the data of an event: the thinned curve, the state, and sentences, to which any other text belongs.
+    """Return the data of an event: the thinned curve, the state, and sentences.
 
     Values that aren't finite are NaN, Infinity and -Infinity, as text.
     """
@@ -113,6 +114,8 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
     last = steps[-_N_LAST:].tolist(), values[-_N_LAST:].tolist()
     state = overview.state
     said = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
+    if state.kind == "open" and subject.to_compare is not None:
+        said += outlook(subject.to_compare, steps, values)
     if reader.n_unread:
         said.append(f"{reader.n_unread:,} lines aren't as the recorder writes them: they are left out.")
     return {

@@ -49,7 +49,8 @@ def test_rows_are_the_bands_of_the_analysis() -> None:
     assert facts["median_best"] == result.median
     assert facts["state"] == "open"
     assert facts["held_out"][1]["n"] == 12
-    assert facts["forecast"][0].startswith("Best value so far: 0.8 by step 30. At the end: ")
+    assert facts["forecast"][0] == "Best value so far: 0.8, by step 30."
+    assert facts["forecast"][1].startswith("Best value at the end: ")
     assert any("12 settings are too few for some levels, which need more: 19 for 90%" in w for w in facts["warnings"])
     assert f"held for {held_in_words('final', 0.8)}" in facts["definition"]
 
