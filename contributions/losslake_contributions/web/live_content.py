@@ -86,7 +86,8 @@ def _curves(here: str, subject: Subject, candidate: Candidate, view: ReleaseView
         ("target", None if goal is None else repr(goal.target)),
         ("release", view.number),
     ]
-    who = f"{drawn.n:,} of {drawn.n_stored:,} trials" if drawn.n < drawn.n_stored else f"{drawn.n:,} trials"
+    trials = f"{drawn.n_stored:,} trial{'' if drawn.n_stored == 1 else 's'}"
+    who = f"{drawn.n:,} of {trials}" if drawn.n < drawn.n_stored else trials
     sizes = " and ".join(f"{size:,}" for size in subject.sizes)
     about = f"This run over {who} of {candidate.workload} at batch size {sizes}."
     return {"address": with_query(f"{here}/v1/figures/curves.vl.json", query), "about": about}

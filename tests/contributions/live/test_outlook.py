@@ -68,7 +68,7 @@ def test_a_run_that_has_ended_is_told_nothing_of_its_end(beside: Service, sender
 
 
 def test_it_is_said_why_nothing_is_forecast(beside: Service, sender: Sender) -> None:
-    assert "can't be forecast: only 1 comparable setting ran beyond step 9" in said(
+    assert "can't be forecast: only 1 comparable setting has a number by step 9" in said(
         beside, sender, run_of(10, batch_size=256)
     )
     assert "can't be forecast: step 39 isn't before the last step" in said(beside, sender, run_of(40))
