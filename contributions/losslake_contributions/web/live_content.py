@@ -36,7 +36,10 @@ def content_of(
     run, here = overview.state.facts, f"{LIVE}/{token}"
     name = f"{run.collection}/{run.dataset}/{run.model}/{run.optimizer}"
     goal, candidate = subject.goal, subject.candidate
-    has_curves = bool(subject.sizes) and candidate is not None and view is not None
+    curves = scaling = None
+    if candidate is not None and view is not None and subject.sizes:
+        curves = _curves(here, subject, candidate, view)
+        scaling = _scaling(here, goal, candidate, view) if goal is not None else None
     return {
         "heading": f"Live: {run.dataset}, {run.model}, batch size {run.batch_size:,}",
         "run": run,
@@ -46,9 +49,9 @@ def content_of(
         "subject": subject,
         "goals": [(repr(each.target), each.text) for each in subject.goals],
         "candidates": [(str(each.workload), _NEARNESS[each.nearness]) for each in subject.candidates],
-        "curves": _curves(here, subject, candidate, view) if has_curves and candidate and view else None,
+        "curves": curves,
         "frame": f"{here}/figures/curves.vl.json",
-        "scaling": _scaling(here, goal, candidate, view) if has_curves and goal and candidate and view else None,
+        "scaling": scaling,
         "release": view.number if view is not None else None,
         "expires": datetime.fromtimestamp(link.expires, UTC),
         "about": json.dumps(_about(here, subject, run.batch_size)),

@@ -8,6 +8,8 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -17,15 +19,16 @@ import pytest
 from fastapi import Request
 
 from losslake.lake.lake import Lake
+from losslake_contributions.contract.contributions import RunFacts
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.live.run_reader import RunReader
+from losslake_contributions.live.run_reader import RunReader, RunState
 from losslake_contributions.live.subject import Choice, subject_of
 from losslake_contributions.live.watching import MOST_WATCHERS_OF_ONE, Watching
 from losslake_contributions.signed_links import SignedLink
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import create_token
 from losslake_contributions.web import live_events as module
-from losslake_contributions.web.live_events import MOST_POINTS, EventStream
+from losslake_contributions.web.live_events import MOST_POINTS, EventStream, state_text
 from losslake_service.operation import slow_readers
 from losslake_service.operation.connections import ON_SHUTDOWN
 from losslake_service.operation.slow_readers import EndSlowReaders
@@ -146,6 +149,14 @@ def test_places_of_watchers_who_leave_are_free_again(sender: Sender) -> None:
             return bool(response.status_code == 200)
 
     wait_until(is_free, "a place is free")
+
+
+def test_state_of_a_run_is_said() -> None:
+    facts, seen = RunFacts.model_validate(SpooledRun().facts), datetime(2026, 11, 28, 3, 40, tzinfo=UTC)
+    silent = RunState(facts, "INCOMPLETE", seen, is_silent=True, is_in_submission=False)
+    assert state_text(silent) == "silent since 2026-11-28 03:40 UTC: INCOMPLETE"
+    assert state_text(replace(silent, is_silent=False)) == "finished: INCOMPLETE"
+    assert state_text(replace(silent, is_silent=False, status=None)) == "open"
 
 
 @pytest.fixture
