@@ -27,7 +27,8 @@ from losslake.questions.release.view import ReleaseView
 from losslake_service.routes.reading import read_query
 
 LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0
-RESAMPLING = ("critical-batch-size", "tuning-budget")
+# Those that compute their answer again for samples, or with each of some trials held out.
+RESAMPLING = ("critical-batch-size", "forecast", "tuning-budget")
 SEVERAL = ("compare", "profiles")
 
 
@@ -72,6 +73,13 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         if "step_time" in fields:
             sizes = view.workloads[workload].batch_sizes
             pairs += [("step_time", f"{size}={0.1 + size / 1000}") for size in sorted({sizes[0], sizes[-1]})]
+        if "curve" in fields:
+            study = chance.choice(view.workloads[workload].batch_sizes)
+            pairs += [
+                ("batch_size", str(study)),
+                ("curve", f"0={metric.highest!r}"),
+                ("curve", f"1={metric.highest!r}"),
+            ]
         if "target" in fields:
             pairs.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:

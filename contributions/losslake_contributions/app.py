@@ -20,6 +20,7 @@ from losslake_contributions.contract.contributions import Finish, RunFacts
 from losslake_contributions.contract.live import LivePieces
 from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.errors import ContributionError
+from losslake_contributions.live.watching import Watching
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
 from losslake_contributions.review.review import Review, Reviews
@@ -37,6 +38,8 @@ from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.web import pages
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import Drafts
+from losslake_contributions.web.lake_app import LakeApp
+from losslake_contributions.web.live_page import add_live_pages
 from losslake_contributions.web.site import problem_page
 from losslake_service.operation.operate import operate
 from losslake_service.problems import ProblemDocument, add_problem_handlers
@@ -60,7 +63,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings.model_construct(log_format="off")
     database, metrics = Database.create(lake), ContributionMetrics()
     reviews, links = Reviews(database), Links(settings.public_url, signing_key(database))
-    drafts = DraftApps(reviews.draft, settings)
+    drafts, lake_app, watching = DraftApps(reviews.draft, settings), LakeApp(lake, settings), Watching(database)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -76,7 +79,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
+            await watching.close()
             await drafts.close()
+            await lake_app.close()
             await asyncio.to_thread(reviews.close)
 
     app = FastAPI(
@@ -95,15 +100,13 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     )
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     hourly = HourlyQuotas(quota)
-    add_contributions(app.router, database, hourly)
+    add_contributions(app.router, database, hourly, links)
     add_segments(app.router, database, hourly, uploads, metrics)
     add_live(app.router, database, hourly, metrics, settings.live_seconds)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
-    pages.add_home(app.router, database, links)
-    pages.add_reviews(app.router, database, reviews, links)
-    pages.add_runs(app.router, database)
-    app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
+    _add_pages(app, database, reviews, links)
+    add_live_pages(app.router, links.key, watching, lake_app)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
     schemas = model_schemas(
@@ -114,6 +117,13 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.router.default = Drafts(drafts, links.key, settings.public_url.startswith("https://"))
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
+
+
+def _add_pages(app: FastAPI, database: Database, reviews: Reviews, links: Links) -> None:
+    pages.add_home(app.router, database, links)
+    pages.add_reviews(app.router, database, reviews, links)
+    pages.add_runs(app.router, database)
+    app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
 
 
 def _add_health(app: FastAPI) -> None:

@@ -50,6 +50,11 @@ def are_repeated(settings: Numbers) -> bool:
     return 1 < len(np.unique(settings)) < len(settings)
 
 
+def drawn_settings(settings: Numbers) -> Numbers:
+    """Return by trial what is drawn: its setting where any is repeated, else the trial itself, by its place."""
+    return settings if are_repeated(settings) else np.arange(len(settings))
+
+
 def drawn_alike(values: Floats, settings: Numbers) -> Floats:
     """Return the values that are drawn alike: the least of each setting where any is repeated, else of each trial."""
     return least_of_settings(values, settings) if are_repeated(settings) else values

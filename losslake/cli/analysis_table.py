@@ -110,7 +110,7 @@ def _transposed(columns: Sequence[_Column]) -> Iterator[str]:
 
 _SHOWN_ELSEWHERE = {
     "release", "workloads", "metric", "direction", "target", "definition", "n_used", "left_out", "warnings", "status",
-    "comparator", "advice",
+    "comparator", "advice", "forecast", "curve",
 }  # fmt: skip
 _IN_WORDS = "in_words"
 
@@ -124,7 +124,7 @@ def print_table(answer: Answer, parameters: Collection[str]) -> None:
     facts, table = answer.facts, answer.table()
     workloads = list(facts.get("workloads", ()))
     _paragraph(_headline(facts))
-    for sentence in facts.get("advice", ()):
+    for sentence in (*facts.get("advice", ()), *facts.get("forecast", ())):
         _paragraph(sentence)
     if "definition" in facts:
         _paragraph(f"{facts['definition']} From {facts['n_used']:,} values.")

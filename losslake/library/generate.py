@@ -44,14 +44,14 @@ _MODULES = {
     "analyses": ("Analyses", "The analyses of how a workload scales."),
     "comparisons": ("Comparisons", "The analyses of searches: what was tuned, and how workloads compare."),
     "overviews": ("Overviews", "The analyses of many workloads at once."),
-    "costs": ("Costs", "The analyses of time and cost."),
+    "costs": ("Costs", "The analyses of what a training will take: time, cost, and how it goes on."),
 }
 _ANALYSES = {
     "comparisons": {
         "compare", "profiles", "rcp", "survival", "tuning-budget", "metaparameter-map", "metaparameter-optima",
     },
     "overviews": {"atlas", "frontier"},
-    "costs": {"advice", "time-cost"},
+    "costs": {"advice", "forecast", "time-cost"},
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 import httpx
 
 from losslake.lake.lake import Lake
-from losslake_contributions.review.draft_links import draft_token
+from losslake_contributions.signed_links import link_token
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import signing_key
 from losslake_contributions.store.tokens import Quota, create_token
@@ -70,7 +70,7 @@ class Target:
 
     def draft(self, submission: str, **changes: Any) -> str:
         """The token of the link to a draft, as the service makes it."""
-        return draft_token(signing_key(self.database), UUID(submission), **changes)
+        return link_token("draft", signing_key(self.database), UUID(submission), **changes)
 
     def wait_for_review(self, submission: str) -> dict[str, Any]:
         """The review of a submission, for the reviewer."""

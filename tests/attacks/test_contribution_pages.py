@@ -12,7 +12,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from losslake_contributions.review.draft_links import draft_token
+from losslake_contributions.signed_links import link_token
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
 from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import BROWSER, FROM_HERE, Target, fresh_run, refused
@@ -58,7 +58,7 @@ def test_forged_draft_links(target: Target, theirs: str) -> None:
         base64.urlsafe_b64encode(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).decode() for at in range(len(data))
     ]
     forged += [
-        draft_token(bytes(32), UUID(theirs)),
+        link_token("draft", bytes(32), UUID(theirs)),
         target.draft(theirs, expires=int(time.time()) - 1),
         right[:-1],
         f"{right}A",

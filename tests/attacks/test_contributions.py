@@ -31,6 +31,7 @@ def everything(run: str, submission: str) -> list[tuple[str, str]]:
         ("GET", f"/v1/contributions/{run}/segments"),
         ("GET", f"/v1/contributions/{run}/segments/1/1"),
         ("PUT", f"/v1/contributions/{run}/segments/1/1?sha256={'0' * 64}"),
+        ("POST", "/v1/live"),
         ("POST", "/v1/submissions"),
         ("GET", "/v1/submissions"),
         ("GET", f"/v1/submissions/{submission}"),

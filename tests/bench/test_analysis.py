@@ -22,7 +22,10 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> ReleaseView:
     folder = tmp_path_factory.mktemp("analyses")
     for optimizer in ("sgd", "adam"):
         rows = [
-            Row(b, t, "COMPLETE", s, 30 / (s + 30 + t)) for b in (8, 16) for t in (3, 5) for s in range(0, 3000, 99)
+            Row(b, t, "COMPLETE", s, 30 / (s + 30 + t))
+            for b in (8, 16)
+            for t in range(3, 13)
+            for s in range(0, 3000, 99)
         ]
         write_workload(folder / "archive" / "small", f"mnist/cnn/{optimizer}", {ERROR: rows})
     lake = Lake.create(folder / "lake")

@@ -135,7 +135,7 @@ class SubmissionOfRun(Document):
 
 
 class ContributionStatus(Document):
-    """The state of a contribution. links: by what they lead to."""
+    """The state of a contribution. links: pages about it, `live` by a link that expires."""
 
     id: RunId
     state: ContributionState

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
+import zlib
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,8 +26,12 @@ from losslake_contributions.store.tables import Contribution, HeldSegment, OpenS
 from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import Floats, Integers
 
-MOST_BYTES = 250_000_000
-"""Bytes of the JSON lines of a run that is shown live: so many take 100 MB of memory."""
+MOST_BYTES = 500_000_000
+"""Bytes of the JSON lines of a run that is shown live."""
+MOST_MEASUREMENTS = 8_000_000
+"""Measurements of a run that is shown live: they take 128 MB of memory."""
+MOST_SERIES = 50_000
+"""Pairs of a segment and a metric of a run that is shown live: each takes up to a kilobyte besides."""
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _Place = tuple[int, int]
 
@@ -66,36 +70,44 @@ class _Held:
 
 @dataclass
 class _Series:
-    """The values of a metric in a segment, in the order written."""
+    """The values of a metric in a segment, in the order written. first_step: the lowest one."""
 
     steps: array[int] = field(default_factory=lambda: array("q"))
     values: array[float] = field(default_factory=lambda: array("d"))
+    first_step: float = math.inf
+
+    def add(self, step: int, value: float) -> None:
+        """Add a measurement."""
+        self.steps.append(step)
+        self.values.append(value)
+        self.first_step = min(step, self.first_step)
 
 
 class RunReader:
     """The measurements of a run that are held, in memory. `refresh` reads what is new; not for several threads at once.
 
-    n_unread: lines that aren't as the recorder writes them. version: another one after each change of measurements.
+    n_measurements: in memory. n_unread: lines that aren't as the recorder writes them. version: another one after each
+    change of measurements.
     """
 
     def __init__(self, database: Database, run: str) -> None:
         self._database = database
         self._run = run
         self._read: dict[_Place, int] = {}
-        self._digests: dict[_Place, hashlib._Hash] = {}
+        self._checksums: dict[_Place, int] = {}
         self._begins: dict[int, int | None] = {}
         self._series: dict[_Place, dict[str, _Series]] = {}
+        self.n_measurements = 0
         self.n_unread = 0
         self.version = 0
 
     def refresh(self) -> RunState:
         """Read what came since the last call, and return the state.
 
-        Raises ContributionError if the run is gone or has more than MOST_BYTES, and LakeBroken.
+        Raises ContributionError if the run is gone or too large to be shown, and LakeBroken.
         """
         state, held = self._database.read(self._held)
-        if sum(each.n_bytes for each in held.values()) > MOST_BYTES:
-            raise ContributionError("too-large", f"{self._run} has more than {MOST_BYTES:,} bytes: it isn't shown live")
+        self._check("bytes", sum(each.n_bytes for each in held.values()), MOST_BYTES)
         if any(place not in held or held[place].n_bytes < n_bytes for place, n_bytes in self._read.items()):
             # A crash of the training's machine took lines back that had been sent.
             self._forget()
@@ -103,12 +115,24 @@ class RunReader:
             if held[place].n_bytes > self._read.get(place, 0):
                 self._begins[place[0]] = held[place].from_step
                 self._add(place, self._lines(place, held[place]))
+                self._check("measurements", self.n_measurements, MOST_MEASUREMENTS)
+                n_series = sum(map(len, self._series.values()))
+                self._check("metrics, times segments", n_series, MOST_SERIES)
         return state
+
+    def _check(self, of: str, count: int, most: int) -> None:
+        if count > most:
+            raise ContributionError("too-large", f"{self._run} has more than {most:,} {of}: it isn't shown live")
 
     def metrics(self) -> list[str]:
         """Return the metrics of which a measurement counts, in the order of their names."""
-        names = {name for series in self._series.values() for name in series}
-        return sorted(name for name in names if len(self.curve(name)[0]))
+        found = {
+            name
+            for place, series in self._series.items()
+            for name, each in series.items()
+            if each.first_step < self._until(place)
+        }
+        return sorted(found)
 
     def curve(self, metric: str) -> tuple[Integers, Floats]:
         """Return the steps and values of a metric that count, by step: without what later attempts replaced.
@@ -122,8 +146,7 @@ class RunReader:
             if series is None:
                 continue
             at, measured = np.array(series.steps, np.int64), np.array(series.values, np.float64)
-            later = [step for other, step in self._begins.items() if other > place[0] and step is not None]
-            counts = at < min(later) if later else np.ones(len(at), np.bool_)
+            counts = at < self._until(place)
             steps.append(at[counts])
             values.append(measured[counts])
         all_steps, all_values = np.concatenate(steps), np.concatenate(values)
@@ -134,6 +157,10 @@ class RunReader:
     def last_step(self) -> int | None:
         """Return the last step of all metrics that counts; None for a run without measurements."""
         return max((int(self.curve(metric)[0][-1]) for metric in self.metrics()), default=None)
+
+    def _until(self, place: _Place) -> float:
+        """Return the step from which on later attempts replace the measurements of a segment."""
+        return min((step for at, step in self._begins.items() if at > place[0] and step is not None), default=math.inf)
 
     def _held(self, session: Session) -> tuple[RunState, Mapping[_Place, _Held]]:
         """Return the state of the run and what is held of its segments; of a whole and an open one, the longer."""
@@ -164,7 +191,7 @@ class RunReader:
             if self._database.read(self._held)[1].get(place) == held:
                 raise
             return b""  # Another file has just taken its place.
-        if start and hashlib.sha256(data[:start]).digest() != self._digests[place].digest():
+        if start and zlib.crc32(data[:start]) != self._checksums[place]:
             # It isn't what was sent of it before, as names of metrics were private: it is read anew.
             self._forget_segment(place)
             return data
@@ -173,13 +200,15 @@ class RunReader:
     def _add(self, place: _Place, lines: bytes) -> None:
         """Add lines of a segment. A last one without a newline is cut short."""
         self._read[place] = self._read.get(place, 0) + len(lines)
-        self._digests.setdefault(place, hashlib.sha256()).update(lines)
+        self._checksums[place] = zlib.crc32(lines, self._checksums.get(place, 0))
         series = self._series.setdefault(place, {})
         for step, values in self._measurements(lines):
             for name, value in values:
-                of_metric = series.setdefault(name, _Series())
-                of_metric.steps.append(step)
-                of_metric.values.append(value)
+                of_metric = series.get(name)
+                if of_metric is None:
+                    of_metric = series[name] = _Series()
+                of_metric.add(step, value)
+            self.n_measurements += len(values)
         self.version += 1
 
     def _measurements(self, lines: bytes) -> Iterator[tuple[int, list[tuple[str, float]]]]:
@@ -198,7 +227,8 @@ class RunReader:
             self._forget_segment(place)
 
     def _forget_segment(self, place: _Place) -> None:
-        for known in (self._read, self._digests, self._series):
+        self.n_measurements -= sum(len(each.steps) for each in self._series.get(place, {}).values())
+        for known in (self._read, self._checksums, self._series):
             known.pop(place, None)
         self.version += 1
 

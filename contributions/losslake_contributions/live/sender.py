@@ -24,9 +24,9 @@ from losslake_contributions.contract.live import LiveAnswer, LivePieces, Piece
 from losslake_contributions.live.growing_run import MOST_READ, GrowingRun
 from losslake_contributions.local_runs import find_runs
 from losslake_contributions.push import SEGMENTS_AT_ONCE, send_run, send_segment
-from losslake_contributions.spools.prepare import local_words, prepare
-from losslake_contributions.spools.spool import spools_in
-from losslake_ingest.pipeline.reading import Request
+from losslake_contributions.spools.privacy import clean_spool
+from losslake_contributions.spools.recorded import local_words, write_recorded
+from losslake_contributions.spools.spool import read_spool, spools_in
 from losslake_schema.errors import LossLakeError
 
 SECONDS_TO_STOP = 60.0
@@ -202,7 +202,8 @@ class LiveSender:
     def _finish(self, run: GrowingRun) -> None:
         """Send what is missing of a run that has ended, and its end."""
         with tempfile.TemporaryDirectory(prefix="losslake-live-") as scratch:
-            prepare([run.folder], Request(None, None), Path(scratch))
+            spool = read_spool(run.folder)
+            write_recorded(spool, clean_spool(spool, self.words), Path(scratch))
             found = find_runs(Path(scratch))
             for _, reason in found.faulty:
                 raise LossLakeError(reason)

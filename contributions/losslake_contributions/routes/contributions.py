@@ -13,6 +13,7 @@ from losslake_contributions.contract.limits import LARGEST_FACTS
 from losslake_contributions.contract.texts import Ordinal, Sha256, Step
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
+from losslake_contributions.review.links import Links
 from losslake_contributions.routes.requests import (
     identify,
     in_thread,
@@ -45,7 +46,7 @@ _SEGMENT_BODY = {
 }
 
 
-def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuotas) -> None:
+def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuotas, links: Links) -> None:
     """Add the routes of contributions, without those of their segments."""
 
     @router.put(f"{PREFIX}/{{run}}", responses=_ERRORS, openapi_extra=body_of(RunFacts), response_class=Response)
@@ -61,14 +62,15 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
             hourly.use_run(identity.token)
         is_new = await in_thread(store.create, database, identity, run, facts)
         document = await in_thread(store.status, database, identity, run)
-        return respond(document, 201 if is_new else 200)
+        return respond(_linked(document, links, request), 201 if is_new else 200)
 
     @router.get(f"{PREFIX}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
     async def get_contribution(request: Request, run: str) -> Response:
         """Return the state of a contribution, and of its submission."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
-        return respond(await in_thread(store.status, database, identity, parse_run(run)))
+        document = await in_thread(store.status, database, identity, parse_run(run))
+        return respond(_linked(document, links, request))
 
     @router.post(
         f"{PREFIX}/{{run}}/finish", responses=_ERRORS, openapi_extra=body_of(Finish), response_model=ContributionStatus
@@ -135,6 +137,11 @@ def add_segments(
         metrics.received.labels("stored" if is_new else "held").inc()
         metrics.bytes.inc(len(data) if is_new else 0)
         return respond(await in_thread(store.status, database, identity, place.run), 201 if is_new else 200)
+
+
+def _linked(document: ContributionStatus, links: Links, request: Request) -> ContributionStatus:
+    """Return the state of a contribution with its links."""
+    return document.model_copy(update={"links": links.of_run(request, document.id)})
 
 
 def body_of(kind: type[Any]) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def exists(database: Database, run: str) -> bool:
     return database.read(lambda session: session.get(Contribution, run) is not None)
 
 
+def contributor_of(database: Database, run: str) -> str | None:
+    """Return the id of who sent a run, also of an erased one; None for an unknown run."""
+    return database.read(lambda session: session.scalar(select(Contribution.contributor).where(Contribution.id == run)))
+
+
 def create(database: Database, identity: Identity, run: str, facts: str) -> bool:
     """Create a contribution; return False if it exists with the same facts. Raise ContributionError otherwise."""
 

@@ -77,7 +77,7 @@ def _with_copies(session: Session, runs: Collection[str]) -> set[str]:
 
 
 def _erase_run(session: Session, row: Contribution) -> None:
-    row.facts = ERASED_FACTS
+    row.facts, row.seen_at = ERASED_FACTS, None
     if row.end is not None:
         end = Finish.model_validate_json(row.end)
         row.end = Finish(status=end.status, ended_at=None, n_dropped=0, segments=end.segments).model_dump_json()

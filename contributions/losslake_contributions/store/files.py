@@ -22,7 +22,7 @@ from losslake_contributions.contract.contributions import Segment
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.open_segments import delete_segments
-from losslake_contributions.store.tables import Contribution, HeldSegment
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
 from losslake_schema.errors import LakeBroken
 
 FOLDER = "contributions"
@@ -94,10 +94,13 @@ def delete_unfinished(database: Database, age: timedelta) -> int:
 
 
 def _is_left(before: datetime) -> ColumnElement[bool]:
-    """Return the condition for runs without an end, and without a segment or a sign of life since a time."""
+    """Return the condition for runs without an end, and without a segment or a sign of life since a time.
+
+    The tombstones of erased runs stay, so that these aren't taken again.
+    """
     is_unseen = or_(Contribution.seen_at.is_(None), Contribution.seen_at < before)
     later = exists().where(HeldSegment.contribution == Contribution.id, HeldSegment.received_at >= before)
-    is_open = and_(Contribution.end.is_(None), Contribution.submission.is_(None))
+    is_open = and_(Contribution.end.is_(None), Contribution.submission.is_(None), Contribution.facts != ERASED_FACTS)
     return and_(is_open, Contribution.created_at < before, is_unseen, ~later)
 
 

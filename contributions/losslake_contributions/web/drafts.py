@@ -12,11 +12,12 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 from fastapi.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from losslake_contributions.errors import KINDS, ContributionError
-from losslake_contributions.review.draft_links import submission_of
+from losslake_contributions.signed_links import read_token
 from losslake_contributions.web.draft_apps import DraftApps
+from losslake_contributions.web.private import as_private, private
 from losslake_schema.errors import LossLakeError
 from losslake_service.problems import problem, problem_document
 from losslake_service.web.bare_page import accepts_html
@@ -28,8 +29,6 @@ HOME = "/contribute"
 LEAVE = "leave"
 _UNKNOWN = "the link to this draft is wrong or has expired: ask its contributor or the reviewers for a new one"
 _NOWHERE = "there is nothing at this path; a link to a draft leads to its pages, {home} says what this service does"
-_PRIVATE = ((b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex"), (b"referrer-policy", b"no-referrer"))
-_REPLACED = {name for name, _ in _PRIVATE}
 
 
 class Drafts:
@@ -53,13 +52,13 @@ class Drafts:
                 return self._draft(submission, path)
             if path == "/":
                 return RedirectResponse(HOME, 303)
-            return _private(problem(scope, "unknown-path", _NOWHERE.format(home=HOME)))
+            return private(problem(scope, "unknown-path", _NOWHERE.format(home=HOME)))
         token, _, rest = path.removeprefix(FOLDER).partition("/")
         if token == LEAVE and not rest:
             return self._with_cookie(RedirectResponse(HOME, 303), "")
         submission = self._submission(token)
         if submission is None:
-            return _private(problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN))
+            return private(problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN))
         inner = {**scope, "path": f"/{rest}", "headers": scope["headers"]}
         if accepts_html(inner):
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
@@ -69,7 +68,8 @@ class Drafts:
         return self._draft(submission, f"/{rest}")
 
     def _submission(self, token: str) -> UUID | None:
-        return submission_of(self._key, token)
+        link = read_token("draft", self._key, token)
+        return link.subject if link is not None else None
 
     def _draft(self, submission: UUID, path: str) -> ASGIApp:
         """Return the application that answers for a path of a draft, which nobody else may keep."""
@@ -79,10 +79,10 @@ class Drafts:
             inner = {**scope, "path": path, "raw_path": quote(path, safe="/%").encode(), "root_path": ""}
             is_static = path.startswith(STATIC)
             try:
-                await self._apps.respond(submission, inner, receive, send if is_static else _as_private(send))
+                await self._apps.respond(submission, inner, receive, send if is_static else as_private(send))
             except LossLakeError as error:
                 kind = error.kind if isinstance(error, ContributionError) else "draft-unavailable"
-                await _private(problem_document(scope, kind, *KINDS[kind], str(error)))(scope, receive, send)
+                await private(problem_document(scope, kind, *KINDS[kind], str(error)))(scope, receive, send)
 
         return respond
 
@@ -91,14 +91,7 @@ class Drafts:
             response.set_cookie(COOKIE, token, secure=self._is_secure, httponly=True, samesite="lax")
         else:
             response.delete_cookie(COOKIE, secure=self._is_secure, httponly=True, samesite="lax")
-        return _private(response)
-
-
-def _private(response: Response) -> Response:
-    """Return a response that no cache keeps: what is at a path depends on the cookie."""
-    for name, value in _PRIVATE:
-        response.headers[name.decode()] = value.decode()
-    return response
+        return private(response)
 
 
 def _cookie(scope: Scope) -> str:
@@ -112,15 +105,3 @@ def _cookie(scope: Scope) -> str:
             if COOKIE in cookies:
                 return unquote(cookies[COOKIE].value)
     return ""
-
-
-def _as_private(send: Send) -> Send:
-    """Return a `send` whose responses no cache keeps: addresses of several drafts are the same."""
-
-    async def send_private(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = [(name, value) for name, value in message["headers"] if name.lower() not in _REPLACED]
-            message = {**message, "headers": [*kept, *_PRIVATE]}
-        await send(message)
-
-    return send_private

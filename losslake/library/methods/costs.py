@@ -1,4 +1,4 @@
-"""The analyses of time and cost.
+"""The analyses of what a training will take: time, cost, and how it goes on.
 
 Written by `python -m losslake.library.generate` from the declarations of the questions: change those.
 """
@@ -12,7 +12,7 @@ from losslake.library.result import QuestionMethods, Result
 
 
 class Costs(QuestionMethods):
-    """The analyses of time and cost."""
+    """The analyses of what a training will take: time, cost, and how it goes on."""
 
     def advice(
         self,
@@ -87,6 +87,73 @@ class Costs(QuestionMethods):
             "budget": budget,
         }
         answer: Result = self._answer("/v1/analysis/advice", parameters)
+        return answer
+
+    def forecast(
+        self,
+        workload: str | Sequence[str],
+        batch_size: int,
+        curve: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/forecast.
+
+        Whether a running training is on track: bands for its best value at the end, and for its step of the target.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: Which way is better; default: the metric's own direction.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials
+                diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            batch_size: The batch size of the run; it is compared only with trials of the same one.
+            curve: An evaluation of the run so far, STEP=VALUE; repeated, up to 200. VALUE may be nan or inf. Of a
+                longer curve, give each value that is better than all before it, and the last evaluation: the
+                forecast is the same.
+        """
+        parameters: dict[str, Any] = {
+            "workload": workload,
+            "metric": metric,
+            "direction": direction,
+            "trials": trials,
+            "status": status,
+            "flagged": flagged,
+            "where": where,
+            "step_budget": step_budget,
+            "example_budget": example_budget,
+            "comparator": comparator,
+            "target": target,
+            "batch_size": batch_size,
+            "curve": curve,
+        }
+        answer: Result = self._answer("/v1/analysis/forecast", parameters)
         return answer
 
     def time_cost(

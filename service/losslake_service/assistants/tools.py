@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from losslake.questions import advice, cite, compare, critical_batch_size, curves, scaling
+from losslake.questions import advice, cite, compare, critical_batch_size, curves, forecast, scaling
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import list_questions
 from losslake_service.routes.sql import PATH as SQL_PATH
@@ -106,6 +106,13 @@ QUESTIONS = (
         "Which batch size to use: time and cost to a target at each, from seconds per step at two or more batch sizes "
         "(step_time=64=0.11), or from the price of an accelerator hour and the times in the logs; with intervals.",
         advice.QUESTION,
+    ),
+    Tool(
+        "forecast",
+        "Whether a running training is on track: from its curve so far (curve=100=0.31, each value better than all "
+        "before it, and the last one) and its batch size, bands for the best value at the end and for the step of the "
+        "target.",
+        forecast.QUESTION,
     ),
     Tool("cite", "How to cite the data of workloads, as text and BibTeX, with their licences.", cite.QUESTION),
 )

@@ -1,4 +1,4 @@
-"""Connections whose clients leave: all of their requests are told, not only the last."""
+"""Connections whose clients leave, or whose service stops: all of their requests are told, not only the last."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 # Requests that may wait for their turn before no more is read, and with it the news that the client has left.
 _MOST_WAITING = 16
+ON_SHUTDOWN = "on_shutdown"
+"""The name in the state of a request of a function that ends its response: uvicorn waits for one that goes on."""
 
 
 class Connection(HttpToolsProtocol):
@@ -30,6 +32,14 @@ class Connection(HttpToolsProtocol):
         self._unfinished.append(self.cycle)
         if 0 < len(self.pipeline) <= _MOST_WAITING:
             self.flow.resume_reading()
+
+    def shutdown(self) -> None:
+        """Have responses end that would go on, and end the connection after them."""
+        for request in self._unfinished:
+            end = request.scope.get("state", {}).get(ON_SHUTDOWN)
+            if end is not None and not request.response_complete:
+                end()
+        super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the unfinished requests that their client has left."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake_contributions.errors import ContributionError
 from losslake_contributions.live import run_reader
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.store.silence import end_silent_runs
@@ -69,7 +70,7 @@ def same(one: Sequence[float], other: Sequence[float]) -> bool:
 def test_a_reader_that_looks_now_and_then_sees_what_one_that_looks_at_the_end_sees(
     service: Service, ada: Sender, segments: dict[str, list[dict[str, Any]]], data: st.DataObject
 ) -> None:
-    run = SpooledRun(segments=segments)
+    run = SpooledRun(segments={**segments})
     ada.create(run)
     reader = RunReader(service.database, run.id)
     for path in sorted(segments):
@@ -122,10 +123,15 @@ def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sen
     assert reader.n_unread == len(bad)
 
 
-def test_a_run_too_long_to_be_shown_is_refused(service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "of"), [("MOST_BYTES", "bytes"), ("MOST_MEASUREMENTS", "measurements"), ("MOST_SERIES", "metrics")]
+)
+def test_a_run_too_large_to_be_shown_is_refused(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch, limit: str, of: str
+) -> None:
     run = SpooledRun()
     ada.create(run)
     ada.live(run.piece("0001/000001.jsonl"))
-    monkeypatch.setattr(run_reader, "MOST_BYTES", 10)
-    with pytest.raises(run_reader.ContributionError, match="more than 10 bytes"):
+    monkeypatch.setattr(run_reader, limit, 1)
+    with pytest.raises(ContributionError, match=f"more than 1 {of}"):
         RunReader(service.database, run.id).refresh()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from losslake.lake.lake import Lake
 from losslake.record.run import Run
 from losslake.record.spool import END, HEARTBEAT
 from losslake_contributions.client import ContributionClient
+from losslake_contributions.contract.contributions import HeldSegments
 from losslake_contributions.contract.live import HeldPieces
 from losslake_contributions.live import sender as sending
 from losslake_contributions.live.growing_run import GrowingRun
@@ -27,6 +30,7 @@ from losslake_contributions.local_runs import find_runs
 from losslake_contributions.push import Terms, push
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import create_token, revoke_token
+from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -109,7 +113,7 @@ def held(service: RunningService, run: str) -> tuple[RunState, dict[int, float]]
 def has_steps(service: RunningService, run: str, steps: range) -> bool:
     try:
         return list(held(service, run)[1]) == list(steps)
-    except sending.LossLakeError:
+    except LossLakeError:
         return False
 
 
@@ -160,7 +164,7 @@ def test_segments_that_grow_no_more_are_sent_whole(running: RunningService, toke
 
     def are_whole() -> bool:
         with ContributionClient(running.url, token) as client:
-            held = client.send("GET", f"v1/contributions/{run.id}/segments", sending.HeldSegments).segments
+            held = client.send("GET", f"v1/contributions/{run.id}/segments", HeldSegments).segments
         return [segment.n for segment in held] == [1, 2]
 
     with Following(running.url, token, folder):
@@ -303,3 +307,10 @@ def test_the_recorder_beats_though_nothing_is_logged(folder: Path, monkeypatch: 
     wait_until(lambda: beat.stat().st_mtime_ns != first, "it beats again")
     run.finish()
     assert json.loads((folder / run.name / END).read_text())["segments"] == {}
+
+
+def test_a_sender_imports_no_reader_of_logs() -> None:
+    heavy = "{'duckdb', 'polars', 'pandas'}"
+    code = f"import losslake_contributions.live.sender, sys; print({heavy}.intersection(sys.modules))"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed.strip() == "set()", "beside a training, each takes memory"

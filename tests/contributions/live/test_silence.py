@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.accept import accept
@@ -14,9 +14,10 @@ from losslake_contributions.contract.contributions import Finish
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.store import silence
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans, delete_unfinished
+from losslake_contributions.store.erasure import erase_runs
+from losslake_contributions.store.files import delete_orphans, delete_unfinished, store_segment
 from losslake_contributions.store.silence import end_silent_runs
-from losslake_contributions.store.tables import Contribution
+from losslake_contributions.store.tables import Contribution, Piece
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.contributions.test_accept import check_stored
@@ -133,11 +134,10 @@ def test_what_comes_while_a_run_is_finished_is_kept(
     service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.live(run.piece(PATH, 0, 8))
-    store = silence.store_segment
 
     def while_storing(*arguments: Any) -> str:
         ada.live(run.piece(PATH, 8))
-        return store(*arguments)
+        return store_segment(*arguments)
 
     monkeypatch.setattr(silence, "store_segment", while_storing)
     assert end_silent_runs(service.database, NOW) == 0
@@ -197,3 +197,12 @@ def test_a_run_that_shows_signs_of_life_is_not_deleted(service: Service, ada: Se
     assert delete_unfinished(service.database, timedelta(days=1)) == 1
     assert ada.live(run.piece(PATH)).json()["refused"][0]["kind"] == "unknown-contribution"
     assert delete_orphans(service.database, NOW) == 0
+
+
+def test_an_erased_run_leaves_no_pieces_and_takes_none(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    assert erase_runs(service.lake, [run.id]) == 1
+    assert service.database.read(lambda session: session.scalar(select(func.count()).select_from(Piece))) == 0
+    (refused,) = ada.live(run.piece(PATH), alive=[run.id]).json()["refused"]
+    assert refused["kind"] == "conflict"
+    assert end_silent_runs(service.database, NOW) == delete_unfinished(service.database, NOW) == 0

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from losslake_contributions.spools.prepare import local_words, prepare
+from losslake_contributions.spools.prepare import prepare
 from losslake_contributions.spools.preview import preview
+from losslake_contributions.spools.recorded import local_words
 from losslake_contributions.spools.spool import BadSpool, is_spool, metrics_of, read_spool, spools_in
 from losslake_ingest.pipeline.reading import Request
 from losslake_schema.errors import LossLakeError

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake_contributions.review.draft_links import draft_token
+from losslake_contributions.signed_links import link_token
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import COOKIE, Drafts
 from losslake_schema.errors import LossLakeError
@@ -63,14 +63,14 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_program_asks_a_draft_below_its_link(client: TestClient, lake: Lake) -> None:
-    answer = client.get(f"/drafts/{draft_token(KEY, FIRST)}/v1/workloads")
+    answer = client.get(f"/drafts/{link_token('draft', KEY, FIRST)}/v1/workloads")
     assert {row["collection"] for row in answer.json()["rows"]} == {"shelf", "shelf/deep"}
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
 def test_browser_gets_a_cookie_and_every_page_of_the_draft(client: TestClient) -> None:
-    token = draft_token(KEY, FIRST)
+    token = link_token("draft", KEY, FIRST)
     first = client.get(f"/drafts/{token}/workloads?q=cnn", headers=BROWSER)
     assert (first.status_code, first.headers["location"]) == (303, "/workloads?q=cnn")
     cookie = first.headers["set-cookie"]
@@ -84,12 +84,12 @@ def test_browser_gets_a_cookie_and_every_page_of_the_draft(client: TestClient) -
 
 def test_notice_says_which_trials_a_draft_has(client: TestClient) -> None:
     # This one has a single release, of the submitted runs.
-    client.get(f"/drafts/{draft_token(KEY, FIRST)}/", headers=BROWSER)
+    client.get(f"/drafts/{link_token('draft', KEY, FIRST)}/", headers=BROWSER)
     assert "so it has the submitted ones only" in client.get("/workloads", headers=BROWSER).text
 
 
 def test_link_never_leads_to_another_site(client: TestClient) -> None:
-    token = draft_token(KEY, FIRST)
+    token = link_token("draft", KEY, FIRST)
     for path in ("//evil.example", "///evil.example/x", "%2F%2Fevil.example", "\\evil.example", "%0d%0aset-cookie:x"):
         answer = client.get(f"/drafts/{token}/{path}", headers=BROWSER)
         if answer.status_code == 303:
@@ -100,12 +100,12 @@ def test_link_never_leads_to_another_site(client: TestClient) -> None:
 
 def test_two_drafts_are_never_mixed_up(client: TestClient) -> None:
     for submission, name in ((FIRST, "shelf"), (SECOND, "bundled"), (FIRST, "shelf")):
-        client.get(f"/drafts/{draft_token(KEY, submission)}/", headers=BROWSER)
+        client.get(f"/drafts/{link_token('draft', KEY, submission)}/", headers=BROWSER)
         assert client.get("/v1/workloads").json()["rows"][0]["collection"].startswith(name)
 
 
 def test_leaving_a_draft_takes_the_cookie_back(client: TestClient) -> None:
-    client.get(f"/drafts/{draft_token(KEY, FIRST)}/", headers=BROWSER)
+    client.get(f"/drafts/{link_token('draft', KEY, FIRST)}/", headers=BROWSER)
     assert client.get("/v1/workloads").status_code == 200
     assert client.get("/drafts/leave").headers["location"] == "/contribute"
     assert client.get("/v1/workloads").status_code == 404
@@ -126,7 +126,7 @@ def test_forged_cookie_shows_nothing(client: TestClient) -> None:
 
 
 def test_draft_that_cannot_be_made_says_why(client: TestClient) -> None:
-    answer = client.get(f"/drafts/{draft_token(KEY, BROKEN)}/v1/workloads")
+    answer = client.get(f"/drafts/{link_token('draft', KEY, BROKEN)}/v1/workloads")
     assert answer.status_code == 503
     assert answer.json()["detail"] == "its runs can't be read: push them again"
 
@@ -134,10 +134,10 @@ def test_draft_that_cannot_be_made_says_why(client: TestClient) -> None:
 def test_draft_closed_for_another_one_opens_again(lake: Lake, bundled: Lake) -> None:
     with TestClient(outer({FIRST: lake.folder, SECOND: bundled.folder}, most=1)) as client:
         for submission in (FIRST, SECOND, FIRST):
-            assert client.get(f"/drafts/{draft_token(KEY, submission)}/healthz").status_code == 200
+            assert client.get(f"/drafts/{link_token('draft', KEY, submission)}/healthz").status_code == 200
 
 
 def test_sql_runs_in_a_draft(client: TestClient) -> None:
-    path = f"/drafts/{draft_token(KEY, FIRST)}/v1/sql"
+    path = f"/drafts/{link_token('draft', KEY, FIRST)}/v1/sql"
     answer = client.post(path, json={"sql": "SELECT count(*) AS n FROM trials"})
     assert answer.json()["rows"] == [{"n": 50}]

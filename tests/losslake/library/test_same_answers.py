@@ -22,6 +22,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "curves": {"study": f"{WORKLOAD}/64", "points": 20},
     "compare": {"workload": [SGD, WORKLOAD]},
     "profiles": {"workload": [SGD, WORKLOAD], "target": 0.05},
+    "forecast": {"batch_size": 64, "curve": ["20=0.8", "40=0.4"]},
     "advice": {"step_time": ["16=0.01", "1024=0.03"]},
     "target_sweep": {"n_targets": 3, "target_min": 0.03, "target_max": 0.1},
 }

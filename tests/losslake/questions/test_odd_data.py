@@ -47,6 +47,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "max_useful_tau": (0,),
     "within": (1000,),
 }
+# Of questions that can't be asked without them.
+REQUIRED: dict[str, tuple[Any, ...]] = {"batch_size": SIZES, "curve": ("0=0.5", "1=nan", "5=1e308", f"{2**62}=-inf")}
 
 
 def odd_rows(chance: random.Random) -> Iterator[Row]:
@@ -65,6 +67,9 @@ def odd_query(question: Question, chance: random.Random) -> bytes:
         asked.append(("workload", str(OTHER)))
     for name, values in CHOICES.items():
         if name in question.parameters.model_fields and (name == "target" or chance.random() < 0.3):
+            asked.append((name, str(chance.choice(values))))
+    for name, values in REQUIRED.items():
+        if name in question.parameters.model_fields and question.parameters.model_fields[name].is_required():
             asked.append((name, str(chance.choice(values))))
     return urlencode(asked).encode()
 

@@ -61,6 +61,7 @@ def test_every_tool_is_read_only_and_has_the_parameters_of_its_question(service:
         "compare",
         "critical_batch_size",
         "advice",
+        "forecast",
         "cite",
         "sql",
     ]

@@ -39,6 +39,8 @@ QUESTIONS = {
     "analysis/compare": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/critical-batch-size": f"{GOAL}&fit=least-squares",
     "analysis/doublings": GOAL,
+    "analysis/forecast": f"workload=*/mnist/cnn/sgd&metric={ERROR}&target=0.3&flagged=include"
+    "&batch_size=1&curve=20=0.9",
     "analysis/profiles": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/frontier": f"workload=*/*/*/*&metric={ERROR}",

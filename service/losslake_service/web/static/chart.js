@@ -12,6 +12,8 @@ const WIDEST = 1200;
 const NARROW = 480;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawings = new WeakMap();
+const specifications = new WeakMap();
+const redrawings = new Map();
 
 /** Draws a figure when it is about to scroll into view, and again whenever its width or the colour scheme changes. */
 export function liven(figure) {
@@ -21,7 +23,7 @@ export function liven(figure) {
     draw(figure);
     new ResizeObserver(() => drawIfWider(figure)).observe(figure);
     dark.addEventListener("change", () => draw(figure));
-    document.addEventListener("own-run", () => takesOwnRun(figure) && draw(figure));
+    document.addEventListener("own-run", () => takesOwnRun(figure) && redraw(figure));
   }, { rootMargin: "300px" });
   seen.observe(figure);
 }
@@ -49,6 +51,18 @@ export async function draw(figure, live) {
     if (error.name !== "AbortError") figure.dataset.trouble = error.message;
     return false;
   }
+}
+
+/** Draws a figure again; of several calls during a drawing, once after it. */
+async function redraw(figure) {
+  const isDrawing = redrawings.has(figure);
+  redrawings.set(figure, isDrawing);
+  if (isDrawing) return;
+  do {
+    redrawings.set(figure, false);
+    await draw(figure);
+  } while (redrawings.get(figure));
+  redrawings.delete(figure);
 }
 
 async function show(figure, specification, drawing) {
@@ -83,7 +97,13 @@ async function fetched(figure, width, signal) {
   const theme = dark.matches ? "dark" : "light";
   const parameters = { width, height: heightOf(figure, width), theme, captioned: false };
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
-  return jsonOf(await fetch(address, { signal }));
+  // A run that is drawn over the figure changes more often than the figure.
+  if (specifications.get(figure)?.address !== address.href) {
+    specifications.set(figure, { address: address.href, specification: await jsonOf(await fetch(address, { signal })) });
+  }
+  const specification = structuredClone(specifications.get(figure).specification);
+  if ("unlinked" in figure.dataset) for (const { layer } of specification.concat) for (const { encoding } of layer) delete encoding?.href;
+  return specification;
 }
 
 function drawIfWider(figure) {

@@ -5,12 +5,11 @@ import { stepsTo } from "./curve.js";
 
 // Those of --own in viewer.css.
 const OWN = { light: "#c2185b", dark: "#ff80ab" };
-const NAME = "Your run";
 let shown;
 
 /**
- * Sets the run that figures show, and has them drawn anew.
- * @param {{steps: Float64Array, values: Float64Array, metric: string, goal: object | null, batchSize: number | undefined} | undefined} run
+ * Sets the run that figures show, and has them drawn anew. A thinned one has no counts, and its axes reach to its end.
+ * @param {{steps: Float64Array, values: Float64Array, metric: string, goal: object | null, batchSize: number | undefined, name?: string, isThinned?: boolean} | undefined} run
  */
 export function showOwnRun(run) {
   shown = run;
@@ -33,16 +32,26 @@ export function addOwnRun(figure, specification, theme) {
   const tell = (text) => specification.usermeta.notes.push(text);
   const points = isCurve ? curvePoints(measure) : scalingPoints(measure, Number(searchParams.get("target")), tell);
   if (!points) {
-    tell(`Your run isn't drawn: its file has no ${measure}.`);
+    tell(`${nameOf()} isn't drawn: its file has no ${measure}.`);
     return;
   }
   if (!points.length) return;
   const [plot] = specification.concat;
   const axes = { x: axisOf(plot, "x"), y: axisOf(plot, "y") };
-  if (!isCurve) for (const name of ["x", "y"]) widen(axes[name], points.map((point) => point[name]));
+  const within = isCurve ? latestOf(points) : points;
+  for (const name of ["x", "y"]) widen(axes[name], within.map((point) => point[name]));
   const seen = points.filter(({ x, y }) => isWithin(axes.x, x) && isWithin(axes.y, y));
   for (const text of isCurve ? unseenOf(points, seen) : unplacedOf(points, axes)) tell(text);
   plot.layer.push(...layers(points, seen.at(-1), axes, OWN[theme], isCurve));
+}
+
+function nameOf() {
+  return shown.name ?? "Your run";
+}
+
+/** Returns the points for which the axes of a curve make room: of a run that goes on, the later half. */
+function latestOf(points) {
+  return shown.isThinned ? points.slice(points.length >> 1) : [];
 }
 
 /** Returns what isn't seen of a curve, as sentences. */
@@ -50,13 +59,14 @@ function unseenOf(points, seen) {
   const n = points.length;
   const finite = points.filter(({ y }) => Number.isFinite(y)).length;
   const texts = [];
+  if (shown.isThinned) return seen.length < finite ? [`A part of ${nameOf().toLowerCase()} lies outside of this picture.`] : [];
   if (seen.length < finite) texts.push(`${whole(finite - seen.length)} of ${whole(n)} evaluations of your run ${finite - seen.length === 1 ? "lies" : "lie"} outside of this picture; the curve viewer shows all.`);
   if (finite < n) texts.push(`${whole(n - finite)} of ${whole(n)} evaluations of your run ${n - finite === 1 ? "isn't" : "aren't"} finite, so not drawn.`);
   return texts;
 }
 
 function unplacedOf(points, axes) {
-  return points.every((point) => isPlaced(axes, point)) ? [] : ["Your run isn't drawn: it is at the target at step 0, for which a logarithmic axis has no place."];
+  return points.every((point) => isPlaced(axes, point)) ? [] : [`${nameOf()} isn't drawn: it is at the target at step 0, for which a logarithmic axis has no place.`];
 }
 
 function isPlaced(axes, point) {
@@ -74,7 +84,7 @@ function scalingPoints(measure, target, tell) {
   if (!["steps", "examples"].includes(measure)) return undefined;
   // A slider moves the chart's target before the page follows; the comparator of the goal holds for it, too.
   const toTarget = stepsTo(shown, { ...goal, target });
-  if (toTarget === null) tell("Your run isn't drawn: it doesn't reach the target.");
+  if (toTarget === null) tell(`${nameOf()} isn't drawn: it doesn't reach the target.`);
   if (toTarget === null || !batchSize) return [];
   return [{ x: batchSize, y: measure === "examples" ? toTarget * batchSize : toTarget }];
 }
@@ -86,7 +96,7 @@ function axisOf(plot, name) {
 
 function widen(encodings, values) {
   for (const { scale } of encodings) {
-    const room = scale.type === "log" ? 1.3 : 1;
+    const room = scale.type === "log" ? 1.3 : shown.isThinned ? 1.04 : 1;
     const ends = values.filter((value) => Number.isFinite(value) && (value > 0 || scale.type !== "log"));
     scale.domain = [Math.min(scale.domain[0], ...ends.map((end) => end / room)), Math.max(scale.domain[1], ...ends.map((end) => end * room))];
   }
@@ -100,7 +110,7 @@ function layers(points, last, axes, colour, isCurve) {
   const across = { ...axes.x[0], field: "x" };
   const up = { ...axes.y[0], field: "y" };
   const values = points.filter(({ x }) => isPlaced(axes, { x, y: 1 })).map(({ x, y }) => ({ x, y: Number.isFinite(y) && isPlaced(axes, { x: 1, y }) ? y : null }));
-  const tooltip = [{ field: "x", type: "quantitative", title: across.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: up.axis?.title ?? NAME, format: ".6~g" }];
+  const tooltip = [{ field: "x", type: "quantitative", title: across.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: up.axis?.title ?? nameOf(), format: ".6~g" }];
   const mark = isCurve
     ? { type: "line", strokeWidth: 3, color: colour, clip: true, tooltip: null }
     : { type: "point", shape: "diamond", filled: true, size: 160, opacity: 1, color: colour, clip: true };
@@ -112,7 +122,7 @@ function layers(points, last, axes, colour, isCurve) {
     found.push({ data: { values: lone }, mark: { type: "point", filled: true, size: 60, opacity: 1, color: colour, clip: true, tooltip: null }, encoding: { x: across, y: up } });
   }
   if (last) {
-    const text = { type: "text", text: NAME, fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, color: colour, tooltip: null };
+    const text = { type: "text", text: nameOf(), fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, color: colour, tooltip: null };
     found.push({ data: { values: [last] }, mark: text, encoding: { x: across, y: up } });
   }
   return found;

@@ -1,0 +1,93 @@
+"""How far a run has come to its goal, and how that compares to stored trials, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake_contributions.live.stored_trials import StoredTrials
+from losslake_schema.reached import Floats, Integers, hits, sign_of
+from losslake_service.web.goals import PageGoal
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a curve says about a goal.
+
+    n_not_finite: of its n values. last, best: step and value; best is the first of several with the best value. hit:
+    the index of the first value that reaches the goal. reached_at: its step. None for none; best, hit and reached_at
+    are None without a goal, too.
+    """
+
+    n: int
+    n_not_finite: int
+    last: tuple[int, float] | None
+    best: tuple[int, float] | None
+    hit: int | None
+    reached_at: int | None
+
+
+def progress_of(steps: Integers, values: Floats, goal: PageGoal | None) -> Progress:
+    """Return what a curve says about a goal. steps: ascending."""
+    n, n_finite = len(values), int(np.isfinite(values).sum())
+    last = (int(steps[-1]), float(values[-1])) if n else None
+    best = hit = None
+    if goal is not None and n_finite:
+        sign = sign_of(goal.direction)
+        losses = sign * values
+        reached = hits(losses, sign * goal.target, goal.comparator)
+        hit = int(reached.argmax()) if reached.any() else None
+        least = int(np.where(np.isfinite(losses), losses, np.inf).argmin())
+        best = int(steps[least]), float(values[least])
+    return Progress(n, n - n_finite, last, best, hit, None if hit is None else int(steps[hit]))
+
+
+def sentences(progress: Progress, goal: PageGoal | None, stored: StoredTrials | None, is_finished: bool) -> list[str]:
+    """Return what there is to say of a run. stored: the trials of its batch size; None if there are none to compare."""
+    if progress.last is None:
+        return ["Nothing was measured." if is_finished else "Nothing is measured yet."]
+    step, value = progress.last
+    if goal is None:
+        said = [f"The last value is {value:.6g}, at step {step:,}."]
+    else:
+        said = [f"{_reached(progress, goal, step, is_finished)}{'; ' + _median(stored) if stored else ''}."]
+    if goal is not None and stored is not None and stored.n_stopped_earlier:
+        n = stored.n_stopped_earlier
+        said.append(f"{_trials(n)} stopped at an easier goal: the median takes them as not reaching this one.")
+    if progress.n_not_finite:
+        odd = progress.n_not_finite
+        said.append(f"{odd:,} of its {progress.n:,} values {'is' if odd == 1 else 'are'} not finite.")
+    return said
+
+
+def _reached(progress: Progress, goal: PageGoal, last_step: int, is_finished: bool) -> str:
+    """Return whether a run reached a goal, without a full stop. last_step: of its curve."""
+    if progress.reached_at is not None:
+        return f"Reached {goal.text} in {_steps(progress.reached_at)}"
+    best = "no value is finite"
+    if progress.best is not None:
+        best = f"its best value is {progress.best[1]:.6g}, at step {progress.best[0]:,}"
+    until = f"Didn't reach {goal.text} in {_steps(last_step)}" if is_finished else f"Hasn't reached {goal.text} yet"
+    return f"{until}: {best}"
+
+
+def _median(stored: StoredTrials) -> str:
+    """Return what the stored trials took, without a capital letter and a full stop."""
+    trials, median = _trials(stored.n), stored.median
+    if not stored.n:
+        return "no stored trial of its batch size counts"
+    if median is not None:
+        took = f"{median:,.0f}" if median.is_integer() else f"{median:,.1f}"
+        return f"the one stored trial took {took}" if stored.n == 1 else f"the median of {trials} took {took}"
+    if stored.n == 1:
+        return "the one stored trial doesn't reach it"
+    return f"the median of {trials} doesn't reach it ({stored.n_reached:,} {'does' if stored.n_reached == 1 else 'do'})"
+
+
+def _trials(n: int) -> str:
+    return f"{n:,} trial{'' if n == 1 else 's'}"
+
+
+def _steps(n: int) -> str:
+    return f"{n:,} step{'' if n == 1 else 's'}"

@@ -1,0 +1,130 @@
+"""The stored trials that a live run is shown beside: their workloads, batch sizes, and steps to the goal."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from cachetools import LRUCache, cached
+
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.steps_to_target import QUESTION, StepsToTargetParameters
+from losslake_contributions.contract.contributions import RunFacts
+from losslake_schema.names import Study, Trial, Workload
+from losslake_service.web.goals import PageGoal
+
+Nearness = Literal["same", "other collection", "other optimizer"]
+_MOST_DRAWN = 100
+_MOST_CACHED = 512
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A stored workload that a run may be shown beside. nearness: what of its name is that of the run."""
+
+    facts: WorkloadFacts
+    nearness: Nearness
+
+    @property
+    def workload(self) -> Workload:
+        """Its name."""
+        return self.facts.workload
+
+    def sizes(self, metric: str) -> list[int]:
+        """Return the batch sizes at which a metric is stored, ascending."""
+        pairs = zip(self.facts.batch_sizes, self.facts.metrics, strict=True)
+        return [size for size, metrics in pairs if metric in metrics]
+
+
+def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:
+    """Return the stored workloads that a run may be shown beside, the nearest first.
+
+    They have its data set and model, and their batch sizes count the same thing.
+    """
+    matches: dict[Nearness, list[Candidate]] = {"same": [], "other collection": [], "other optimizer": []}
+    for workload, facts in view.workloads.items():
+        if (workload.dataset, workload.model) != (run.dataset, run.model):
+            continue
+        if {unit for (unit,) in view.rows("batch_units", facts.study_ids)} != {run.batch_unit}:
+            continue
+        nearness: Nearness = "other optimizer"
+        if workload.optimizer == run.optimizer:
+            nearness = "same" if workload.collection == run.collection else "other collection"
+        matches[nearness].append(Candidate(facts, nearness))
+    return [each for group in matches.values() for each in group]
+
+
+def nearest_sizes(sizes: Sequence[int], batch_size: int) -> list[int]:
+    """Return a batch size if it is one of these, else the next smaller and the next larger one that are."""
+    if batch_size in sizes:
+        return [batch_size]
+    smaller = [size for size in sizes if size < batch_size]
+    larger = [size for size in sizes if size > batch_size]
+    return [*([max(smaller)] if smaller else []), *([min(larger)] if larger else [])]
+
+
+@dataclass(frozen=True)
+class DrawnCurves:
+    """The curves to draw: parameters of the figure for n of n_stored trials."""
+
+    query: Sequence[tuple[str, str]]
+    n: int
+    n_stored: int
+
+
+def drawn_curves(facts: WorkloadFacts, sizes: Sequence[int]) -> DrawnCurves:
+    """Return all trials of these batch sizes, or a sample of evenly many if there are too many to draw quickly."""
+    trials = [*_trials_of(facts, sizes)]
+    if len(trials) <= _MOST_DRAWN:
+        return DrawnCurves([("study", str(Study(facts.workload, size))) for size in sizes], len(trials), len(trials))
+    places = np.linspace(0, len(trials) - 1, _MOST_DRAWN).astype(np.int64).tolist()
+    return DrawnCurves([("trial", str(trials[place])) for place in places], _MOST_DRAWN, len(trials))
+
+
+def _trials_of(facts: WorkloadFacts, sizes: Sequence[int]) -> Iterator[Trial]:
+    for size in sizes:
+        study = Study(facts.workload, size)
+        for trial_id in facts.trials.trial_id[facts.rows_of(facts.batch_sizes.index(size))].tolist():
+            yield Trial(study, trial_id)
+
+
+@dataclass(frozen=True)
+class StoredTrials:
+    """The trials of a study that count, and how many of them reach a goal.
+
+    median: of their steps to the goal; None if half of them don't reach it, or there are none. n_stopped_earlier:
+    stopped at an easier goal.
+    """
+
+    n: int
+    n_reached: int
+    median: float | None
+    n_stopped_earlier: int
+
+
+def _key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
+    return view.digest, workload, batch_size, goal.metric, goal.target, goal.comparator, goal.direction
+
+
+@cached(LRUCache(_MOST_CACHED), _key, threading.Lock())
+def stored_trials(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> StoredTrials:
+    """Return the trials of a study that count, by /v1/steps-to-target. Raises UnknownName and BadParameter."""
+    asked = {
+        "workload": [str(workload)], "batch_size": [batch_size], "metric": goal.metric, "target": goal.target,
+        "comparator": goal.comparator, "direction": goal.direction,
+    }  # fmt: skip
+    rows = QUESTION.answer(view, StepsToTargetParameters.model_validate(asked)).table()
+    steps = [math.inf if each is None else each for each in rows["steps"].to_pylist()]
+    median = float(statistics.median(steps)) if steps else math.inf
+    return StoredTrials(
+        n=len(steps),
+        n_reached=sum(map(math.isfinite, steps)),
+        median=median if math.isfinite(median) else None,
+        n_stopped_earlier=sum(rows["stopped_earlier"].to_pylist()),
+    )

@@ -1,0 +1,271 @@
+"""The runs that somebody watches: each is read once for all who watch it, and only while somebody does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from cachetools import LRUCache
+
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.live.run_reader import RunReader, RunState
+from losslake_contributions.store.contributions import contributor_of
+from losslake_contributions.store.database import Database
+
+T = TypeVar("T")
+MOST_RUNS, MOST_RUNS_OF_ONE = 32, 8
+MOST_WATCHERS, MOST_WATCHERS_OF_ONE = 100, 40
+"""In this process; of one: of one contributor, so that nobody's links keep others from their runs."""
+SECONDS_BETWEEN_READS = 1.0
+_SECONDS_KEPT = 30.0
+_LONGEST_PAUSE_S = 30.0
+# Views of a run: of each metric, goal and stored workload that somebody looks at.
+_MOST_VIEWS = 128
+# Other requests need the other threads.
+_THREADS = 2
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A run as it was read last. metrics: that are measured. last_step: of all metrics; None before a measurement."""
+
+    state: RunState
+    metrics: tuple[str, ...]
+    last_step: int | None
+
+
+class WatchedRun:
+    """A run that is read again and again. version: another one after each change of its measurements or its state.
+
+    owner: who sent it. trouble: why it can't be read any more; None while it can.
+    """
+
+    def __init__(self, reader: RunReader, owner: str, seconds: float, threads: CapacityLimiter) -> None:
+        self.owner = owner
+        self.version = 0
+        self.trouble: ContributionError | None = None
+        self.n_users = self.n_watchers = 0
+        self._reader = reader
+        self._seconds = seconds
+        self._threads = threads
+        self._overview: Overview | None = None
+        self._seen: object = None
+        self._read_at = -seconds
+        self._views: LRUCache[Hashable, Any] = LRUCache(_MOST_VIEWS)
+        self._turn = asyncio.Lock()
+        # Also for threads whose request was cancelled: a reader is for one at a time.
+        self._reading = threading.Lock()
+        self._changed = asyncio.Event()
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def refresh(self) -> None:
+        """Read what is new, unless that was done a moment ago. Raises ContributionError and LakeBroken."""
+        async with self._turn:
+            now = asyncio.get_running_loop().time()
+            if now - self._read_at < self._seconds:
+                return
+            overview = await self._in_thread(self._read)
+            self._read_at = now
+            if overview is not None:
+                self._overview = overview
+                self._change()
+
+    def _read(self) -> Overview | None:
+        """Read what is new, and return the overview; None if nothing is."""
+        state = self._reader.refresh()
+        seen = self._reader.version, state.status, state.is_silent
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        # One curve after the other, as each takes time and memory.
+        last = {name: int(self._reader.curve(name)[0][-1]) for name in self._reader.metrics()}
+        return Overview(state, tuple(last), max(last.values(), default=None))
+
+    @property
+    def overview(self) -> Overview:
+        """The run as it was read last; it must have been read."""
+        assert self._overview is not None
+        return self._overview
+
+    async def view(self, key: Hashable, work: Callable[[RunReader, Overview], T]) -> tuple[int, Overview, T]:
+        """Return the version, the overview, and what `work` gives of them: once for all who ask for the key.
+
+        The run must have been read.
+        """
+        async with self._turn:
+            overview = self.overview
+            if key not in self._views:
+                self._views[key] = await self._in_thread(partial(work, self._reader, overview))
+            view: T = self._views[key]
+            return self.version, overview, view
+
+    async def wait(self, version: int, seconds: float) -> bool:
+        """Wait until there is another version than this one, or trouble; return False if so many seconds pass first."""
+        changed = self._changed
+        if self.version == version and self.trouble is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), seconds)
+        return self.version != version or self.trouble is not None
+
+    def begin(self) -> None:
+        """Read it again and again from now on."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.create_task(self._keep_refreshing())
+
+    async def end(self) -> None:
+        """Stop that."""
+        if self._refreshing is not None:
+            task, self._refreshing = self._refreshing, None
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep_refreshing(self) -> None:
+        loop, pause = asyncio.get_running_loop(), self._seconds
+        while True:
+            started = loop.time()
+            try:
+                await self.refresh()
+                # A large run leaves half of the time to others.
+                pause = max(self._seconds, loop.time() - started)
+            except ContributionError as error:
+                self.trouble = error
+                self._change()
+                return
+            except Exception:  # noqa: BLE001 - whatever it is, the next read may do better
+                _log.exception("a run that is watched can't be read")
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause)
+
+    def _change(self) -> None:
+        self.version += 1
+        self._views.clear()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        def alone() -> T:
+            with self._reading:
+                return work()
+
+        return await run_sync(alone, limiter=self._threads)
+
+
+class Watching:
+    """The watched runs of this process, and the places for those who watch."""
+
+    def __init__(
+        self, database: Database, seconds: float = SECONDS_BETWEEN_READS, seconds_kept: float = _SECONDS_KEPT
+    ) -> None:
+        self._database = database
+        self._seconds = seconds
+        self._seconds_kept = seconds_kept
+        self._threads = CapacityLimiter(_THREADS)
+        self._runs: dict[str, WatchedRun] = {}
+        self._expiring: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs in memory."""
+        return len(self._runs)
+
+    @property
+    def n_watchers(self) -> int:
+        """The number of those who watch."""
+        return sum(each.n_watchers for each in self._runs.values())
+
+    @asynccontextmanager
+    async def look(self, run: str) -> AsyncIterator[WatchedRun]:
+        """Give a run as it is now. Raises ContributionError, also if too many are watched, and LakeBroken."""
+        watched = await self._take(run)
+        try:
+            await watched.refresh()
+            yield watched
+        finally:
+            self._release(run, watched)
+
+    @asynccontextmanager
+    async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
+        """Give a run that is read again and again meanwhile. Raises the same, also if too many watch."""
+        async with self.look(run) as watched:
+            # Nothing is waited for between the two, as others come meanwhile.
+            self._check_watchers(watched.owner)
+            watched.n_watchers += 1
+            watched.begin()
+            try:
+                yield watched
+            finally:
+                watched.n_watchers -= 1
+                if not watched.n_watchers:
+                    await watched.end()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        for handle in self._expiring.values():
+            handle.cancel()
+        self._expiring.clear()
+        for watched in self._runs.values():
+            await watched.end()
+        self._runs.clear()
+
+    async def _take(self, run: str) -> WatchedRun:
+        """Return a run, kept until it is released. Raises ContributionError."""
+        if run not in self._runs:
+            owner = await run_sync(contributor_of, self._database, run, limiter=self._threads)
+            if owner is None:
+                raise ContributionError("unknown-contribution", f"the run {run} is not here")
+            # Another request may have come first.
+            if run not in self._runs:
+                self._make_room(owner)
+                self._runs[run] = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
+        handle = self._expiring.pop(run, None)
+        if handle is not None:
+            handle.cancel()
+        watched = self._runs[run]
+        watched.n_users += 1
+        return watched
+
+    def _make_room(self, owner: str) -> None:
+        """Forget the run that was left first, if there are too many. Raises ContributionError if they are in use."""
+        in_use = [each for run, each in self._runs.items() if run not in self._expiring]
+        if sum(each.owner == owner for each in in_use) >= MOST_RUNS_OF_ONE:
+            raise _too_many(f"{MOST_RUNS_OF_ONE} runs of this contributor are watched already")
+        if len(in_use) >= MOST_RUNS:
+            raise _too_many(f"{MOST_RUNS} runs are watched already")
+        if len(self._runs) >= MOST_RUNS:
+            self._forget(next(iter(self._expiring)))
+
+    def _check_watchers(self, owner: str) -> None:
+        """Raise ContributionError if one more would be too many."""
+        if sum(each.n_watchers for each in self._runs.values() if each.owner == owner) >= MOST_WATCHERS_OF_ONE:
+            raise _too_many(f"{MOST_WATCHERS_OF_ONE} browsers follow runs of this contributor already")
+        if self.n_watchers >= MOST_WATCHERS:
+            raise _too_many(f"{MOST_WATCHERS} browsers follow runs already")
+
+    def _release(self, run: str, watched: WatchedRun) -> None:
+        """Forget a run that nobody uses, a while later: a page is followed by its stream."""
+        watched.n_users -= 1
+        if watched.n_users or self._runs.get(run) is not watched:
+            return
+        if watched.trouble is not None:
+            del self._runs[run]
+            return
+        loop = asyncio.get_running_loop()
+        self._expiring[run] = loop.call_later(self._seconds_kept, self._forget, run)
+
+    def _forget(self, run: str) -> None:
+        self._expiring.pop(run).cancel()
+        del self._runs[run]
+
+
+def _too_many(why: str) -> ContributionError:
+    return ContributionError("too-many-watchers", f"{why}: open the page again later", retry_after=30)

@@ -1,0 +1,30 @@
+"""How often the bands of forecasts held for stored trials that were held back, by collection and part of the run.
+
+The measurements are data, written by `python -m bench.forecast`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, Literal
+
+FILE = "forecast_levels.json"
+# A percentage of fewer trials says little.
+LEAST_TRIALS = 100
+
+
+@functools.cache
+def forecast_levels() -> Sequence[Mapping[str, Any]]:
+    """Return a row for each collection and part of the run, with [held, all] by level and method."""
+    rows: list[Mapping[str, Any]] = json.loads(resources.files("losslake.analysis").joinpath(FILE).read_text("utf-8"))
+    return rows
+
+
+def held_in_words(what: Literal["final", "target"], level: float) -> str:
+    """Return the least and the greatest percentage of trials for which bands of a level held, as "78 to 91%"."""
+    counts = [row[what]["forecast"].get(f"{100 * level:.0f}", (0, 0)) for row in forecast_levels()]
+    shares = [100 * held / n for held, n in counts if n >= LEAST_TRIALS]
+    return f"{min(shares):.0f} to {max(shares):.0f}%"

@@ -1,0 +1,164 @@
+"""Strangers against pages of live runs, and their streams; docs/threat-model.md lists the attacks."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx
+import pytest
+
+from losslake_contributions.live.watching import MOST_RUNS_OF_ONE, MOST_WATCHERS_OF_ONE
+from losslake_contributions.signed_links import link_token
+from losslake_contributions.store.signing_key import signing_key
+from tests.attacks.contributors import BROWSER, Target, fresh_run
+from tests.contributions.conftest import Sender
+from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.servers.processes import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.attack]
+FIRST, SECOND = "0001/000001.jsonl", "0001/000002.jsonl"
+SECRET = {"secret_of_victoria": 4242}
+
+
+def live(sender: Sender, **changes: Any) -> tuple[SpooledRun, str]:
+    """A run with a segment, and the path of its page."""
+    run = fresh_run(**changes)
+    link = sender.create(run).json()["links"]["live"]
+    assert sender.put(run, FIRST).status_code == 201
+    return run, urlsplit(link).path
+
+
+@pytest.fixture(scope="module")
+def theirs(target: Target) -> tuple[SpooledRun, str]:
+    """A run of the victim, and the path of its page."""
+    return live(target.victim, parameters=SECRET)
+
+
+def follow(target: Target, places: ExitStack, path: str) -> httpx.Response:
+    """Open the stream of a page."""
+    return places.enter_context(target.client.stream("GET", f"{path}/events", timeout=60))
+
+
+def curves(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    for line in response.iter_lines():
+        if line.startswith('data: {"metrics"'):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def test_forged_live_links(target: Target, theirs: tuple[SpooledRun, str]) -> None:
+    """see a live run by a link that is made up, changed, expired, to a draft, or signed with another key"""
+    run, path = theirs
+    key, right = signing_key(target.database), path.removeprefix("/live/")
+    assert target.client.get(path).status_code == 200
+    data = base64.urlsafe_b64decode(right)
+    forged = [
+        base64.urlsafe_b64encode(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).decode() for at in range(len(data))
+    ]
+    forged += [
+        link_token("live", bytes(32), UUID(run.id)),
+        link_token("draft", key, UUID(run.id)),
+        link_token("live", key, UUID(run.id), int(time.time()) - 1),
+        right[:-1],
+        f"{right}A",
+        right.swapcase(),
+        f"{right}%00",
+        run.id,
+        "A" * 56,
+    ]
+    for token in forged:
+        for rest in ("", "/events", "/v1/scaling.json", "/figures/curves.vl.json?metric=x"):
+            answer = target.client.get(f"/live/{token}{rest}")
+            assert answer.status_code in (307, 404), token
+            assert "secret_of_victoria" not in answer.text
+    # Nor is it a link to a draft, or a cookie of one.
+    assert target.client.get(f"/drafts/{right}/v1/workloads").status_code == 404
+
+
+def test_runs_beside_a_live_link(target: Target, theirs: tuple[SpooledRun, str]) -> None:
+    """see another run, or the drafts and submissions of others, by the link to one's own run"""
+    run, _ = theirs
+    _, path = live(target.mallory)
+    for query in (f"run={run.id}", f"workload={run.id}", f"metric={run.id}", f"token={run.id}"):
+        answer = target.client.get(f"{path}?{query}")
+        assert answer.status_code in (404, 422)
+        assert "secret_of_victoria" not in answer.text
+    for rest in (f"/{run.id}", f"/../{run.id}", f"/v1/contributions/{run.id}", "/v1/submissions", "/reviews"):
+        answer = target.client.get(f"{path}{rest}", headers=BROWSER)
+        assert answer.status_code in (303, 404)
+        assert "secret_of_victoria" not in answer.text
+
+
+def test_lake_below_live_links(target: Target) -> None:
+    """run SQL, read files or draw figures without end of the lake below a live link"""
+    _, path = live(target.mallory)
+    for rest in (
+        "v1/sql?q=SELECT+1",
+        "data/",
+        "v1/figures/curves.png?scale=4",
+        "v1/curves.json?study=given/mnist/cnn/sgd/64",
+        "v1/figures/../sql",
+        "v1/figures/..%2fsql",
+        "metrics",
+        "v1/..%2f..%2fmetrics",
+        "mcp",
+    ):
+        assert target.client.get(f"{path}/{rest}").status_code == 404, rest
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        answer = target.client.request(method, f"{path}/v1/scaling.json", content=b"{}")
+        assert answer.status_code == 405
+
+
+def test_flood_of_watchers(target: Target, theirs: tuple[SpooledRun, str]) -> None:
+    """keep others from following their runs by opening streams, and pages of many runs, without end"""
+    _, path = theirs
+    mine = [live(target.mallory)[1] for _ in range(MOST_RUNS_OF_ONE + 2)]
+    with ExitStack() as places:
+        statuses = [follow(target, places, mine[at % 3]).status_code for at in range(MOST_WATCHERS_OF_ONE + 20)]
+        assert statuses.count(200) == MOST_WATCHERS_OF_ONE
+        assert statuses.count(503) == 20
+        statuses = [target.client.get(each).status_code for each in mine]
+        assert set(statuses) == {200}
+        response = follow(target, places, path)
+        assert response.status_code == 200
+        assert next(curves(response))["last_step"] == 11
+        assert target.client.get(path, headers=BROWSER).status_code == 200
+
+    def is_free() -> bool:
+        with ExitStack() as places:
+            return follow(target, places, mine[0]).status_code == 200
+
+    wait_until(is_free, "places are free again")
+
+
+def test_watchers_that_never_read(target: Target) -> None:
+    """fill the memory, or hold up others, by streams that are opened and never read"""
+    run, path = live(target.victim, segments={FIRST: rows(range(50)), SECOND: rows(range(50, 2000))})
+    _, mine = live(target.mallory)
+    with ExitStack() as places:
+        for each in [path] * 10 + [mine] * 30:
+            connection = places.enter_context(socket.create_connection(("127.0.0.1", target.service.port)))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            connection.sendall(f"GET {each}/events HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        coming = curves(follow(target, places, path))
+        assert next(coming)["last_step"] == 49
+        assert target.victim.put(run, SECOND).status_code == 201
+        assert next(coming)["last_step"] == 1999
+        assert target.client.get("/healthz").text == "ok"
+
+
+def test_live_links_in_logs(target: Target, theirs: tuple[SpooledRun, str]) -> None:
+    """use links to live runs that somebody finds in the log"""
+    _, path = theirs
+    target.client.get(path)
+    target.client.get(f"{path}/v1/scaling.json?metric=x")
+    token = path.removeprefix("/live/")
+    assert not [line for line in target.service.errors if token[:40] in line]
+    assert [line for line in target.service.errors if "/live/..." in line]
