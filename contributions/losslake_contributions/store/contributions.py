@@ -211,7 +211,7 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
         check_not_erased(row)
         check_free(session, row)
         unused = _settle_partial(session, run, end.segments)
-        _check_whole(run, end.segments, held_segments(session, run))
+        _check_whole(run, end.segments, _whole_segments(session, run))
         delete_segments(session, run)
         quotas.use(session, identity.token, n_bytes=len(text.encode()))
         row.end, row.finished_at, row.is_silent = text, datetime.now(UTC), False
@@ -235,6 +235,12 @@ def _settle_partial(session: Session, run: str, named: Sequence[Segment]) -> lis
             unused.append(row.path)
             forget_segment(session, row)
     return unused
+
+
+def _whole_segments(session: Session, run: str) -> list[Segment]:
+    """Return the segments of a run that aren't partial: another end has to wait for the rest of these."""
+    query = select(HeldSegment).where(HeldSegment.contribution == run, ~HeldSegment.is_partial)
+    return [segment_of(row) for row in session.scalars(query)]
 
 
 def check_not_erased(row: Contribution) -> None:

@@ -80,13 +80,17 @@ def _finish(session: Session, silent: _Silent, paths: Sequence[str]) -> list[str
     row = session.get(Contribution, silent.run)
     if row is None:
         return None
-    if row.end is not None or row.submission is not None or row.seen_at != silent.seen_at:
+    if row.end is not None or row.submission is not None or _has_gone_on(session, row, silent):
         # Unless this transaction was committed before, and its answer lost.
         held = set(session.scalars(select(HeldSegment.path).where(HeldSegment.contribution == silent.run)))
-        return [] if paths and held.issuperset(paths) else None
+        return [path for path in paths if path not in held] if held.intersection(paths) else None
     unused = []
     for (segment, _), path in zip(silent.parts, paths, strict=True):
         part = session.get(HeldSegment, (silent.run, segment.attempt, segment.n))
+        if part is not None and part.bytes > segment.bytes:
+            # It fell silent before, went on from the first byte, and wasn't sent as far again.
+            unused.append(path)
+            continue
         if part is not None:
             unused.append(part.path)
             forget_segment(session, part)
@@ -96,3 +100,10 @@ def _finish(session: Session, silent: _Silent, paths: Sequence[str]) -> list[str
     end = Finish(status="INCOMPLETE", ended_at=silent.seen_at.timestamp(), n_dropped=0, segments=segments)
     row.end, row.finished_at, row.is_silent = end.model_dump_json(), datetime.now(UTC), True
     return unused
+
+
+def _has_gone_on(session: Session, row: Contribution, silent: _Silent) -> bool:
+    """Return True if a run was heard of since it was read, or a push has replaced pieces by whole segments."""
+    query = select(OpenSegment.attempt, OpenSegment.n).where(OpenSegment.contribution == row.id)
+    places = {(attempt, n) for attempt, n in session.execute(query)}
+    return row.seen_at != silent.seen_at or places != {(part.attempt, part.n) for part, _ in silent.parts}

@@ -146,6 +146,45 @@ def test_what_comes_while_a_run_is_finished_is_kept(
     assert files(service) == 0
 
 
+def test_a_segment_that_a_push_sends_meanwhile_stays_whole(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    store = silence.store_segment
+
+    def while_storing(*arguments: Any) -> str:
+        assert ada.put(run, PATH).status_code == 201
+        return store(*arguments)
+
+    monkeypatch.setattr(silence, "store_segment", while_storing)
+    assert end_silent_runs(service.database, NOW) == 0
+    monkeypatch.undo()
+    assert end_silent_runs(service.database, NOW) == 1
+    assert curve(service.database, run)[0] == list(range(12))
+    first = SpooledRun(id=run.id, segments={PATH: run.segments[PATH]})
+    assert ada.finish(first).status_code == 200
+
+
+def test_a_run_that_is_silent_again_keeps_what_was_held_at_first(
+    service: Service, ada: Sender, run: SpooledRun
+) -> None:
+    ada.live(run.piece(PATH, 0, 8))
+    end_silent_runs(service.database, NOW)
+    ada.live(run.piece(PATH, 0, 3))
+    assert end_silent_runs(service.database, NOW) == 1
+    assert curve(service.database, run)[0] == list(range(8))
+    assert (files(service), row_of(service.database, run).segments) == (1, 1)
+
+
+def test_an_end_lacks_segments_of_which_only_a_part_is_held(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(run.piece(PATH, 0, 8), run.piece(REWOUND, 0, 2))
+    end_silent_runs(service.database, NOW)
+    refused = ada.finish(run)
+    assert refused.json()["type"] == "urn:losslake:problem:incomplete"
+    assert refused.json()["missing"] == ["1/1", "2/1"]
+    assert row_of(service.database, run).is_silent, "nothing has changed"
+
+
 def test_a_run_that_shows_signs_of_life_is_not_deleted(service: Service, ada: Sender, run: SpooledRun) -> None:
     ada.live(run.piece(PATH))
     assert delete_unfinished(service.database, timedelta(days=1)) == 0
