@@ -150,11 +150,10 @@ def test_a_segment_that_a_push_sends_meanwhile_stays_whole(
     service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.live(run.piece(PATH, 0, 8))
-    store = silence.store_segment
 
     def while_storing(*arguments: Any) -> str:
         assert ada.put(run, PATH).status_code == 201
-        return store(*arguments)
+        return store_segment(*arguments)
 
     monkeypatch.setattr(silence, "store_segment", while_storing)
     assert end_silent_runs(service.database, NOW) == 0
