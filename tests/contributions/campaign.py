@@ -35,7 +35,7 @@ from losslake_contributions.store.submissions import list_submissions
 from losslake_contributions.store.tokens import create_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
-from tests.contributions.disturbing_proxy import DisturbingProxy, disturbing_proxy
+from tests.contributions.disturbing_proxy import disturbing_proxy
 from tests.contributions.running import RunningService, running_service
 from tests.forked import Forked, start_command
 

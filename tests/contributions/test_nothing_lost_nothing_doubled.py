@@ -27,6 +27,7 @@ from tests.contributions.campaign import Campaign
 from tests.contributions.spooled_runs import Rows, remaining, same
 from tests.contributions.stored import stored_curves
 
+
 def lines_of(place: Path) -> dict[str, Rows]:
     """The whole lines of each segment of a spool."""
     segments: dict[str, Rows] = {}
@@ -55,7 +56,6 @@ def check_nothing_lost(lake: Lake, folder: Path, trainings: int) -> None:
     for name, segments in spools.items():
         held = database.read(partial(held_segments, run=name))
         assert [segment.path for segment in held] == sorted(segments)
-
 
 
 @dataclass
