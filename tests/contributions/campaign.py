@@ -1,4 +1,4 @@
-"""A campaign of faults: trainings, clients, the service and acceptances are killed, the network cuts, delays and repeats.
+"""A campaign of faults: trainings, clients, the service and acceptances are killed, the network cuts and repeats.
 
 Live, runs are sent while they train, by senders of all of them and of single ones; runs fall silent, and go on.
 """
