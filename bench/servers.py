@@ -16,6 +16,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import MappingProxyType
 
+from losslake_service.settings import CONTRIBUTIONS_PREFIX
+
 SECONDS_TO_START = 60
 _NGINX = """
 {user}daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/error.log crit;
@@ -56,6 +58,15 @@ def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxy
     port = _free_port()
     command = ["-m", "losslake", "serve", "--lake", str(lake), "--workers", str(workers), "--port", str(port)]
     with _running([sys.executable, *command], port, {"LOSSLAKE_LOG_FORMAT": "off", **settings}, "/readyz") as server:
+        yield server
+
+
+@contextmanager
+def contributions(lake: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
+    """Run the contribution service over a lake, without log lines. settings: environment variables."""
+    port = _free_port()
+    command = [sys.executable, "-m", "losslake", "serve-contributions", "--lake", str(lake), "--port", str(port)]
+    with _running(command, port, {f"{CONTRIBUTIONS_PREFIX}LOG_FORMAT": "off", **settings}, "/readyz") as server:
         yield server
 
 

@@ -35,6 +35,7 @@ def add_live(
     @router.post(LIVE, responses=_ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
     async def post_live(request: Request) -> Response:
         """Add pieces of segments that are still being written; durable when answered. Says what is held of each."""
+        began = time.monotonic()
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         sent = await parse_body(request, LivePieces)
@@ -46,7 +47,9 @@ def add_live(
             metrics.received.labels(error.kind).inc()
             raise
         metrics.received.labels("live").inc()
-        return respond(LiveAnswer(held=tuple(held), refused=tuple(refused), seconds=pace.next()))
+        return respond(
+            LiveAnswer(held=tuple(held), refused=tuple(refused), seconds=pace.next(time.monotonic() - began))
+        )
 
 
 class Pace:
@@ -56,13 +59,13 @@ class Pace:
         self._least = seconds
         self._recent: deque[tuple[float, float]] = deque()
 
-    def next(self) -> float:
-        """Return the seconds that the sender of a request is to wait before its next one."""
+    def next(self, took: float) -> float:
+        """Return the seconds that the sender of a request is to wait before its next one. took: seconds until now."""
         now = time.monotonic()
         while self._recent and self._recent[0][0] < now - _WINDOW_S:
             self._recent.popleft()
-        # Each sender was told to wait so long: the sum of their pauses is the number of senders times the window.
+        # Each sender either waits for an answer, or waits as long as it was told (Little's law).
         n_senders = sum(seconds for _, seconds in self._recent) / _WINDOW_S
         seconds = min(max(self._least, n_senders / _MOST_REQUESTS), _LONGEST_PAUSE_S)
-        self._recent.append((now, seconds))
+        self._recent.append((now, took + seconds))
         return round(seconds, 3)

@@ -9,33 +9,41 @@ from dataclasses import dataclass
 from limits import RateLimitItemPerHour
 from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
-from sqlalchemy import CursorResult, update
+from sqlalchemy import bindparam, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.tables import Token
 
 _KIBIBYTE = 1024
+# Made once: to build it for each request takes time.
+_USE = (
+    update(Token)
+    .where(
+        Token.id == bindparam("token"),
+        Token.runs + bindparam("more_runs") <= Token.most_runs,
+        Token.segments + bindparam("more_segments") <= Token.most_segments,
+        Token.bytes + bindparam("more_bytes") <= Token.most_bytes,
+    )
+    .values(
+        runs=Token.runs + bindparam("more_runs"),
+        segments=Token.segments + bindparam("more_segments"),
+        bytes=Token.bytes + bindparam("more_bytes"),
+    )
+    .execution_options(synchronize_session=False)
+)
 
 
 def use(session: Session, token: str, runs: int = 0, segments: int = 0, n_bytes: int = 0) -> None:
     """Count what is sent with a token; raise ContributionError if that is more than its quota."""
-    counted = update(Token).where(
-        Token.id == token,
-        Token.runs + runs <= Token.most_runs,
-        Token.segments + segments <= Token.most_segments,
-        Token.bytes + n_bytes <= Token.most_bytes,
-    )
-    result = session.execute(
-        counted.values(runs=Token.runs + runs, segments=Token.segments + segments, bytes=Token.bytes + n_bytes)
-    )
-    assert isinstance(result, CursorResult)
+    used = {"token": token, "more_runs": runs, "more_segments": segments, "more_bytes": n_bytes}
+    result = session.connection().execute(_USE, used)
     if result.rowcount:
         return
     row = session.get_one(Token, token)
-    used = f"{row.runs:,} of {row.most_runs:,} runs, {row.segments:,} of {row.most_segments:,} segments"
+    amounts = f"{row.runs:,} of {row.most_runs:,} runs, {row.segments:,} of {row.most_segments:,} segments"
     more = f"{row.bytes:,} of {row.most_bytes:,} bytes are used"
-    raise ContributionError("quota-exceeded", f"{used}, {more}: ask the operator for a token with a larger quota")
+    raise ContributionError("quota-exceeded", f"{amounts}, {more}: ask the operator for a token with a larger quota")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
@@ -29,6 +29,12 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 _TOKEN = re.compile(r"llc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NO_DIGEST = hashlib.sha256(b"").hexdigest()
 _MOST_DAYS = 3650
+# Made once: to build it for each request takes time.
+_TOKEN_AND_OWNER = (
+    select(Token, Contributor)
+    .join(Contributor, Contributor.id == Token.contributor)
+    .where(Token.id == bindparam("token"))
+)
 
 
 @dataclass(frozen=True)
@@ -157,8 +163,7 @@ def authenticate(database: Database, authorization: str | None) -> Identity:
     token, secret = match[1], match[2]
 
     def query(session: Session) -> tuple[Token, Contributor] | None:
-        joined = select(Token, Contributor).join(Contributor, Contributor.id == Token.contributor)
-        row = session.execute(joined.where(Token.id == token)).first()
+        row = session.execute(_TOKEN_AND_OWNER, {"token": token}).first()
         if row is None:
             return None
         session.expunge_all()

@@ -1,0 +1,46 @@
+"""Senders of live runs are asked to wait so long that all of them together are answered in time."""
+
+from __future__ import annotations
+
+import heapq
+import time
+
+import pytest
+
+from losslake_contributions.routes.live import Pace
+
+
+def requests_per_second(
+    monkeypatch: pytest.MonkeyPatch, n_senders: int, took: float, seconds: float = 60.0
+) -> tuple[float, float]:
+    """Simulate senders whose requests take so long; return their rate and their last pause in the second half."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    pace, pause, answered = Pace(1.0), 0.0, 0
+    answers = [(took + number / n_senders, number) for number in range(n_senders)]
+    heapq.heapify(answers)
+    while answers[0][0] < seconds:
+        now, number = heapq.heappop(answers)
+        answered += now > seconds / 2
+        pause = pace.next(took)
+        heapq.heappush(answers, (now + pause + took, number))
+    return answered / (seconds / 2), pause
+
+
+def test_few_senders_wait_as_long_as_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert requests_per_second(monkeypatch, 10, 0.01)[1] == 1.0
+
+
+def test_many_senders_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate, pause = requests_per_second(monkeypatch, 150, 0.01)
+    assert rate == pytest.approx(60, abs=3)
+    assert pause == pytest.approx(2.5, abs=0.2)
+
+
+def test_senders_that_wait_for_answers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a service that is late would ask for more requests, and be later."""
+    assert requests_per_second(monkeypatch, 150, 2.0)[1] == pytest.approx(2.5, abs=0.2)
+
+
+def test_nobody_waits_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert requests_per_second(monkeypatch, 1000, 0.01)[1] == 3.0
