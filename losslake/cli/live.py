@@ -29,11 +29,12 @@ def live(
         bool, typer.Option("--until-end", help="Stop once every run has ended, or stands still for a minute.")
     ] = False,
 ) -> None:
-    """Send runs to a contribution service while they are recorded, until Ctrl-C.
+    """Send runs to a contribution service while they train.
 
-    Runs that begin later are sent as well. Each is shown on a page with a link of its own, over stored curves. Nothing
-    is submitted: 'losslake push' does that when the runs have ended, and sends what is missing. If the service can't be
-    reached, it is sent later. Secrets, host names, paths and e-mail addresses are removed first.
+    It goes on until Ctrl-C. Runs that begin later are sent as well. Each is shown on a page with a link of its own,
+    over stored curves. Nothing is submitted: 'losslake push' does that when the runs have ended, and sends what is
+    missing. If the service can't be reached, it is sent later. Secrets, host names, paths and e-mail addresses are
+    removed first.
     """
     from losslake_contributions.client import ContributionClient
     from losslake_contributions.live.sender import LiveSender, Told

@@ -21,8 +21,8 @@ from losslake_service.problems import problem_responses
 LIVE = "/v1/live"
 _ERRORS = problem_responses(413, 422)
 # Requests a second of all senders together: each takes some 5 ms.
-_MOST_REQUESTS = 60
-_LONGEST_PAUSE_S = 3.0
+_MOST_REQUESTS = 80
+_LONGEST_PAUSE_S = 2.5
 _WINDOW_S = 5.0
 
 

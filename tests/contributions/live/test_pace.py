@@ -33,14 +33,14 @@ def test_few_senders_wait_as_long_as_is_set(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_many_senders_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     rate, pause = requests_per_second(monkeypatch, 150, 0.01)
-    assert rate == pytest.approx(60, abs=3)
-    assert pause == pytest.approx(2.5, abs=0.2)
+    assert rate == pytest.approx(80, abs=4)
+    assert pause == pytest.approx(1.875, abs=0.2)
 
 
 def test_senders_that_wait_for_answers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a service that is late would ask for more requests, and be later."""
-    assert requests_per_second(monkeypatch, 150, 2.0)[1] == pytest.approx(2.5, abs=0.2)
+    assert requests_per_second(monkeypatch, 150, 2.0)[1] == pytest.approx(1.875, abs=0.2)
 
 
-def test_nobody_waits_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert requests_per_second(monkeypatch, 1000, 0.01)[1] == 3.0
+def test_nobody_waits_so_long_that_a_lag_is_above_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert requests_per_second(monkeypatch, 1000, 0.01)[1] == 2.5

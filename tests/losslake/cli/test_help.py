@@ -20,7 +20,7 @@ EVERY = {
     for inner, command in {"": outer, **getattr(outer, "commands", {})}.items()
 }
 GROUPS = ("tokens", "review")
-WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", *GROUPS)
+WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", "live", *GROUPS)
 
 
 def parameters_of(name: str) -> list[Any]:
@@ -54,6 +54,7 @@ def test_the_documented_commands_exist() -> None:
         "bundle",
         "check",
         "push",
+        "live",
         "serve-contributions",
         "analyze",
         *GROUPS,
