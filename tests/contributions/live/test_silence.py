@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from losslake.lake.lake import Lake
 from losslake_contributions.accept import accept
 from losslake_contributions.contract.contributions import Finish
 from losslake_contributions.live.run_reader import RunReader
@@ -18,7 +19,7 @@ from losslake_contributions.store.erasure import erase_runs
 from losslake_contributions.store.files import delete_orphans, delete_unfinished, store_segment
 from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.store.tables import Contribution, Piece
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.contributions.test_accept import check_stored
 
@@ -205,3 +206,21 @@ def test_an_erased_run_leaves_no_pieces_and_takes_none(service: Service, ada: Se
     (refused,) = ada.live(run.piece(PATH), alive=[run.id]).json()["refused"]
     assert refused["kind"] == "conflict"
     assert end_silent_runs(service.database, NOW) == delete_unfinished(service.database, NOW) == 0
+
+
+def test_pieces_and_silence_in_postgresql(lake_in_postgresql: Lake) -> None:
+    run = SpooledRun(segments={PATH: rows(range(12)), REWOUND: rows(range(5, 9), 0.5)})
+    with serving(lake_in_postgresql) as service:
+        ada, database = service.sender("Ada", ADA), service.database
+        ada.create(run)
+        for _ in range(2):
+            answer = ada.live(run.piece(PATH, 0, 8), run.piece(REWOUND, 0, 2), alive=[run.id])
+            assert [each["is_whole"] for each in answer.json()["held"]] == [False, False]
+        before = curve(database, run)
+        assert end_silent_runs(database, NOW) == 1
+        assert curve(database, run) == before
+        ada.live(run.piece(PATH), run.piece(REWOUND))
+        assert curve(database, run)[0] == list(range(9))
+        assert [ada.put(run, path).status_code for path in run.segments] == [201, 201]
+        assert ada.finish(run).status_code == 200
+        assert files(service) == 2
