@@ -3,7 +3,8 @@
 Each logs ten measurements a second into one process of the contribution service, over a lake with the bundled studies,
 beside a read service that is asked 20 new scaling questions a second. Two cases: recorded trainings with one
 `losslake live` for all of them, and a sender for each run with a token and a connection of its own. The trainings, the
-senders and this process share the cores with both services.
+senders and this process share the cores with both services. The questions before are asked beside the same trainings,
+of which nothing is sent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import math
 import multiprocessing
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +47,11 @@ LONGEST_LAG_S = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of a case. lags: seconds by the second in which they were seen. asked: as `Asking` gives it."""
+    """The measurements of a case.
+
+    held, watched: lags in seconds, by the second in which they were seen. before, during: milliseconds of the questions
+    to the read service, before anything is sent and meanwhile.
+    """
 
     name: str
     seconds: float
@@ -56,7 +60,8 @@ class Outcome:
     samples: Sequence[Sample]
     others: Sequence[tuple[str, float]]
     sent: Sent | None
-    asked: Sequence[float]
+    before: Sequence[float]
+    during: Sequence[float]
     n_requests: int
 
 
@@ -108,8 +113,11 @@ class Bench:
 
     def recorded(self) -> Outcome:
         """Measure recorded trainings, of which one process sends all."""
-        runs, output = self.folder / "runs", self.folder / "live.log"
+        runs, unsent, output = self.folder / "runs", self.folder / "unsent", self.folder / "live.log"
         runs.mkdir()
+        with trainings(unsent, self.n_runs, self.seconds + 60):
+            wait_until(lambda: len([*unsent.glob("*/*/*.jsonl")]) == self.n_runs, f"{self.n_runs} runs are recorded")
+            before = self._before()
         token = create_token(Database.open(self.lake), "Ada", None, ["contribute"], 1)
 
         def links() -> list[str]:
@@ -121,7 +129,7 @@ class Bench:
             follower(runs, self.writer.port, token, output) as sender,
         ):
             others = {"trainings": processes, "sender": [sender]}
-            return self._measure("one sender of recorded runs", links, others, lambda _: None)
+            return self._measure("one sender of recorded runs", links, others, lambda _: None, before)
 
     def single(self) -> Outcome:
         """Measure a sender for each run, with tokens of as many contributors."""
@@ -133,7 +141,13 @@ class Bench:
             sent: Sent = in_own_process(send_all, self.writer.port, runs, until).result
             return sent
 
-        return self._measure("a sender for each run", lambda: links, {}, send)
+        return self._measure("a sender for each run", lambda: links, {}, send, self._before())
+
+    def _before(self) -> Sequence[float]:
+        """Return the milliseconds of questions to the read service while nothing is sent."""
+        with asking(self.reader.port, self.paths, self.pool) as asked:
+            time.sleep(max(10.0, self.seconds / 10))
+        return asked()
 
     def _create(self, token: str, run: str, number: int) -> str:
         """Create a run; return the link to its page."""
@@ -150,6 +164,7 @@ class Bench:
         links: Callable[[], Sequence[str]],
         others: dict[str, list[int]],
         send: Callable[[float], Sent | None],
+        questions_before: Sequence[float],
     ) -> Outcome:
         """Measure until the time is over. send: sends until a time."""
         polling = Polling(self.lake)
@@ -168,7 +183,7 @@ class Bench:
         held = lags_by_second(each for each in polling.seen if began <= each[0] <= began + self.seconds)
         return Outcome(
             name, self.seconds, held, lags_by_second(watching.seen), sampling.samples, sampling.cpu,
-            sending.result(), asked(), n_requests,
+            sending.result(), questions_before, asked(), n_requests,
         )  # fmt: skip
 
 
@@ -198,7 +213,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     return statistics.linear_regression(*zip(*points, strict=True)).slope
 
 
-def report(outcome: Outcome, before: Sequence[float]) -> Iterator[str]:
+def report(outcome: Outcome) -> Iterator[str]:
     """Yield lines about a case."""
     first, last = outcome.samples[0], outcome.samples[-1]
     wall = last.at - first.at
@@ -227,7 +242,7 @@ def report(outcome: Outcome, before: Sequence[float]) -> Iterator[str]:
     logs = [each.log for each in outcome.samples]
     grown = (last.database - first.database) / wall
     yield f"database: {grown / 1e3:.1f} kB a second more; its write-ahead log {max(logs) / 1e6:.1f} MB at most"
-    for name, taken in (("before", before), ("during", outcome.asked)):
+    for name, taken in (("before", outcome.before), ("during", outcome.during)):
         yield (
             f"scaling questions {name}: {statistics.median(taken):.1f} ms, 99th percentile "
             f"{percentile(taken, 0.99):.1f}, longest {max(taken):.1f}, {len(taken):,} questions"
@@ -261,12 +276,9 @@ def run(n_runs: int, seconds: float, cases: Sequence[str]) -> Iterator[tuple[Out
                 contributions(folder / "lake", _SETTINGS) as writer,
                 ThreadPoolExecutor(3) as pool,
             ):
-                with asking(reader.port, paths, pool) as asked:
-                    threading.Event().wait(max(10.0, seconds / 10))
-                before = asked()
                 bench = Bench(lake, folder, n_runs, seconds, reader, writer, pool, paths)
                 outcome = bench.recorded() if case == "recorded" else bench.single()
-                yield outcome, list(report(outcome, before))
+                yield outcome, list(report(outcome))
 
 
 def main() -> None:

@@ -110,7 +110,7 @@ class Watching:
 
 @dataclass(frozen=True)
 class Sample:
-    """What the service uses. at, cpu: seconds. memory, database, log: bytes, log of SQLite's write-ahead log."""
+    """The resources of the service. at, cpu: seconds. memory, database, log: bytes; log: of SQLite, written ahead."""
 
     at: float
     memory: int
@@ -121,7 +121,10 @@ class Sample:
 
 @dataclass
 class Sampling:
-    """Samples of each second. others: ids of other processes, by name, of which the CPU time is measured."""
+    """Samples of each second. others: ids of other processes, by name.
+
+    cpu: seconds of these and of this process, by name, after the end.
+    """
 
     lake: Path
     service: int
@@ -131,7 +134,7 @@ class Sampling:
 
     def work(self, ends: threading.Event) -> None:
         """Take samples until the end."""
-        first = {name: self._cpu(ids) for name, ids in self.others.items()}
+        first, own = {name: self._cpu(ids) for name, ids in self.others.items()}, time.process_time()
         database = self.lake / "catalog.db"
         log = database.with_name(f"{database.name}-wal")
         while True:
@@ -141,6 +144,7 @@ class Sampling:
             if ends.wait(1.0):
                 break
         self.cpu = [(name, self._cpu(ids) - first[name]) for name, ids in self.others.items()]
+        self.cpu.append(("this measurement", time.process_time() - own))
 
     def _cpu(self, ids: Iterable[int]) -> float:
         """Return the CPU seconds of processes and their descendants so far."""

@@ -89,7 +89,7 @@ def run_json(number: int) -> bytes:
 
 @dataclass
 class Sent:
-    """What senders did. latencies: seconds of each request. pauses: seconds that its answer asked for.
+    """The requests of senders. latencies: seconds of each request. pauses: seconds that its answer asked for.
 
     failures: requests that weren't answered by 200; they are sent again.
     """

@@ -24,7 +24,7 @@ TOKEN_LENGTH = 56  # of the 42 bytes above, in base64
 
 @dataclass(frozen=True)
 class SignedLink:
-    """What a token says. subject: the submission of a draft, or the run. expires: Unix seconds."""
+    """The content of a token. subject: the submission of a draft, or the run. expires: Unix seconds."""
 
     subject: UUID
     expires: int

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import URL, Engine, create_engine
+from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
 SECONDS_TO_WRITE = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _SECONDS_IN_SILENCE = 2.0
+_CACHE_KIB = 256
 # SQLSTATE of lost and refused connections, shutdowns, serialization failures and deadlocks.
 _TRANSIENT = ("08", "53300", "57P", "40001", "40P01")
 
@@ -23,7 +26,16 @@ _log = logging.getLogger(__name__)
 
 def engine_of(database: URL) -> Engine:
     """Return an engine for the database at a URL."""
-    return create_engine(patient(database), pool_pre_ping=database.drivername != "sqlite")
+    is_sqlite = database.drivername == "sqlite"
+    engine = create_engine(patient(database), pool_pre_ping=not is_sqlite)
+    if is_sqlite:
+        event.listen(engine, "connect", _keep_few_pages)
+    return engine
+
+
+def _keep_few_pages(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Limit the pages that a connection to SQLite keeps: the system has them in memory already, once for all."""
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
 
 def patient(database: URL) -> URL:

@@ -28,14 +28,14 @@ class Piece(Document):
 
 
 class LivePieces(Document):
-    """What is new of some runs. alive: runs that are being recorded, whether there is anything new or not."""
+    """New lines of some runs. alive: runs that are being recorded, whether there is anything new or not."""
 
     pieces: Annotated[tuple[Piece, ...], Field(max_length=MOST_PIECES, strict=False)] = ()
     alive: Annotated[tuple[RunId, ...], Field(max_length=MOST_PIECES, strict=False)] = ()
 
 
 class HeldPieces(Document):
-    """What is held of a segment: so many bytes, from which the next piece goes on. is_whole: it takes no pieces."""
+    """The bytes that are held of a segment, after which the next piece goes on. is_whole: it takes no pieces."""
 
     run: RunId
     attempt: Ordinal
@@ -53,7 +53,7 @@ class RefusedRun(Document):
 
 
 class LiveAnswer(Document):
-    """What is held of the segments that were sent. seconds: until more should be sent."""
+    """The state of the segments that were sent. seconds: until more should be sent."""
 
     held: Annotated[tuple[HeldPieces, ...], Field(strict=False)]
     refused: Annotated[tuple[RefusedRun, ...], Field(strict=False)]

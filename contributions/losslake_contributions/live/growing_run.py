@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from losslake.record.spool import END, HEARTBEAT, RUN
@@ -65,7 +65,7 @@ class GrowingRun:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield what is new in the last segment of each attempt. Raises OSError."""
-        for segment in self._open():
+        for segment in _growing(segments_in(self.folder)):
             place = segment.attempt, segment.number
             if place in self._private or place in self._whole:
                 continue
@@ -86,8 +86,9 @@ class GrowingRun:
 
     def closed(self) -> Iterator[tuple[Segment, bytes]]:
         """Yield the segments that grow no more and weren't noted as whole, as they are sent. Raises OSError."""
-        growing = {segment.path for segment in self._open()}
-        for each in segments_in(self.folder):
+        segments = segments_in(self.folder)
+        growing = {segment.path for segment in _growing(segments)}
+        for each in segments:
             if each.path in growing or (each.attempt, each.number) in self._whole:
                 continue
             data = self._cleaner.segment(each.data())
@@ -108,11 +109,6 @@ class GrowingRun:
         self._held.clear()
         self._whole.clear()
 
-    def _open(self) -> list[LocalSegment]:
-        """Return the last segment of each attempt: an earlier one is closed before the next is begun."""
-        last = {segment.attempt: segment for segment in segments_in(self.folder)}
-        return list(last.values())
-
     def _new_lines(self, segment: LocalSegment, start: int) -> str:
         """Return the whole lines from a byte of a segment on; empty for none, and for those with private names."""
         with segment.path.open("rb") as file:
@@ -126,3 +122,8 @@ class GrowingRun:
             pass
         self._private.add((segment.attempt, segment.number))
         return ""
+
+
+def _growing(segments: Iterable[LocalSegment]) -> Iterable[LocalSegment]:
+    """Return the last segment of each attempt: an earlier one is closed before the next is begun. segments: by name."""
+    return {segment.attempt: segment for segment in segments}.values()

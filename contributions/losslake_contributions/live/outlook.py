@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 from cachetools import LRUCache, cached
 
@@ -15,6 +14,7 @@ from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
+from losslake_contributions.live.stored_trials import study_key
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import COMPLETE, INFEASIBLE
@@ -23,11 +23,7 @@ from losslake_service.web.goals import PageGoal
 _MOST_CACHED = 64
 
 
-def _key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
-    return view.digest, workload, batch_size, goal.metric, goal.target, goal.comparator, goal.direction
-
-
-@cached(LRUCache(_MOST_CACHED), _key, threading.Lock())
+@cached(LRUCache(_MOST_CACHED), study_key, threading.Lock())
 def trials_to_compare(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> Comparable:
     """Return the stored trials that a run is compared with, as /v1/analysis/forecast does.
 

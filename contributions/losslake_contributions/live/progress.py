@@ -13,7 +13,7 @@ from losslake_service.web.goals import PageGoal
 
 @dataclass(frozen=True)
 class Progress:
-    """What a curve says about a goal.
+    """The state of a curve, and how it stands to a goal.
 
     n_not_finite: of its n values. last, best: step and value; best is the first of several with the best value. hit:
     the index of the first value that reaches the goal. reached_at: its step. None for none; best, hit and reached_at

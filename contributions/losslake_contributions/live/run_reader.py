@@ -7,7 +7,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from losslake.record.spool import ELAPSED, STEP
 from losslake_contributions.contract.contributions import Finish, RunFacts, RunStatus
 from losslake_contributions.contract.limits import LARGEST_STEP
 from losslake_contributions.errors import ContributionError
+from losslake_contributions.spools.spool import number
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.open_segments import lines_of
@@ -32,7 +33,6 @@ MOST_MEASUREMENTS = 8_000_000
 """Measurements of a run that is shown live: they take 128 MB of memory."""
 MOST_SERIES = 50_000
 """Pairs of a segment and a metric of a run that is shown live: each takes up to a kilobyte besides."""
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _Place = tuple[int, int]
 
 
@@ -47,21 +47,16 @@ class RunState:
     status: RunStatus | None
     seen_at: datetime | None
     is_silent: bool
-    is_in_submission: bool
 
     @property
     def kind(self) -> Literal["open", "silent", "finished"]:
         """Return the state in a word."""
         return "open" if self.status is None else "silent" if self.is_silent else "finished"
 
-    def seconds_unseen(self) -> float | None:
-        """Return the seconds since the last sign of life; None if there was none."""
-        return None if self.seen_at is None else max(0.0, (datetime.now(UTC) - self.seen_at).total_seconds())
-
 
 @dataclass(frozen=True)
 class _Held:
-    """What is held of a segment: its bytes, and if it is whole its file."""
+    """A segment as it is held: its bytes, and if it is whole its file."""
 
     n_bytes: int
     from_step: int | None
@@ -70,17 +65,23 @@ class _Held:
 
 @dataclass
 class _Series:
-    """The values of a metric in a segment, in the order written. first_step: the lowest one."""
+    """The values of a metric in a segment, in the order written. first_step, last_step: the lowest and highest one."""
 
     steps: array[int] = field(default_factory=lambda: array("q"))
     values: array[float] = field(default_factory=lambda: array("d"))
     first_step: float = math.inf
+    last_step: int = -1
 
     def add(self, step: int, value: float) -> None:
         """Add a measurement."""
         self.steps.append(step)
         self.values.append(value)
         self.first_step = min(step, self.first_step)
+        self.last_step = max(step, self.last_step)
+
+    def last_before(self, step: float) -> int:
+        """Return the highest step below one; there must be any."""
+        return self.last_step if self.last_step < step else max(each for each in self.steps if each < step)
 
 
 class RunReader:
@@ -124,15 +125,15 @@ class RunReader:
         if count > most:
             raise ContributionError("too-large", f"{self._run} has more than {most:,} {of}: it isn't shown live")
 
-    def metrics(self) -> list[str]:
-        """Return the metrics of which a measurement counts, in the order of their names."""
-        found = {
-            name
-            for place, series in self._series.items()
-            for name, each in series.items()
-            if each.first_step < self._until(place)
-        }
-        return sorted(found)
+    def last_steps(self) -> dict[str, int]:
+        """Return the last step that counts of each metric that has any, in the order of their names."""
+        found: dict[str, int] = {}
+        for place, series in self._series.items():
+            until = self._until(place)
+            for name, each in series.items():
+                if each.first_step < until:
+                    found[name] = max(each.last_before(until), found.get(name, 0))
+        return dict(sorted(found.items()))
 
     def curve(self, metric: str) -> tuple[Integers, Floats]:
         """Return the steps and values of a metric that count, by step: without what later attempts replaced.
@@ -154,10 +155,6 @@ class RunReader:
         known, first = np.unique(all_steps[::-1], return_index=True)
         return known, all_values[::-1][first]
 
-    def last_step(self) -> int | None:
-        """Return the last step of all metrics that counts; None for a run without measurements."""
-        return max((int(self.curve(metric)[0][-1]) for metric in self.metrics()), default=None)
-
     def _until(self, place: _Place) -> float:
         """Return the step from which on later attempts replace the measurements of a segment."""
         return min((step for at, step in self._begins.items() if at > place[0] and step is not None), default=math.inf)
@@ -169,8 +166,7 @@ class RunReader:
             raise ContributionError("unknown-contribution", f"the run {self._run} is no longer here")
         end = Finish.model_validate_json(row.end) if row.end is not None else None
         facts = RunFacts.model_validate_json(row.facts)
-        is_submitted = row.submission is not None
-        state = RunState(facts, end.status if end else None, row.seen_at, row.is_silent, is_submitted)
+        state = RunState(facts, end.status if end else None, row.seen_at, row.is_silent)
         held: dict[_Place, _Held] = {}
         for each in session.scalars(select(HeldSegment).where(HeldSegment.contribution == self._run)):
             held[each.attempt, each.n] = _Held(each.bytes, each.from_step, (each.path, each.sha256))
@@ -217,7 +213,7 @@ class RunReader:
             try:
                 row = orjson.loads(line)
                 step = _step(row[STEP])
-                yield step, [(name, _number(value)) for name, value in row.items() if name not in (STEP, ELAPSED)]
+                yield step, [(name, _value(value)) for name, value in row.items() if name not in (STEP, ELAPSED)]
             except (ValueError, KeyError, TypeError, AttributeError):
                 self.n_unread += 1
 
@@ -240,10 +236,9 @@ def _step(value: Any) -> int:
     return value
 
 
-def _number(value: Any) -> float:
-    """Return a value of a metric; raise ValueError or KeyError for anything else."""
-    if isinstance(value, str):
-        return _WORDS[value]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(value)
-    return float(value)
+def _value(cell: Any) -> float:
+    """Return the value of a metric; raise ValueError for a cell that holds none."""
+    value = number(cell)
+    if value is None:
+        raise ValueError(cell)
+    return value

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from threading import Event
 
@@ -32,7 +33,7 @@ from losslake_schema.errors import LossLakeError
 SECONDS_TO_STOP = 60.0
 """A run without a sign of life for so long isn't waited for, if nothing of it is left to send."""
 SECONDS_TO_GIVE_UP = 3600.0
-"""What can't be sent for so long after the last sign of life is left to a push."""
+"""A run that can't be sent for so long after its last sign of life is left to a push."""
 _SECONDS_BETWEEN_LOOKS = 2.0  # for new runs
 _LONGEST_PAUSE_S = 10.0
 # In a round: more would hold up the pieces of other runs.
@@ -42,7 +43,7 @@ _UNKNOWN = "unknown-contribution"
 
 @dataclass(frozen=True)
 class Told:
-    """What a sender tells as it goes. began: with the link to the live page, if there is one."""
+    """The callbacks of a sender. began: with the link to the live page, if there is one."""
 
     began: Callable[[GrowingRun, str | None], None]
     ended: Callable[[GrowingRun, str], None]
@@ -151,12 +152,14 @@ class LiveSender:
         """Send the pieces of all runs; return the seconds until the next ones, and how much was sent."""
         pieces: list[Piece] = []
         n_sent = 0
-        for run in self._in_turn():
-            for piece in self._pieces_of(run):
-                size = len(piece.lines.encode())
-                if len(pieces) < MOST_PIECES and n_sent + size <= MOST_READ:
-                    pieces.append(piece)
-                    n_sent += size
+        for piece in chain.from_iterable(map(self._pieces_of, self._in_turn())):
+            size = len(piece.lines.encode())
+            if n_sent + size > MOST_READ:
+                break
+            pieces.append(piece)
+            n_sent += size
+            if len(pieces) == MOST_PIECES:
+                break
         by_id = {run.id: run for run in self.runs.values()}
         pieces = [piece for piece in pieces if piece.run in by_id]
         alive = [run.id for run in self.runs.values() if run.is_alive()][:MOST_PIECES]

@@ -108,11 +108,12 @@ class StoredTrials:
     n_stopped_earlier: int
 
 
-def _key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
+def study_key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
+    """Return what distinguishes the trials of a study, as they stand to a goal, from others."""
     return view.digest, workload, batch_size, goal.metric, goal.target, goal.comparator, goal.direction
 
 
-@cached(LRUCache(_MOST_CACHED), _key, threading.Lock())
+@cached(LRUCache(_MOST_CACHED), study_key, threading.Lock())
 def stored_trials(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> StoredTrials:
     """Return the trials of a study that count, by /v1/steps-to-target. Raises UnknownName and BadParameter."""
     asked = {

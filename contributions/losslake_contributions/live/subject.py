@@ -1,4 +1,4 @@
-"""What a live page shows: of which metric, for which goal, and beside which stored trials."""
+"""The subject of a live page: a metric, a goal, and the stored trials beside the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, pag
 
 @dataclass(frozen=True)
 class Choice:
-    """What the reader has chosen; None for the default. target: of the metric. workload: the name of a stored one."""
+    """The choice of the reader; None for the default. target: of the metric. workload: the name of a stored one."""
 
     metric: str | None = None
     target: float | None = None
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is shown of a run.
+    """The part of a run that is shown.
 
     metric: None before anything is measured, if the run has no goal. metrics, goals, candidates: to choose from. sizes:
     the batch sizes whose curves are drawn; empty without stored trials. trials: of the run's batch size; None without a

@@ -86,8 +86,7 @@ class WatchedRun:
         if seen == self._seen:
             return None
         self._seen = seen
-        # One curve after the other, as each takes time and memory.
-        last = {name: int(self._reader.curve(name)[0][-1]) for name in self._reader.metrics()}
+        last = self._reader.last_steps()
         return Overview(state, tuple(last), max(last.values(), default=None))
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zstandard
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
@@ -13,7 +13,8 @@ from losslake_contributions.store.tables import OpenSegment, Piece
 def lines_of(session: Session, run: str, attempt: int, n: int, start: int = 0) -> bytes:
     """Return the JSON lines of an open segment from a byte on, as far as they are held."""
     of_segment = Piece.contribution == run, Piece.attempt == attempt, Piece.n == n
-    wanted = *of_segment, Piece.offset + Piece.size > start
+    first = select(func.max(Piece.offset)).where(*of_segment, Piece.offset <= start).scalar_subquery()
+    wanted = *of_segment, Piece.offset >= first, Piece.offset + Piece.size > start
     rows = session.execute(select(Piece.offset, Piece.lines).where(*wanted).order_by(Piece.offset))
     found = [(offset, zstandard.decompress(lines, max_output_size=LARGEST_SEGMENT)) for offset, lines in rows]
     return b"".join(lines for _, lines in found)[start - found[0][0] :] if found else b""

@@ -1,4 +1,4 @@
-"""What a live page says: the run, its choices, and the addresses of its stream and figures."""
+"""The content of a live page: the run, its choices, and the addresses of its stream and figures."""
 
 from __future__ import annotations
 

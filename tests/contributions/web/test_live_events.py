@@ -153,7 +153,7 @@ def test_places_of_watchers_who_leave_are_free_again(sender: Sender) -> None:
 
 def test_state_of_a_run_is_said() -> None:
     facts, seen = RunFacts.model_validate(SpooledRun().facts), datetime(2026, 11, 28, 3, 40, tzinfo=UTC)
-    silent = RunState(facts, "INCOMPLETE", seen, is_silent=True, is_in_submission=False)
+    silent = RunState(facts, "INCOMPLETE", seen, is_silent=True)
     assert state_text(silent) == "silent since 2026-11-28 03:40 UTC: INCOMPLETE"
     assert state_text(replace(silent, is_silent=False)) == "finished: INCOMPLETE"
     assert state_text(replace(silent, is_silent=False, status=None)) == "open"
