@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
-from contextlib import suppress
 from dataclasses import replace
 
 from fastapi import FastAPI
@@ -14,10 +12,6 @@ from losslake_contributions.app import create_app
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_service.serve import Greeting, begin_worker, freeze_garbage, run
-
-# https://man7.org/linux/man-pages/man3/mallopt.3.html
-_M_ARENA_MAX = -8
-_ARENAS = 2
 
 
 def serve(settings: Settings) -> None:
@@ -38,19 +32,9 @@ def serve(settings: Settings) -> None:
 def application(settings: Settings) -> FastAPI:
     """Return the application of a worker process."""
     begin_worker(settings)
-    _limit_arenas()
     # At info, it logs each of its files.
     logging.getLogger("pyiceberg").setLevel(logging.WARNING)
     lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
     app = create_app(lake, settings)
     freeze_garbage()
     return app
-
-
-def _limit_arenas() -> None:
-    """Limit the heaps of glibc: by default each of a dozen threads gets one, and each keeps what its largest work took.
-
-    Other libraries of C lack the function, or do nothing.
-    """
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)

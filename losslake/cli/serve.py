@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
@@ -22,6 +25,9 @@ WorkersOption = Annotated[int | None, typer.Option(help="Number of processes. De
 AllowRootOption = Annotated[
     bool | None, typer.Option("--allow-root", help="Run as root even if other machines can connect.")
 ]
+# https://man7.org/linux/man-pages/man3/mallopt.3.html
+_M_ARENA_MAX, _VARIABLE = -8, "MALLOC_ARENA_MAX"
+_HEAPS = 2
 
 
 def serve(
@@ -52,12 +58,25 @@ def serve_contributions(
 
     It writes to the lake; `losslake serve` answers questions, and never does.
     """
+    limit_heaps()
     from losslake_contributions.serve import serve as run
     from losslake_contributions.settings import Settings
     from losslake_service.settings import load_settings_of
 
     flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
     run(load_settings_of(Settings, config, flags).settings)
+
+
+def limit_heaps() -> None:
+    """Limit the heaps of glibc in this process, which must not have begun others, and in those that it starts.
+
+    By default each thread gets a heap, up to eight for a core, and it keeps what its largest work took. Other libraries
+    of C have no such heaps. A host's own limit is kept.
+    """
+    if _VARIABLE not in os.environ:
+        os.environ[_VARIABLE] = str(_HEAPS)
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _HEAPS)
 
 
 def config(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -23,7 +22,6 @@ _ERRORS = problem_responses(413, 422)
 # Requests a second of all senders together: each takes some 5 ms.
 _MOST_REQUESTS = 80
 _LONGEST_PAUSE_S = 2.5
-_WINDOW_S = 5.0
 
 
 def add_live(
@@ -53,19 +51,19 @@ def add_live(
 
 
 class Pace:
-    """How long senders are to wait, so that all of them together send no more requests than are answered at once."""
+    """The times of the next requests of all senders, evenly apart, so that none waits for those of others."""
 
     def __init__(self, seconds: float) -> None:
         self._least = seconds
-        self._recent: deque[tuple[float, float]] = deque()
+        self._free = 0.0
 
     def next(self, took: float) -> float:
-        """Return the seconds that the sender of a request is to wait before its next one. took: seconds until now."""
+        """Return the seconds that the sender of a request is to wait before its next one. took: seconds until now.
+
+        A service that is late gets as much time without the request: else the late ones would pile up.
+        """
         now = time.monotonic()
-        while self._recent and self._recent[0][0] < now - _WINDOW_S:
-            self._recent.popleft()
-        # Each sender either waits for an answer, or waits as long as it was told (Little's law).
-        n_senders = sum(seconds for _, seconds in self._recent) / _WINDOW_S
-        seconds = min(max(self._least, n_senders / _MOST_REQUESTS), _LONGEST_PAUSE_S)
-        self._recent.append((now, took + seconds))
-        return round(seconds, 3)
+        earliest, latest = now + max(self._least, took), now + max(self._least, _LONGEST_PAUSE_S)
+        at = min(max(self._free, earliest), latest)
+        self._free = at + 1 / _MOST_REQUESTS
+        return round(at - now, 3)

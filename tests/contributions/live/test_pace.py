@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -37,9 +38,24 @@ def test_many_senders_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pause == pytest.approx(1.875, abs=0.2)
 
 
-def test_senders_that_wait_for_answers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a service that is late would ask for more requests, and be later."""
-    assert requests_per_second(monkeypatch, 150, 2.0)[1] == pytest.approx(1.875, abs=0.2)
+def test_a_late_service_gets_as_much_time_without_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert requests_per_second(monkeypatch, 10, 2.0)[1] == 2.0
+
+
+def test_senders_that_come_together_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 5.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    pace, times = Pace(1.0), []
+    for _ in range(100):
+        times.append(now + pace.next(0.01))
+        now += 0.001
+    apart = [after - before for before, after in pairwise(times)]
+    assert apart == pytest.approx([1 / 80] * 99, abs=0.002)
+
+
+def test_a_host_may_ask_for_longer_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    assert Pace(10.0).next(0.01) == 10.0
 
 
 def test_nobody_waits_so_long_that_a_lag_is_above_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,12 @@ def test_errors_of_sqlite_are_not_retried() -> None:
     assert len(attempts) == 1
 
 
+def test_a_connection_to_sqlite_keeps_at_most_256_kib_of_pages(tmp_path: Path) -> None:
+    made = engine_of(make_url(f"sqlite:///{tmp_path}/some.db"))
+    with made.connect() as one, made.connect() as other:
+        assert [each.exec_driver_sql("PRAGMA cache_size").scalar_one() for each in (one, other)] == [-256, -256]
+
+
 def test_both_engines_of_a_lake_wait_the_same_time_for_a_lock_of_sqlite(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     for waiting in (lake.engine, lake.catalog.engine):
