@@ -81,7 +81,10 @@ class _Series:
 
     def last_before(self, step: float) -> int:
         """Return the highest step below one; there must be any."""
-        return self.last_step if self.last_step < step else max(each for each in self.steps if each < step)
+        if self.last_step < step:
+            return self.last_step
+        steps = np.frombuffer(self.steps, np.int64)
+        return int(steps[steps < step].max())
 
 
 class RunReader:
