@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from threading import Event
 
@@ -152,14 +152,12 @@ class LiveSender:
         """Send the pieces of all runs; return the seconds until the next ones, and how much was sent."""
         pieces: list[Piece] = []
         n_sent = 0
-        for piece in chain.from_iterable(map(self._pieces_of, self._in_turn())):
+        for piece in islice(chain.from_iterable(map(self._pieces_of, self._in_turn())), MOST_PIECES):
             size = len(piece.lines.encode())
             if n_sent + size > MOST_READ:
                 break
             pieces.append(piece)
             n_sent += size
-            if len(pieces) == MOST_PIECES:
-                break
         by_id = {run.id: run for run in self.runs.values()}
         pieces = [piece for piece in pieces if piece.run in by_id]
         alive = [run.id for run in self.runs.values() if run.is_alive()][:MOST_PIECES]

@@ -42,6 +42,11 @@ def test_a_late_service_gets_as_much_time_without_the_request(monkeypatch: pytes
     assert requests_per_second(monkeypatch, 10, 2.0)[1] == 2.0
 
 
+def test_senders_that_wait_for_answers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a service that is late would ask for more requests, and be later."""
+    assert requests_per_second(monkeypatch, 150, 2.0)[1] == pytest.approx(1.875, abs=0.2)
+
+
 def test_senders_that_come_together_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 5.0
     monkeypatch.setattr(time, "monotonic", lambda: now)

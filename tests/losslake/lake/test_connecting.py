@@ -100,6 +100,7 @@ def test_a_connection_to_sqlite_keeps_at_most_256_kib_of_pages(tmp_path: Path) -
     made = engine_of(make_url(f"sqlite:///{tmp_path}/some.db"))
     with made.connect() as one, made.connect() as other:
         assert [each.exec_driver_sql("PRAGMA cache_size").scalar_one() for each in (one, other)] == [-256, -256]
+    made.dispose()
 
 
 def test_both_engines_of_a_lake_wait_the_same_time_for_a_lock_of_sqlite(tmp_path: Path) -> None:
