@@ -18,7 +18,6 @@ from sqlalchemy import select
 from losslake.client.client import Client, RemoteError
 from losslake.client.fetching import ProgressTotal, RemoteFile, fetch_all
 from losslake.client.service import ListedFile, ListedRelease, Service
-from losslake.lake import iceberg
 from losslake.lake.data_files import column_by_study, data_file, folder_of, read_small_table, write_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
@@ -127,7 +126,6 @@ def download(
     with _download_lock(lake) as unfinished:
         existing = _existing_release(lake, service, listed, notes)
         if existing is not None:
-            iceberg.finalize(lake, existing, "")
             return Downloaded(existing, 0, 0, is_new=False)
         files, tables = _Download(client, service, lake, listed, selection, unfinished).run(selected, jobs, progress)
         digest = content_digest(tables)

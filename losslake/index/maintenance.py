@@ -20,7 +20,6 @@ from losslake.index.serving import REMOTE_VERSION
 from losslake.index.shared import FOLDER, PACKED, exclusive, fetch, is_shared
 from losslake.index.view_texts import SERVING_VERSION
 from losslake.index.workloads import INDEX_VERSION, WORKLOAD_VERSION, folders_in
-from losslake.lake import iceberg
 from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
 from losslake.lake.retention import RetentionPolicy, delete_orphans, expire
@@ -57,10 +56,6 @@ class CleanupReport:
 
 def clean(lake: Lake, policy: RetentionPolicy) -> CleanupReport:
     """Delete what no release needs. Raises LakeBroken, before deleting any file, if that can't be determined."""
-    newest = lake.newest_release()
-    if newest is not None and not policy.dry_run:
-        # An ingest that was interrupted after it published may not have updated Iceberg's `main`.
-        iceberg.finalize(lake, newest, "")
     expired = [expire(lake, name, policy) for name in lake.table_names()]
     orphans = [file.bytes for file in delete_orphans(lake, policy)]
     serving = [*_delete_serving_files(lake, policy), *_delete_shared_serving_files(lake, policy)]

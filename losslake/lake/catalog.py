@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from functools import partial
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import S3_ENDPOINT, FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.table import CommitTableResponse, Table
-from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpdate
+from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Identifier
 
@@ -39,9 +38,14 @@ def open_catalog(location: Location) -> SqlCatalog:
         "warehouse": location.files_url,
         "pool_pre_ping": "true",
         "py-io-impl": f"{AtomicFileIO.__module__}.{AtomicFileIO.__name__}",
-        **({S3_ENDPOINT: location.endpoint} if location.endpoint else {}),
+        **file_io(location).properties,
     }
     return with_retries(lambda: PatientCatalog("losslake", **options), SECONDS_TO_WRITE)
+
+
+def file_io(location: Location) -> AtomicFileIO:
+    """Return the I/O of the metadata files of the lake at a location."""
+    return AtomicFileIO({S3_ENDPOINT: location.endpoint} if location.endpoint else {})
 
 
 class PatientCatalog(SqlCatalog):
@@ -50,29 +54,6 @@ class PatientCatalog(SqlCatalog):
     def load_table(self, identifier: str | Identifier) -> Table:
         """Load a table, with retries."""
         return with_retries(lambda: super(PatientCatalog, self).load_table(identifier), SECONDS_TO_WRITE)
-
-    def commit_table(
-        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
-    ) -> CommitTableResponse:
-        """Commit changes of a table, with retries; raise CommitFailedException if others changed it meanwhile.
-
-        If a commit succeeds but its answer is lost, PyIceberg takes the retry for a conflict. It would be reported as
-        failed, and PyIceberg then deletes the files of its snapshot, which the table refers to.
-        """
-        commit = super().commit_table
-        added = {update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshotUpdate)}
-
-        def work() -> CommitTableResponse:
-            try:
-                return commit(table, requirements, updates)
-            except CommitFailedException:
-                now = self.load_table(table.name())
-                if not added or not added <= {snapshot.snapshot_id for snapshot in now.metadata.snapshots}:
-                    raise
-                response = {"metadata": now.metadata, "metadata-location": now.metadata_location}
-                return CommitTableResponse.model_validate(response)
-
-        return with_retries(work, SECONDS_TO_WRITE)
 
 
 def create_tables(catalog: SqlCatalog, warehouse: str, names: Iterable[str] = tuple(TABLES)) -> None:
@@ -83,23 +64,21 @@ def create_tables(catalog: SqlCatalog, warehouse: str, names: Iterable[str] = tu
     catalog.create_tables()
     catalog.create_namespace_if_not_exists(NAMESPACE)
     for name in names:
-        if catalog.table_exists((NAMESPACE, name)):
-            continue
         schema = pyarrow_to_schema(ALL_TABLES[name])
         fields = [
             PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
             for position, key in enumerate(STUDY_KEYS if name in PARTITIONED else ())
         ]
-        transaction = catalog.create_table_transaction(
+        create = partial(
+            catalog.create_table_if_not_exists,
             (NAMESPACE, name),
             schema,
             location=f"{warehouse}/{NAMESPACE}/{name}",
             partition_spec=PartitionSpec(*fields),
             properties=_TABLE_PROPERTIES,
         )
-        # An empty first snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-        transaction.update_snapshot().fast_append().commit()
-        transaction.commit_transaction()
+        # If the answer of a commit was lost, the table exists.
+        with_retries(create, SECONDS_TO_WRITE)
 
 
 class AtomicFileIO(FileIO):

@@ -1,140 +1,207 @@
-"""Commits to the Iceberg tables, each on its own branch until its release is published.
+"""Versions of the Iceberg tables: those of a release are staged one by one, and become current in its transaction.
 
-An ingest builds on the snapshots of the newest release, not on the head of `main`, so it never builds on remains of a
-killed ingest. After the release, `main` moves to its snapshots, which are tagged `release-<number>`.
+A release tags its snapshots as `release-<number>`, and `main` of every table is the newest release. Metadata files are
+written first; which of them is current is said by the catalog's row of each table, which the transaction of the release
+updates. So a reader of any engine sees a release in all tables or in none, and a killed ingest leaves only files that
+nothing refers to.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile as IcebergFile
-from pyiceberg.manifest import DataFileContent, FileFormat, ManifestFile
-from pyiceberg.table import Table, Transaction
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.serializers import FromInputFile, ToOutputFile
+from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
-from pyiceberg.table.update import TableUpdate, _apply_table_update, _TableMetadataUpdateContext
-from pyiceberg.table.update.snapshot import ManageSnapshots, _OverwriteFiles
-from pyiceberg.typedef import EMPTY_DICT, Record
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableUpdate, update_table_metadata
+from pyiceberg.typedef import Record
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from losslake.lake.catalog import file_io
+from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.data_files import WrittenFile
 from losslake.lake.lake import Lake
+from losslake.lake.snapshots import MissingFiles, write_snapshot
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_schema.release import Release
-from losslake_schema.tables import OPTIONAL_TABLES, PARTITIONED
+from losslake_schema.tables import NAMESPACE, PARTITIONED
 
 ATTEMPTS = 20
-T = TypeVar("T")
+_LOCATIONS = f"SELECT table_name, metadata_location FROM iceberg_tables WHERE table_namespace = '{NAMESPACE}'"  # noqa: S608
+_MAKE_CURRENT = text(
+    "UPDATE iceberg_tables SET metadata_location = :location, previous_metadata_location = :previous "
+    "WHERE table_namespace = :namespace AND table_name = :name AND metadata_location = :previous"
+)
 
 # It warns about columns without statistics, such as those of files without rows.
 logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
-def commit(
-    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[WrittenFile]
-) -> int:
-    """Commit to one table on `branch`, starting from snapshot `base`; return the id of the new snapshot.
+@dataclass(frozen=True)
+class TableVersion:
+    """The current version of a table. location: the URL of its metadata file."""
 
-    The table is created if it is an optional one that the lake doesn't have yet.
+    name: str
+    location: str
+    metadata: TableMetadata
+    io: FileIO
+
+
+@dataclass(frozen=True)
+class StagedTable:
+    """A new version of a table, which no reader sees until `publish` makes it current.
+
+    location, previous: the metadata files of this version and of the one before. outdated: older ones, to be deleted.
     """
-    if base is None and name in OPTIONAL_TABLES:
-        lake.create_table(name)
 
-    def change(table: Table, transaction: QuickTransaction) -> int:
-        start = base if base is not None else _empty_snapshot(table)
-        ManageSnapshots(transaction).create_branch(start, branch).commit()
-        with transaction.replacement(branch) as update:
-            for file in removed:
-                update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
-            for file, statistics in _statistics(table, added):
-                update.append_data_file(_iceberg_file(lake, table, file, statistics))
-        return update.snapshot_id
-
-    return commit_change(lake, name, change)
+    name: str
+    location: str
+    previous: str
+    outdated: tuple[str, ...]
 
 
-def finalize(lake: Lake, release: Release, branch: str) -> None:
-    """Move `main` of every table to the newest release, tag the snapshots of this release and drop the branch."""
-    tag = f"release-{release.number}"
-    for name, snapshot in release.snapshots.items():
-
-        def change(table: Table, transaction: QuickTransaction, name: str = name, snapshot: int = snapshot) -> None:
-            newest = lake.release().snapshots.get(name)
-            if newest is not None and table.metadata.current_snapshot_id != newest:
-                ManageSnapshots(transaction).set_current_snapshot(newest).commit()
-            if tag not in table.metadata.refs:
-                ManageSnapshots(transaction).create_tag(snapshot, tag).commit()
-            _remove_branch(table, transaction, branch)
-
-        commit_change(lake, name, change)
+class TablesChanged(Exception):
+    """Another process published a version of a table after this one was staged."""
 
 
-def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
-    """Drop the branch of commits that did not become a release."""
-    existing = lake.table_names()
-    for name in [name for name in names if name in existing]:
-        commit_change(lake, name, partial(_remove_branch, branch=branch))
-
-
-def commit_change(lake: Lake, name: str, change: Callable[[Table, QuickTransaction], T]) -> T:
-    """Commit the changes that `change` makes to a table, and return its result.
-
-    change: repeated with the newest metadata of the table after a conflicting commit. Raises LossLakeError after too
-    many conflicts, and LakeBroken where the table lacks what the release says.
-    """
-    attempt = 1
-    while True:
+def current_tables(lake: Lake, names: Collection[str]) -> dict[str, TableVersion]:
+    """Return the current versions of tables; raise LakeBroken if one is missing or its metadata can't be read."""
+    locations, io = _locations(lake), file_io(lake.location)
+    tables = {}
+    for name in sorted(names):
+        if name not in locations:
+            raise _broken(lake, name, "the catalog doesn't list it")
         try:
-            table = lake.table(name)
-            transaction = QuickTransaction(table)
-            with transaction:
-                return change(table, transaction)
-        except (CommitFailedException, ValueError) as error:
-            # PyIceberg raises ValueError for a late conflict: "Cannot add snapshot with sequence number".
-            if attempt == ATTEMPTS:
-                raise LossLakeError(_problem(lake, name, error)) from error
-            attempt += 1
-        except (NoSuchTableError, ValidationException) as error:
-            raise LakeBroken(_problem(lake, name, error)) from error
+            metadata = FromInputFile.table_metadata(io.new_input(locations[name]))
+        except (FileNotFoundError, ValueError) as error:
+            raise _broken(lake, name, error) from error
+        tables[name] = TableVersion(name, locations[name], metadata, io)
+    return tables
 
 
-def _problem(lake: Lake, name: str, error: Exception) -> str:
-    reason = next(iter(str(error).splitlines()), type(error).__name__)
-    remedy = "run the same command again; if it fails again, run 'losslake verify'"
-    return f"Iceberg's table {name} in {lake} can't be changed ({reason}); no release is lost: {remedy}"
+def _locations(lake: Lake) -> dict[str, str]:
+    return {str(name): str(location) for name, location in lake.rows(_LOCATIONS)}
 
 
-def _remove_branch(table: Table, transaction: QuickTransaction, branch: str) -> None:
-    if branch in table.metadata.refs:
-        ManageSnapshots(transaction).remove_branch(branch).commit()
+def stage_changes(
+    lake: Lake,
+    table: TableVersion,
+    base: int | None,
+    tag: str,
+    removed: Sequence[DataFile],
+    added: Sequence[WrittenFile],
+) -> tuple[StagedTable, int]:
+    """Stage a version whose current, tagged snapshot is `base` with these changes; return it and the snapshot's id.
+
+    base: None if the table was never written. Raises LakeBroken if the table lacks the snapshot, or a file to remove.
+    """
+    metadata = table.metadata
+    parent = metadata.snapshot_by_id(base) if base is not None else None
+    if base is not None and parent is None:
+        raise _broken(lake, table.name, f"it has no snapshot {base}")
+    updates: list[TableUpdate] = []
+    if parent is None or removed or added:
+        gone = [_iceberg_file(lake, metadata, file, {"record_count": file.rows}) for file in removed]
+        new = [_iceberg_file(lake, metadata, file, statistics) for file, statistics in _statistics(metadata, added)]
+        try:
+            parent = write_snapshot(metadata, table.io, parent, gone, new)
+        except MissingFiles as error:
+            raise _broken(lake, table.name, error) from error
+        updates.append(AddSnapshotUpdate(snapshot=parent))
+    for name, kind in ((MAIN_BRANCH, SnapshotRefType.BRANCH), (tag, SnapshotRefType.TAG)):
+        reference = {"ref-name": name, "type": kind, "snapshot-id": parent.snapshot_id}
+        updates.append(SetSnapshotRefUpdate.model_validate(reference))
+    return stage(table, updates), parent.snapshot_id
 
 
-def _empty_snapshot(table: Table) -> int:
-    """Return the id of the empty snapshot that a table was created with."""
-    return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
+def stage(table: TableVersion, updates: Sequence[TableUpdate]) -> StagedTable:
+    """Write the metadata file of a version with these updates."""
+    metadata = update_table_metadata(table.metadata, tuple(updates), metadata_location=table.location)
+    number = int(table.location.rpartition("/")[2].partition("-")[0]) + 1
+    provider = load_location_provider(metadata.location, metadata.properties)
+    location = provider.new_table_metadata_file_location(number)
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location), overwrite=True)
+    listed = {entry.metadata_file for entry in metadata.metadata_log}
+    earlier = [entry.metadata_file for entry in table.metadata.metadata_log]
+    return StagedTable(table.name, location, table.location, tuple(url for url in earlier if url not in listed))
 
 
-def _statistics(table: Table, added: Sequence[WrittenFile]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+def publish(session: Session, staged: Sequence[StagedTable]) -> None:
+    """Make staged versions current, in the transaction of the session; raise TablesChanged if others were published."""
+    for table in staged:
+        names = {"namespace": NAMESPACE, "name": table.name, "location": table.location, "previous": table.previous}
+        if session.connection().execute(_MAKE_CURRENT, names).rowcount != 1:
+            raise TablesChanged(table.name)
+
+
+def delete_outdated(lake: Lake, staged: Sequence[StagedTable]) -> None:
+    """Delete metadata files that published versions no longer list; what can't be deleted now, maintenance deletes."""
+    outdated = [url.removeprefix(f"{lake.store.url}/") for table in staged for url in table.outdated]
+    if outdated:
+        with suppress(OSError):
+            lake.store.delete(outdated)
+
+
+def change_table(lake: Lake, name: str, updates_of: Callable[[TableVersion], Sequence[TableUpdate]]) -> None:
+    """Publish a version of one table with the updates that `updates_of` returns, if any.
+
+    updates_of: called again with the current version if another process published one. Raises LossLakeError after too
+    many of these.
+    """
+    for _ in range(ATTEMPTS):
+        table = current_tables(lake, [name])[name]
+        updates = updates_of(table)
+        if not updates:
+            return
+        staged = stage(table, updates)
+        try:
+            with_retries(partial(_publish_alone, lake, staged), SECONDS_TO_WRITE)
+        except TablesChanged:
+            continue
+        delete_outdated(lake, [staged])
+        return
+    raise LossLakeError(f"other processes kept changing Iceberg's table {name} in {lake}: run the same command again")
+
+
+def _publish_alone(lake: Lake, staged: StagedTable) -> None:
+    # If the answer of a commit was lost, the table has this version already.
+    if _locations(lake)[staged.name] != staged.location:
+        with Session(lake.engine) as session:
+            publish(session, [staged])
+            session.commit()
+
+
+def _broken(lake: Lake, name: str, reason: object) -> LakeBroken:
+    line = next(iter(str(reason).splitlines()), type(reason).__name__)
+    remedy = "no release is lost: run the same command again; if it fails again, run 'losslake verify'"
+    return LakeBroken(f"Iceberg's table {name} in {lake} can't be changed ({line}); {remedy}")
+
+
+def _statistics(metadata: TableMetadata, added: Sequence[WrittenFile]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
     """Yield new files with the column statistics in their Parquet footers."""
-    columns = compute_statistics_plan(table.schema(), table.properties)
-    mapping = parquet_path_to_id_mapping(table.schema())
+    columns = compute_statistics_plan(metadata.schema(), metadata.properties)
+    mapping = parquet_path_to_id_mapping(metadata.schema())
     for written in added:
         statistics = data_file_statistics_from_parquet_metadata(written.metadata, columns, mapping)
         yield written.file, statistics.to_serialized_dict()
 
 
-def _iceberg_file(lake: Lake, table: Table, file: DataFile, statistics: dict[str, Any]) -> IcebergFile:
+def _iceberg_file(lake: Lake, metadata: TableMetadata, file: DataFile, statistics: dict[str, Any]) -> IcebergFile:
     keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
     iceberg_file = IcebergFile.from_args(
         content=DataFileContent.DATA,
@@ -147,61 +214,5 @@ def _iceberg_file(lake: Lake, table: Table, file: DataFile, statistics: dict[str
         key_metadata=None,
         **statistics,
     )
-    iceberg_file.spec_id = table.metadata.default_spec_id
+    iceberg_file.spec_id = metadata.default_spec_id
     return iceberg_file
-
-
-class QuickTransaction(Transaction):
-    """A transaction that computes the table's metadata once per change.
-
-    PyIceberg computes it at each access, about ten times per change, and copies every snapshot and reference each time.
-    The metadata is only read, so it can be shared.
-    """
-
-    def __init__(self, table: Table) -> None:
-        super().__init__(table)
-        self._cached: tuple[TableMetadata, tuple[TableUpdate, ...], TableMetadata] | None = None
-
-    @property
-    def table_metadata(self) -> TableMetadata:
-        """The metadata of the table with the changes so far."""
-        start, updates = self._table.metadata, self._updates
-        if self._cached is None or self._cached[0] is not start or self._cached[1] is not updates:
-            metadata, context = start, _TableMetadataUpdateContext()
-            for update in updates:
-                metadata = _apply_table_update(update, metadata, context)
-            self._cached = start, updates, metadata
-        return self._cached[2]
-
-    def replacement(self, branch: str) -> _OverwriteFiles:
-        """Return a new snapshot on an existing branch, in which files can be added and removed."""
-        return _Replacement(Operation.OVERWRITE, self, self._table.io, branch=branch)
-
-
-class _Replacement(_OverwriteFiles):
-    """A snapshot without the manifests of files removed earlier, all of which PyIceberg would read at each commit."""
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return [m for m in super()._existing_manifests() if m.has_added_files() or m.has_existing_files()]
-
-    def _build_manifest_evaluator(self, spec_id: int) -> Callable[[ManifestFile], bool]:
-        """Return an evaluator for several threads; PyIceberg's own mixes the manifests that they evaluate at once."""
-        evaluate, lock = super()._build_manifest_evaluator(spec_id), Lock()
-
-        def evaluate_alone(manifest: ManifestFile) -> bool:
-            with lock:
-                return evaluate(manifest)
-
-        return evaluate_alone
-
-    def _summary(self, snapshot_properties: Mapping[str, str] = EMPTY_DICT) -> Summary:
-        """Return the summary without the number of changed partitions, which is slow to compute."""
-        metrics = UpdateMetrics()
-        for file in self._added_data_files:
-            metrics.add_file(file)
-        for file in self._deleted_data_files:
-            metrics.remove_file(file)
-        metadata, parent = self._transaction.table_metadata, self._parent_snapshot_id
-        previous = metadata.snapshot_by_id(parent) if parent is not None else None
-        summary = Summary(self._operation, **metrics.to_dict(), **snapshot_properties)
-        return update_snapshot_summaries(summary, previous.summary if previous is not None else None)

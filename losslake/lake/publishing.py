@@ -1,4 +1,4 @@
-"""Publishing a release: the commit of every Iceberg table, the manifest, and the INSERT that publishes it.
+"""Publishing a release: its Iceberg tables and manifest are written, then one SQL transaction makes them visible.
 
 `adopt` publishes a release of another lake with the same number, time, notes and content, from files in this lake.
 """
@@ -29,7 +29,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
-from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, file_schema
+from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, TABLES, file_schema
 
 _ENTRIES_PER_BATCH = 5000
 _LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
@@ -68,24 +68,35 @@ def next_release(base: Release | None, notes: str, digest: str) -> ReleaseMetada
     return ReleaseMetadata(base.number + 1, created_at, notes, digest)
 
 
-def commit_release(
-    lake: Lake, base: Release | None, branch: str, changes: FileChanges, metadata: ReleaseMetadata, studies: pa.Table
-) -> Release:
-    """Commit every changed table to the branch, write the manifest, and return the release, not yet published.
+@dataclass(frozen=True)
+class StagedRelease:
+    """A release whose files are durable, and the new versions of its tables; `publish_release` makes them visible."""
 
-    All files are durable when this returns.
+    release: Release
+    tables: Sequence[iceberg.StagedTable]
+
+
+def stage_release(
+    lake: Lake, base: Release | None, changes: FileChanges, metadata: ReleaseMetadata, studies: pa.Table
+) -> StagedRelease:
+    """Write a new version of every Iceberg table and the manifest of a release on top of `base`.
+
+    studies: the table `studies` of the release, from which its counts are computed.
     """
     snapshots = dict(base.snapshots) if base is not None else {}
-    for name, written in changes.added.items():
-        removed = changes.removed.get(name, [])
-        if not (written or removed) and (name in snapshots or name in OPTIONAL_TABLES):
-            continue
-        snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
+    names = {*TABLES, *snapshots, *(name for name, added in changes.added.items() if added)}
+    for name in OPTIONAL_TABLES.keys() & names - snapshots.keys():
+        lake.create_table(name)
+    tag, tables = f"release-{metadata.number}", list[iceberg.StagedTable]()
+    for name, table in iceberg.current_tables(lake, names).items():
+        removed, added = changes.removed.get(name, []), changes.added.get(name, [])
+        staged, snapshots[name] = iceberg.stage_changes(lake, table, snapshots.get(name), tag, removed, added)
+        tables.append(staged)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
     manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
     new = [written.file.path for added in changes.added.values() for written in added]
     lake.store.sync([*new, manifest])
-    return Release(
+    release = Release(
         **vars(metadata),
         manifest=manifest,
         manifest_sha256=manifest_sha256,
@@ -93,6 +104,7 @@ def commit_release(
         **{name: sum(studies[name].to_pylist()) for name in ("n_trials", "n_evaluations", "n_measurements")},
         snapshots=snapshots,
     )
+    return StagedRelease(release, tables)
 
 
 class ErasedMeanwhile(Exception):
@@ -108,30 +120,46 @@ def _last_erasure(session: Session) -> int:
     return session.scalar(select(func.max(LedgerEntry.id)).where(LedgerEntry.outcome == ERASED)) or 0
 
 
-def save_release(
-    lake: Lake, release: Release | None, ledger: Iterable[LedgerEntry], erasure: int | None = None
-) -> None:
-    """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken.
+def save_ledger(lake: Lake, ledger: Iterable[LedgerEntry]) -> None:
+    """Insert ledger entries of an ingest that publishes nothing; see `publish_release`."""
+    _save(lake, None, ledger, None)
+
+
+def publish_release(
+    lake: Lake, staged: StagedRelease, ledger: Iterable[LedgerEntry], erasure: int | None = None
+) -> Release | None:
+    """Publish a release, its tables and ledger entries in one transaction; return None if another process was first.
 
     erasure: `last_erasure` before any file of the release was written; raises ErasedMeanwhile if it is another now.
     ledger: iterated again if the transaction is tried again; no more than _ENTRIES_PER_BATCH of it are kept in memory.
     """
+    try:
+        _save(lake, staged, ledger, erasure)
+    except (IntegrityError, iceberg.TablesChanged):
+        return None
+    iceberg.delete_outdated(lake, staged.tables)
+    return lake.find_release(staged.release.number) or staged.release
+
+
+def _save(lake: Lake, staged: StagedRelease | None, ledger: Iterable[LedgerEntry], erasure: int | None) -> None:
     attempts = 0
 
     def work() -> None:
         nonlocal attempts
         attempts += 1
+        release = staged.release if staged is not None else None
         with Session(lake.engine) as session:
             # If the connection was lost during a commit, the commit may have succeeded.
             if attempts > 1 and _is_stored(session, release, ledger):
                 return
-            if release is not None:
-                session.add(ReleaseRow.of(release))
+            if staged is not None:
+                session.add(ReleaseRow.of(staged.release))
                 # A number that is taken is noticed before a hundred thousand entries are inserted.
                 session.flush()
                 # With the row inserted, an erasure has to wait.
                 if erasure is not None and _last_erasure(session) != erasure:
                     raise ErasedMeanwhile
+                iceberg.publish(session, staged.tables)
             rows = (_ledger_row(entry, release) for entry in ledger)
             while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
                 session.execute(insert(LedgerEntry), batch)
@@ -160,30 +188,6 @@ def _is_stored(session: Session, release: Release | None, ledger: Iterable[Ledge
     return session.scalar(select(LedgerEntry.id).where(*is_first).limit(1)) is not None
 
 
-def publish_release(
-    lake: Lake,
-    release: Release,
-    ledger: Iterable[LedgerEntry],
-    branch: str,
-    tables: Sequence[str],
-    erasure: int | None = None,
-) -> Release | None:
-    """Publish a release whose tables are committed to a branch; return None if another release was first.
-
-    erasure: see `save_release`.
-    """
-    try:
-        save_release(lake, release, ledger, erasure)
-    except (IntegrityError, ErasedMeanwhile) as error:
-        iceberg.drop_branch(lake, tables, branch)
-        if isinstance(error, ErasedMeanwhile):
-            raise
-        return None
-    published = lake.find_release(release.number) or release
-    iceberg.finalize(lake, published, branch)
-    return published
-
-
 def content_digest(tables: Mapping[str, pa.Table]) -> str:
     """Return a sha256 over the content of a release, independent of how it is split into files.
 
@@ -205,8 +209,7 @@ def adopt(
 ) -> Release:
     """Publish these files, which are in the lake already, as its newest release.
 
-    studies: the table `studies` of the release, from which its counts are computed. Raises LossLakeError if another
-    release is published in the meantime.
+    studies: see `stage_release`. Raises LossLakeError if another process changes the lake in the meantime.
     """
     base = lake.newest_release()
     old_files = {file.path: file for file in lake.files(base)} if base is not None else {}
@@ -220,11 +223,9 @@ def adopt(
         if file.path not in old_files:
             footer = pq.read_metadata(lake.store.open(file.path, file.bytes))
             changes.added[file.table].append(WrittenFile.of(file, footer))
-    branch = f"adopt-{uuid.uuid4().hex}"
-    release = commit_release(lake, base, branch, changes, metadata, studies)
-    published = publish_release(lake, release, ledger, branch, sorted(changes.added))
+    published = publish_release(lake, stage_release(lake, base, changes, metadata, studies), ledger)
     if published is None:
-        raise LossLakeError(f"another release was published in {lake} in the meantime: run the same command again")
+        raise LossLakeError(f"another process changed {lake} in the meantime: run the same command again")
     return published
 
 

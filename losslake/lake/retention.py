@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from pyiceberg.manifest import ManifestFile, read_manifest_list
-from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
+from pyiceberg.table.update import RemoveSnapshotRefUpdate, RemoveSnapshotsUpdate, TableUpdate
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
-from losslake.lake.iceberg import QuickTransaction, commit_change
+from losslake.lake.iceberg import TableVersion, change_table, current_tables
 from losslake.lake.lake import WAREHOUSE, Lake
 from losslake.lake.manifest import manifest_table
 from losslake.lake.store.store import StoredFile
@@ -89,7 +88,10 @@ class RetentionPolicy:
 
 @dataclass(frozen=True)
 class Expired:
-    """The snapshots of a table to expire, with the tags of their releases and the branches of killed ingests."""
+    """The snapshots of a table to expire, with the tags of their releases.
+
+    branches: of ingests that were killed, which earlier versions of LossLake made.
+    """
 
     snapshots: tuple[int, ...]
     tags: tuple[str, ...]
@@ -98,21 +100,22 @@ class Expired:
 
 def expire(lake: Lake, name: str, policy: RetentionPolicy) -> Expired:
     """Expire the snapshots of one table that no release needs. Tags and branches of other engines stay."""
+    expired = Expired((), (), ())
 
-    def change(table: Table, transaction: QuickTransaction) -> Expired:
-        # Releases are read after the table: an ingest drops its branch only once its release is published.
+    def updates_of(table: TableVersion) -> list[TableUpdate]:
+        nonlocal expired
+        # Releases are read after the table: each that published one of its snapshots is among them.
         expired = _expired(table.metadata, lake.releases(include_unlisted=True), policy)
-        if not policy.dry_run and (expired.snapshots or expired.tags or expired.branches):
-            names = ManageSnapshots(transaction)
-            for tag in expired.tags:
-                names.remove_tag(tag)
-            for branch in expired.branches:
-                names.remove_branch(branch)
-            names.commit()
-            ExpireSnapshots(transaction).by_ids(list(expired.snapshots)).commit()
-        return expired
+        if policy.dry_run:
+            return []
+        names = [{"ref-name": name} for name in (*expired.tags, *expired.branches)]
+        updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate(name) for name in names]
+        if expired.snapshots:
+            updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [*expired.snapshots]}))
+        return updates
 
-    return commit_change(lake, name, change)
+    change_table(lake, name, updates_of)
+    return expired
 
 
 def _expired(metadata: TableMetadata, releases: Sequence[Release], policy: RetentionPolicy) -> Expired:
@@ -130,8 +133,6 @@ def _expired(metadata: TableMetadata, releases: Sequence[Release], policy: Reten
     needed = {ref.snapshot_id for name, ref in metadata.refs.items() if name not in (*tags, *branches)}
     table = metadata.location.rpartition("/")[2]
     needed |= {release.snapshots.get(table) or 0 for release in releases if policy.needs(release)}
-    # A first release branches from the empty snapshot that the table was created with.
-    needed.add(min(metadata.snapshots, key=lambda s: s.sequence_number or 0).snapshot_id)
     expired = [snapshot for snapshot, at in created_at.items() if snapshot not in needed and at < before]
     return Expired(tuple(expired), tuple(tags), tuple(branches))
 
@@ -140,25 +141,19 @@ def delete_orphans(lake: Lake, policy: RetentionPolicy) -> list[StoredFile]:
     """Delete the unneeded files that are older than the grace time, and return them; raise LakeBroken if in doubt."""
     # Files are listed first: those of a release that is published in the meantime count as live.
     old = [file for folder in _FOLDERS for file in lake.store.list_files(folder) if file.modified < policy.before]
-    newest = lake.newest_release()
-    live = _live_files(lake, policy)
+    newest, live = lake.newest_release(), _live_files(lake, policy)
     orphans = [file for file in old if file.path not in live]
     if policy.dry_run:
         return orphans
     deleted: list[StoredFile] = []
     for start in range(0, len(orphans), _DELETE_BATCH):
-        published = _files_of(lake, _published_since(lake, newest))
-        batch = [file for file in orphans[start : start + _DELETE_BATCH] if file.path not in published]
+        latest = lake.newest_release()
+        if latest != newest:
+            newest, live = latest, _live_files(lake, policy)
+        batch = [file for file in orphans[start : start + _DELETE_BATCH] if file.path not in live]
         lake.store.delete([file.path for file in batch])
         deleted += batch
     return deleted
-
-
-def _published_since(lake: Lake, release: Release | None) -> Sequence[Release]:
-    number, latest = release.number if release is not None else 0, lake.newest_release()
-    if latest is None or latest.number <= number:
-        return ()
-    return [release for release in lake.releases() if release.number > number]
 
 
 def _live_files(lake: Lake, policy: RetentionPolicy) -> set[str]:
@@ -167,13 +162,12 @@ def _live_files(lake: Lake, policy: RetentionPolicy) -> set[str]:
     Raises LakeBroken if they can't be determined: the file list of a listed release is missing or altered, or Iceberg
     refers to a file outside of the lake.
     """
-    names = lake.table_names()
-    tables = [lake.table(name) for name in names]
+    tables = current_tables(lake, lake.table_names())
     releases = lake.releases(include_unlisted=True)  # after the tables: see `expire`
     needed = [release for release in releases if policy.needs(release)]
     live = _files_of(lake, needed)
     here = f"{lake.store.url}/"
-    for name, table in zip(names, tables, strict=True):
+    for name, table in tables.items():
         snapshots = {release.snapshots.get(name) for release in needed}
         for url in _iceberg_files(table, {*_expired(table.metadata, releases, policy).snapshots}, snapshots):
             if not url.startswith(here):
@@ -197,10 +191,10 @@ def _files_of(lake: Lake, releases: Iterable[Release]) -> set[str]:
     return live
 
 
-def _iceberg_files(table: Table, expired: set[int], of_releases: set[int | None]) -> Iterator[str]:
+def _iceberg_files(table: TableVersion, expired: set[int], of_releases: set[int | None]) -> Iterator[str]:
     """Yield the URLs of a table's metadata files, and of data files in snapshots that belong to no release."""
     metadata = table.metadata
-    yield table.metadata_location
+    yield table.location
     # A reader may be using an earlier version; later commits delete these.
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics))

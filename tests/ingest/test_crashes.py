@@ -8,12 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from losslake.index.serving import open_release
-from losslake.lake import iceberg
 from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
+from losslake_schema.release import Release
+from losslake_schema.tables import TABLES
 from tests.forked import Forked
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
@@ -43,25 +46,44 @@ def whole_release(lake: Lake) -> tuple[int, str]:
     return release.number, release.content_digest
 
 
-def test_next_run_recovers_from_a_kill_between_release_and_iceberg_main(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kill_before_the_commit_publishes_nothing_in_any_table(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     logs = unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))
-    with monkeypatch.context() as killing:
-        killing.setattr(iceberg, "finalize", killed)
+    statements: list[str] = []
+
+    def kill(_: Session) -> None:
+        raise KeyboardInterrupt
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        statements.append(statement)
+
+    event.listen(lake.engine, "before_cursor_execute", note)
+    event.listen(Session, "before_commit", kill)
+    try:
         with pytest.raises(KeyboardInterrupt):
             ingest(lake, [logs])
-    assert lake.table("measurements").scan().to_arrow().num_rows == 0
-    assert lake.release().n_measurements > 0
+    finally:
+        event.remove(Session, "before_commit", kill)
+    assert [each for each in statements if each.startswith("INSERT INTO losslake_releases")]
+    assert len([each for each in statements if each.startswith("UPDATE iceberg_tables")]) == len(TABLES)
+    assert lake.newest_release() is None
+    assert [name for name in TABLES if lake.table(name).current_snapshot()] == []
     ingest(lake, [logs])
-    assert lake.table("measurements").scan().to_arrow().num_rows == lake.release().n_measurements
+    assert_iceberg_is_at(lake, lake.release())
+
+
+def assert_iceberg_is_at(lake: Lake, release: Release) -> None:
+    """Check that `main` and the tag of the release are its snapshot in every table."""
+    for name, snapshot in release.snapshots.items():
+        metadata = lake.table(name).metadata
+        assert metadata.current_snapshot_id == metadata.refs[f"release-{release.number}"].snapshot_id == snapshot
+    assert lake.table("measurements").scan().count() == release.n_measurements
 
 
 @pytest.mark.usefixtures("lakes_are_created")
 def test_next_run_recovers_from_a_kill_while_creating_a_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as killing:
-        killing.setattr(PatientCatalog, "commit_table", killed)
+        killing.setattr(PatientCatalog, "create_table", killed)
         with pytest.raises(KeyboardInterrupt):
             Lake.create(tmp_path / "lake")
     lake = Lake.create(tmp_path / "lake")
@@ -105,7 +127,7 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
         ingest(finished, [offer])
     assert lake.release().n_studies == 1 + 6
     assert whole_release(lake)[1] == whole_release(undisturbed)[1]
-    assert lake.table("measurements").scan().to_arrow().num_rows == lake.release().n_measurements
+    assert_iceberg_is_at(lake, lake.release())
 
 
 def test_two_concurrent_ingests_both_publish(tmp_path: Path) -> None:
@@ -121,9 +143,10 @@ def test_two_concurrent_ingests_both_publish(tmp_path: Path) -> None:
     assert [release.number for release in lake.releases()] == [3, 2, 1]
     whole_release(lake)
     assert lake.release().n_trials == 3 * 3 * 7
-    table = lake.table("trials")
-    assert table.scan().to_arrow().num_rows == 3 * 3 * 7
-    assert not [ref for ref in table.metadata.refs if ref.startswith("ingest-")]
+    assert lake.table("trials").scan().count() == 3 * 3 * 7
+    for name in TABLES:
+        assert set(lake.table(name).metadata.refs) == {"main", "release-1", "release-2", "release-3"}
+    assert_iceberg_is_at(lake, lake.release())
 
 
 @pytest.mark.parametrize("processes", [3])

@@ -1,8 +1,7 @@
-"""Publishing of an ingest: new files and rows on top of the newest release, published by one INSERT."""
+"""Publishing of an ingest: new files and rows on top of the newest release, published in one transaction."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -10,7 +9,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake.lake import iceberg, publishing
+from losslake.lake import publishing
 from losslake.lake.data_files import WrittenFile, column_by_study, files_by_study, read_small_table, write_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
@@ -150,20 +149,15 @@ def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Publish
     If another ingest publishes first, the changes are applied to its release, and both succeed. ledger: returns the
     entries for the studies that get published, which are stored in the same transaction. Raises ConcurrentChange.
     """
-    branch = f"ingest-{uuid.uuid4().hex}"
     for _ in range(ATTEMPTS):
         base = lake.newest_release()
         draft = _Draft(lake, base, changes)
         studies = frozenset(draft.changes)
         if not draft.is_new:
-            if base is not None:
-                # An ingest that was killed after publishing may have left Iceberg's `main` branch outdated.
-                iceberg.finalize(lake, base, branch)
-            publishing.save_release(lake, None, ledger(studies))
+            publishing.save_ledger(lake, ledger(studies))
             return Published(None, studies, draft.files.all)
-        committed, tables = draft.commit(branch, notes), sorted(draft.files.added)
         try:
-            release = publishing.publish_release(lake, committed, ledger(studies), branch, tables, changes.erasure)
+            release = publishing.publish_release(lake, draft.stage(notes), ledger(studies), changes.erasure)
         except publishing.ErasedMeanwhile:
             raise ConcurrentChange("trials were erased") from None
         if release is not None:
@@ -233,12 +227,12 @@ class _Draft:
             self.files.removed[name] = [file for file in removed if file.table == name]
             self.files.added[name] = [w for c in self.changes.values() for w in c.written if w.file.table == name]
 
-    def commit(self, branch: str, notes: str) -> Release:
-        """Write the small tables, commit every table to the branch, and return the unpublished release."""
+    def stage(self, notes: str) -> publishing.StagedRelease:
+        """Write the small tables and stage the release."""
         for name, table in self.tables.items():
             self._write_if_changed(name, table)
         facts = publishing.next_release(self.base, notes, publishing.content_digest(self.tables))
-        return publishing.commit_release(self.lake, self.base, branch, self.files, facts, self.tables["studies"])
+        return publishing.stage_release(self.lake, self.base, self.files, facts, self.tables["studies"])
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:
         old = [file for file in self.files.kept if file.table == name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from losslake.lake.data_files import WrittenFile, files_by_study, read_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import FileChanges, commit_release, next_release, publish_release
+from losslake.lake.publishing import FileChanges, StagedRelease, next_release, publish_release, stage_release
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import TrialFacts, trial_digests
 from losslake_ingest.pipeline.directions import stated_directions
@@ -155,7 +154,6 @@ def _facts(row: Mapping[str, Any]) -> TrialFacts:
 
 def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:
     """Publish a release with the merged files, for the studies whose old files are still in the newest release."""
-    branch = f"compact-{uuid.uuid4().hex}"
     for _ in range(ATTEMPTS):
         base = lake.release()
         files = lake.files(base)
@@ -163,8 +161,7 @@ def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:
         current = {study: each for study, each in merged.items() if _paths(here.get(study, [])) == _paths(each.old)}
         if not current:
             break
-        committed = _commit(lake, base, branch, files, list(current.values()))
-        release = publish_release(lake, committed, [], branch, PARTITIONED)
+        release = publish_release(lake, _stage(lake, base, files, list(current.values())), [])
         if release is not None:
             discard(lake.store, [new for study in merged.keys() - current.keys() for new in merged[study].new])
             return release
@@ -172,11 +169,11 @@ def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:
     return None
 
 
-def _commit(lake: Lake, base: Release, branch: str, files: Sequence[DataFile], merged: Sequence[_Merged]) -> Release:
+def _stage(lake: Lake, base: Release, files: Sequence[DataFile], merged: Sequence[_Merged]) -> StagedRelease:
     old = {file.path for each in merged for file in each.old}
     changes = FileChanges([file for file in files if file.path not in old])
     for table in PARTITIONED:
         changes.removed[table] = [file for each in merged for file in each.old if file.table == table]
         changes.added[table] = [new for each in merged for new in each.new if new.file.table == table]
     facts = next_release(base, "compacted", base.content_digest)
-    return commit_release(lake, base, branch, changes, facts, read_small_table(lake.store, files, "studies"))
+    return stage_release(lake, base, changes, facts, read_small_table(lake.store, files, "studies"))

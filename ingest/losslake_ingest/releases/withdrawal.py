@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import last_erasure, save_release
+from losslake.lake.publishing import last_erasure, save_ledger
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
@@ -133,7 +133,7 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
                 f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists the withdrawn trials"
             )
         restored += named
-    save_release(lake, None, [_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
+    save_ledger(lake, [_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
     return [each.trial for each in restored]
 
 

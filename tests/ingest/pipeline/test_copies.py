@@ -244,7 +244,7 @@ def test_a_kill_while_runs_move_leaves_the_old_release(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killing:
-        killing.setattr(publishing, "save_release", killed)
+        killing.setattr(publishing, "publish_release", killed)
         with pytest.raises(KeyboardInterrupt):
             offer(lake, tmp_path / "logs", files, corrected)
     assert trials(lake) == before

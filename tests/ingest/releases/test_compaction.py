@@ -11,7 +11,7 @@ from losslake.index.maintenance import clean
 from losslake.index.serving import open_release
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import commit_release
+from losslake.lake.publishing import StagedRelease, stage_release
 from losslake.lake.store.store import DataFile
 from losslake.lake.verification import verify
 from losslake_ingest.pipeline import gather
@@ -128,13 +128,13 @@ def test_compaction_skips_studies_that_another_ingest_changes(
 ) -> None:
     more = written(tmp_path / "logs/g.csv", b"run,step,val/loss,val/classification_error\ng,0,0.5,0.5\n")
 
-    def overtaken(*arguments: object) -> Release:
-        monkeypatch.setattr(compaction, "commit_release", commit_release)
-        release = commit_release(*arguments)  # type: ignore[arg-type]
+    def overtaken(*arguments: object) -> StagedRelease:
+        monkeypatch.setattr(compaction, "stage_release", stage_release)
+        staged = stage_release(*arguments)  # type: ignore[arg-type]
         ingest(lake, [more])
-        return release
+        return staged
 
-    monkeypatch.setattr(compaction, "commit_release", overtaken)
+    monkeypatch.setattr(compaction, "stage_release", overtaken)
     assert compact(lake).release is None
     assert lake.release().n_trials == 1 + len(RUNS) + 1
     assert verify(lake, lake.release()).problems == ()
@@ -145,13 +145,13 @@ def test_compaction_skips_studies_that_another_ingest_changes(
 def test_compaction_is_applied_to_a_concurrent_release(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overtaken(*arguments: object) -> Release:
-        monkeypatch.setattr(compaction, "commit_release", commit_release)
-        release = commit_release(*arguments)  # type: ignore[arg-type]
+    def overtaken(*arguments: object) -> StagedRelease:
+        monkeypatch.setattr(compaction, "stage_release", stage_release)
+        staged = stage_release(*arguments)  # type: ignore[arg-type]
         ingest_study(lake, tmp_path / "meanwhile", 2.0, 64)
-        return release
+        return staged
 
-    monkeypatch.setattr(compaction, "commit_release", overtaken)
+    monkeypatch.setattr(compaction, "stage_release", overtaken)
     assert compact(lake).release == 4
     assert lake.release().content_digest == lake.release(3).content_digest
     assert [verify(lake, release).problems for release in lake.releases()] == [()] * 4

@@ -247,17 +247,17 @@ def test_an_ingest_that_began_before_an_erasure_reads_its_logs_again(
     logs.mkdir()
     (logs / "losslake.toml").write_text(MAPPING.replace('"d"', '"late"'))
     (logs / "x.csv").write_bytes(log(0.7))
-    commit, erased = publishing.commit_release, list[bool]()
+    stage, erased = publishing.stage_release, list[bool]()
 
     def erase_first(*arguments: Any) -> Any:
-        release = commit(*arguments)
+        staged = stage(*arguments)
         if not erased:
             erased.append(True)
-            monkeypatch.setattr(publishing, "commit_release", commit)
+            monkeypatch.setattr(publishing, "stage_release", stage)
             erase_completely(lake, [str(TRIAL)], "why", "me")
-        return release
+        return staged
 
-    monkeypatch.setattr(publishing, "commit_release", erase_first)
+    monkeypatch.setattr(publishing, "stage_release", erase_first)
     assert ingest(lake, [logs]).release == 4
     assert len(list(contents(lake))) == 4
     assert SECRET not in found(lake.folder)

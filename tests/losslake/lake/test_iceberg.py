@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import CommitTableResponse, Transaction
-from pyiceberg.table.update.snapshot import ManageSnapshots
+from pyiceberg.manifest import ManifestFile
+from pyiceberg.table import Table
 from sqlalchemy.exc import OperationalError
 
 from losslake.lake import catalog as iceberg_tables
-from losslake.lake.iceberg import QuickTransaction
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
+from losslake_schema.release import Release
 from losslake_schema.tables import TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -22,47 +23,58 @@ RELEASES = 3
 pytestmark = pytest.mark.usefixtures("lakes_are_created")
 
 
-@pytest.mark.slow
-def test_removed_files_leave_the_manifests_and_every_release_reads_the_same_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manifests_and_metadata_grow_with_the_changes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(iceberg_tables._TABLE_PROPERTIES, "write.metadata.previous-versions-max", "2")
     lake = Lake.create(tmp_path / "lake")
     for number in range(1, RELEASES + 1):
         trial = TrialOffer(rows=[f"0,0.{number}"])
         files = study_files({1: trial}) | study_files({1: TrialOffer()}, 16)
         assert ingest(lake, [unpacked(tmp_path / "logs", files)]).release == number
-    for name, live in (("trials", 1), ("measurements", 2)):
-        table = lake.table(name)
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        manifests = snapshot.manifests(table.io)
-        assert len([m for m in manifests if m.has_added_files() or m.has_existing_files()]) == live
-        assert len(manifests) == live + 1
+    for name in ("trials", "measurements"):
+        assert len(manifests(lake, name)) == 1
         assert len(list((lake.folder / "warehouse" / "losslake" / name).glob("metadata/*.metadata.json"))) == 3
     for number in range(1, RELEASES + 1):
+        assert_has_the_files_of(lake, lake.release(number))
         rows = lake.table("trials").scan(snapshot_id=lake.release(number).snapshots["trials"]).to_arrow()
-        stored = {file.path for file in lake.files(lake.release(number)) if file.table == "measurements"}
-        scan = lake.table("measurements").scan(snapshot_id=lake.release(number).snapshots["measurements"])
         assert rows.num_rows == 2
-        assert {p.file.file_path.removeprefix(f"file://{lake.folder}/") for p in scan.plan_files()} == stored
 
 
-def test_a_quick_transaction_has_the_metadata_of_a_plain_one(tmp_path: Path) -> None:
+def test_a_manifest_stays_until_one_of_its_files_is_removed(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))])
-    table = lake.table("trials")
-    head = table.metadata.current_snapshot_id
-    assert head is not None
-    seen = []
-    for transaction in (Transaction(table), QuickTransaction(table)):
-        ManageSnapshots(transaction).create_tag(head, "one").create_branch(head, "two").commit()
-        assert transaction.table_metadata.refs["two"].snapshot_id == head
-        ManageSnapshots(transaction).remove_branch("two").commit()
-        seen.append(transaction.table_metadata.model_copy(update={"last_updated_ms": 0}))
-    assert seen[0] == seen[1]
-    assert "two" not in seen[0].refs
-    assert table.metadata.refs.keys() == {"main", "release-1"}
+    for batch_sizes in ((8, 16), (32, 64)):
+        offers = [study_files({1: TrialOffer()}, batch_size) for batch_size in batch_sizes]
+        ingest(lake, [unpacked(tmp_path / f"logs{batch_sizes}", dict(ChainMap(*offers)))])
+    second, first = manifests(lake, "measurements")
+    ingest(lake, [unpacked(tmp_path / "corrected", study_files({1: TrialOffer(rows=["0,0.25"])}, 16))])
+    changed, kept = manifests(lake, "measurements")
+    assert kept == second
+    table, release = lake.table("measurements"), lake.release()
+    entries = changed.fetch_manifest_entry(table.io, discard_deleted=False)
+    by_status = {(entry.status.name, entry.data_file.partition[4], entry.snapshot_id) for entry in entries}
+    was = lake.release(1).snapshots["measurements"]
+    now = release.snapshots["measurements"]
+    assert by_status == {("ADDED", 16, now), ("DELETED", 16, now), ("EXISTING", 8, was)}
+    assert [entry.sequence_number for entry in entries if entry.status.name == "EXISTING"] == [first.sequence_number]
+    for each in lake.releases():
+        assert_has_the_files_of(lake, each)
+    summary = table.current_snapshot()
+    assert summary is not None
+    assert summary.summary is not None
+    assert (summary.summary["total-data-files"], summary.summary["total-records"]) == ("4", str(release.n_measurements))
+
+
+def manifests(lake: Lake, name: str) -> list[ManifestFile]:
+    table = lake.table(name)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return snapshot.manifests(table.io)
+
+
+def assert_has_the_files_of(lake: Lake, release: Release) -> None:
+    """Check that the snapshot of measurements has the files of the release."""
+    stored = {file.path for file in lake.files(release) if file.table == "measurements"}
+    scan = lake.table("measurements").scan(snapshot_id=release.snapshots["measurements"])
+    assert {p.file.file_path.removeprefix(f"file://{lake.folder}/") for p in scan.plan_files()} == stored
 
 
 class ConnectionLost(Exception):
@@ -72,17 +84,18 @@ class ConnectionLost(Exception):
 
 
 def test_a_table_is_created_once_if_the_response_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = SqlCatalog.commit_table
-    lost: list[CommitTableResponse] = []
+    create = SqlCatalog.create_table
+    lost: list[Table] = []
 
-    def losing(*arguments: Any) -> CommitTableResponse:
-        answer = commit(*arguments)
+    def losing(*arguments: Any, **options: Any) -> Table:
+        table = create(*arguments, **options)
         if not lost:
-            lost.append(answer)
+            lost.append(table)
             raise OperationalError("", {}, ConnectionLost())
-        return answer
+        return table
 
-    monkeypatch.setattr(SqlCatalog, "commit_table", losing)
+    monkeypatch.setattr(SqlCatalog, "create_table", losing)
     lake = Lake.create(tmp_path / "lake")
     assert len(lost) == 1
-    assert {name: len(lake.table(name).metadata.snapshots) for name in TABLES} == dict.fromkeys(TABLES, 1)
+    assert lake.table(lost[0].name()[1]).metadata.table_uuid == lost[0].metadata.table_uuid
+    assert list(lake.table_names()) == list(TABLES)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from losslake.lake import publishing
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import save_release
+from losslake.lake.publishing import save_ledger
 from losslake_schema.database import LedgerEntry
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ def test_entries_are_stored_in_order_and_are_not_kept_in_memory(
 ) -> None:
     monkeypatch.setattr(publishing, "_ENTRIES_PER_BATCH", 10)
     lake, entries = Lake.create(tmp_path / "lake"), Entries(95)
-    save_release(lake, None, entries)
+    save_ledger(lake, entries)
     assert [entry.line for entry in lake.ledger()] == list(range(95))[::-1]
     assert entries.most_alive < 5
 
@@ -63,6 +63,6 @@ def test_entries_of_a_lost_connection_are_stored_once(
             commit(session)
 
     monkeypatch.setattr(Session, "commit", lose)
-    save_release(lake, None, Entries(3))
+    save_ledger(lake, Entries(3))
     monkeypatch.undo()
     assert [entry.path for entry in lake.ledger()] == ["2.csv", "1.csv", "0.csv"]

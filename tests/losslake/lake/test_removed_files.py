@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyiceberg.exceptions import CommitFailedException
 
 from losslake.index.maintenance import clean
-from losslake.lake import iceberg
-from losslake.lake.catalog import PatientCatalog
+from losslake.lake import iceberg, publishing, snapshots
+from losslake.lake.iceberg import StagedTable
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
+from losslake_ingest.pipeline import publish
 from losslake_ingest.releases import compaction
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.withdrawal import withdraw
@@ -20,7 +21,6 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.ingest.offers import written
 from tests.losslake.index.maintenance.lakes import ingest_study, policy
-from tests.slow_manifests import evaluate_manifests_slowly
 
 BATCH_SIZES = (1, 8, 64)
 STUDY = "root/mnist/cnn/sgd/8"
@@ -70,20 +70,18 @@ def correct_and_maintain(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("change", [correct_a_study, withdraw_a_study, merge_small_files, correct_and_maintain])
-def test_threads_that_evaluate_manifests_at_once_skip_no_removed_file(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, change: Callable[[Lake], None]
-) -> None:
-    evaluated = evaluate_manifests_slowly(monkeypatch)
+def test_every_release_stays_whole(lake: Lake, change: Callable[[Lake], None]) -> None:
     change(lake)
-    assert len(evaluated) >= len(BATCH_SIZES)
     for release in lake.releases():
         assert verify(lake, release).problems == ()
 
 
 def test_a_file_that_iceberg_lacks_is_one_line_and_changes_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     before = lake.release()
-    monkeypatch.setattr(iceberg._Replacement, "_build_manifest_evaluator", lambda *_: lambda _: False)
-    with pytest.raises(LakeBroken, match=r"Missing required files.*run 'losslake verify'") as refused:
+    monkeypatch.setattr(snapshots, "manifest_evaluator", lambda *_: lambda _: False)
+    with pytest.raises(
+        LakeBroken, match=r"it lacks 1 files to remove, such as file://.*run 'losslake verify'"
+    ) as refused:
         correct_a_study(lake)
     assert "\n" not in str(refused.value)
     assert lake.releases()[0] == before
@@ -93,22 +91,57 @@ def test_a_file_that_iceberg_lacks_is_one_line_and_changes_nothing(lake: Lake, m
     assert lake.release().number == before.number + 1
 
 
-@pytest.mark.parametrize("error", [CommitFailedException("branch main has changed"), ValueError("sequence number 3")])
-def test_a_commit_that_conflicts_each_time_is_one_line_and_changes_nothing(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
+@pytest.mark.parametrize("lacks", ["the table", "its metadata", "its snapshot"])
+def test_a_table_that_iceberg_lacks_is_one_line_and_changes_nothing(lake: Lake, lacks: str) -> None:
+    before, location = lake.release(), Path(lake.table("trials").metadata_location.removeprefix("file://"))
+    with lake.engine.begin() as connection:
+        if lacks == "the table":
+            connection.exec_driver_sql("DELETE FROM iceberg_tables WHERE table_name = 'trials'")
+        elif lacks == "its snapshot":
+            change = "UPDATE losslake_release_snapshots SET snapshot_id = 7 WHERE \"table\" = 'trials'"
+            connection.exec_driver_sql(change)
+        else:
+            location.unlink()
+    with pytest.raises(LakeBroken, match=r"Iceberg's table trials in .* can't be changed \(.*\); no release is lost"):
+        correct_a_study(lake)
+    assert [release.number for release in lake.releases()] == [before.number, *range(before.number - 1, 0, -1)]
+
+
+def test_tables_that_others_change_each_time_are_one_line_and_nothing_is_published(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, attempts = lake.release(), []
 
-    def conflict(*_: object) -> None:
+    def conflict(_: object, staged: Sequence[StagedTable]) -> None:
         attempts.append(1)
-        raise error
+        raise iceberg.TablesChanged(staged[0].name)
 
     with monkeypatch.context() as changes:
-        changes.setattr(PatientCatalog, "commit_table", conflict)
-        with pytest.raises(LossLakeError, match="run the same command again") as refused:
+        changes.setattr(iceberg, "publish", conflict)
+        changes.setattr(publish, "ATTEMPTS", 3)
+        with pytest.raises(LossLakeError, match="run the same command again"):
             correct_a_study(lake)
-    assert str(error) in str(refused.value)
-    assert len(attempts) == iceberg.ATTEMPTS
+    assert len(attempts) == 3
     assert lake.releases()[0] == before
     correct_a_study(lake)
     assert lake.release().number == before.number + 1
+
+
+def test_release_is_staged_again_if_maintenance_changes_a_table_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, tags = publishing.stage_release, iter(["paper"])
+
+    def tag_a_table(*arguments: Any) -> publishing.StagedRelease:
+        staged = stage(*arguments)
+        for tag in tags:
+            table = lake.table("trials")
+            table.manage_snapshots().create_tag(lake.release().snapshots["trials"], tag).commit()
+        return staged
+
+    monkeypatch.setattr(publishing, "stage_release", tag_a_table)
+    correct_a_study(lake)
+    number = lake.release().number
+    assert number == len(BATCH_SIZES) + 1
+    assert {"paper", f"release-{number}"} <= set(lake.table("trials").metadata.refs)
+    assert verify(lake, lake.release()).problems == ()

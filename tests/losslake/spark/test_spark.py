@@ -21,7 +21,6 @@ from tests.bundled import ARCHIVE, bundled_lake
 from tests.losslake.cli.conftest import Run
 from tests.losslake.spark.hostile import MINIMIZED, hostile_lake
 from tests.servers.processes import SECONDS
-from tests.slow_manifests import evaluate_manifests_slowly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,11 +151,10 @@ def test_url_and_engine_exclude_each_other(losslake: Run) -> None:
 
 
 def test_an_ingest_on_spark_gives_the_release_of_a_local_ingest(
-    spark: SparkSession, hostile: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, hostile: Lake, tmp_path: Path
 ) -> None:
     from losslake_ingest.pipeline.spark_engine import SparkEngine
 
-    evaluate_manifests_slowly(monkeypatch)
     lake = Lake.create(tmp_path / "lake")
     logs = hostile.folder.parent
     ingest(lake, [logs / "before"], engine=SparkEngine(spark, lake.location))

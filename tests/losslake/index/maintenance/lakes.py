@@ -34,7 +34,7 @@ def ingest_study_killed(lake: Lake, folder: Path, value: float, batch_size: int 
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as killing:
-        killing.setattr(publishing, "save_release", killed)
+        killing.setattr(publishing, "publish_release", killed)
         with pytest.raises(KeyboardInterrupt):
             ingest_study(lake, folder, value, batch_size)
 

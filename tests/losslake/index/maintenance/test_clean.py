@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from losslake.index.maintenance import clean, maintenance_lock
 from losslake.index.serving import open_release
 from losslake.index.workloads import open_workloads, workloads_folder
+from losslake.lake import iceberg, retention
 from losslake.lake.lake import Lake
 from losslake.lake.retention import to_unlist, unlist
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
@@ -54,13 +58,69 @@ def lake(place: Path) -> Lake:
 def test_remains_of_a_killed_ingest_are_deleted_and_every_release_stays(lake: Lake) -> None:
     before = {release.number: content(lake, release) for release in lake.releases()}
     cleaned = clean(lake, policy())
-    assert cleaned.branches == 1
+    assert (cleaned.snapshots, cleaned.branches) == (0, 0)
     assert cleaned.orphans.count > 5
     assert cleaned.orphans.bytes > 0
     assert stored(lake) == needed(lake)
-    assert not [ref for ref in lake.table("trials").metadata.refs if ref.startswith("ingest-")]
     assert {release.number: content(lake, release) for release in lake.releases()} == before
     assert problems(lake) == []
+
+
+def test_branches_that_earlier_versions_left_are_deleted(lake: Lake) -> None:
+    branch = f"ingest-{0:032x}"
+    lake.table("trials").manage_snapshots().create_branch(lake.release().snapshots["trials"], branch).commit()
+    assert clean(lake, policy(timedelta(hours=1))).branches == 0
+    assert clean(lake, policy()).branches == 1
+    assert branch not in lake.table("trials").metadata.refs
+    assert problems(lake) == []
+
+
+def test_table_that_others_change_each_time_is_one_line_and_loses_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflict(_: object, staged: Sequence[iceberg.StagedTable]) -> None:
+        raise iceberg.TablesChanged(staged[0].name)
+
+    unlist(lake, [1])
+    monkeypatch.setattr(iceberg, "publish", conflict)
+    with pytest.raises(LossLakeError, match=r"kept changing Iceberg's table \w+ in .*: run the same command again"):
+        clean(lake, policy())
+    assert problems(lake) == []
+    monkeypatch.undo()
+    clean(lake, policy())
+    assert stored(lake) == needed(lake)
+
+
+def test_table_that_is_changed_meanwhile_is_expired_on_top_of_that(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot, publish, tags = lake.release(2).snapshots["trials"], iceberg.publish, ["paper"]
+
+    def tag_first(session: Session, staged: Sequence[iceberg.StagedTable]) -> None:
+        if staged[0].name == "trials" and tags:
+            lake.table("trials").manage_snapshots().create_tag(snapshot, tags.pop()).commit()
+        publish(session, staged)
+
+    monkeypatch.setattr(iceberg, "publish", tag_first)
+    unlist_and_clean(lake, 1)
+    assert {"main", "paper", "release-2", "release-3"} == set(lake.table("trials").metadata.refs)
+    assert problems(lake) == []
+
+
+def test_release_that_is_published_during_a_cleanup_keeps_its_files(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live_files, meanwhile = retention._live_files, [1]
+
+    def publish_after(*arguments: Any) -> set[str]:
+        live = live_files(*arguments)
+        if meanwhile and meanwhile.pop():
+            ingest_study(lake, tmp_path / "meanwhile", 5.0, 16)
+        return live
+
+    monkeypatch.setattr(retention, "_live_files", publish_after)
+    clean(lake, policy(timedelta(minutes=-1)))
+    assert lake.release().number == 4
+    assert problems(lake) == []
+    assert stored(lake) >= needed(lake)
 
 
 def test_files_younger_than_the_grace_time_stay(lake: Lake) -> None:

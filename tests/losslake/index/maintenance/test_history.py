@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from losslake.index.maintenance import clean
-from losslake.lake.catalog import PatientCatalog
+from losslake.lake import iceberg
 from losslake.lake.lake import Lake
 from losslake.lake.retention import to_unlist, unlist
 from losslake.lake.store.folder import FolderStore
@@ -89,7 +89,7 @@ def maintained(folder: Path, steps: int | None = None) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compaction, "_pays", bool)
-        for place, name in ((FolderStore, "put"), (PatientCatalog, "commit_table"), (Path, "unlink")):
+        for place, name in ((FolderStore, "put"), (iceberg, "stage"), (iceberg, "publish"), (Path, "unlink")):
             patch.setattr(place, name, counted(getattr(place, name)))
         lake = Lake.open(folder)
         compact(lake)
