@@ -1,9 +1,9 @@
 """A response with a file of this machine, in constant memory.
 
 The file is read by preadv and not mapped: truncating a mapped file kills the process by SIGBUS, where a read returns
-fewer bytes. Bytes in the page cache are read directly (RWF_NOWAIT), which is faster than in a thread; bytes on the disk
-are read in a thread, so that the event loop never waits. Starlette's FileResponse opens, reads and closes in threads,
-which takes five times as long for a typical data file. ARCHITECTURE.md has the numbers.
+fewer bytes. Bytes in the page cache are read directly (RWF_NOWAIT), which is faster than in a thread; the rest is read
+in a thread, so that the event loop never waits. Starlette's FileResponse opens, reads and closes in threads, so a
+request of a typical data file takes six times the processor time. ARCHITECTURE.md has the numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from losslake_service.files.ranges import ServedFile, answer_head
 # A client that stops reading holds three chunks in memory: one half sent, one waiting, one read.
 _CHUNK_BYTES = 1 << 16
 # Shorter bodies are sent in one message, as the answer cache requires.
-_MAX_MESSAGE = 1 << 18
+MAX_MESSAGE = 1 << 18
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
 
@@ -54,30 +54,28 @@ class LocalFileResponse(StreamingResponse):
             if self._closed is not None:
                 stack.callback(self._closed)
             part = self._part if scope["method"] != "HEAD" else range(0)
-            if len(part) > _MAX_MESSAGE:
+            if len(part) > MAX_MESSAGE:
                 await super().__call__(scope, receive, send)
                 return
-            content = await self._read(part) if part else b""
+            content = await self._read(part)
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": content})
 
     async def _chunks(self) -> AsyncIterator[memoryview]:
-        position, stop = self._part.start, self._part.stop
-        while position < stop:
-            chunk = await self._read(range(position, min(position + _CHUNK_BYTES, stop)))
-            position += len(chunk)
-            yield chunk
+        for start in range(self._part.start, self._part.stop, _CHUNK_BYTES):
+            yield await self._read(range(start, min(start + _CHUNK_BYTES, self._part.stop)))
 
     async def _read(self, part: range) -> memoryview:
-        """Return one or more bytes from the start of a range; raise LakeBroken if the file ends before it."""
-        content = bytearray(len(part))
-        file = self._file.fileno()
+        """Return all bytes of a range; raise LakeBroken if the file ends within it."""
+        content, file = memoryview(bytearray(len(part))), self._file.fileno()
         n_bytes = _read_cached(file, content, part.start)
-        if not n_bytes:
-            n_bytes = await run_in_threadpool(os.preadv, file, [content], part.start)
-        if not n_bytes:
-            raise LakeBroken(f"a data file was truncated to {part.start} bytes while it was sent: restore it")
-        return memoryview(content)[:n_bytes]
+        while n_bytes < len(part):
+            position = part.start + n_bytes
+            n_more = await run_in_threadpool(os.preadv, file, [content[n_bytes:]], position)
+            if not n_more:
+                raise LakeBroken(f"a data file was truncated to {position} bytes while it was sent: restore it")
+            n_bytes += n_more
+        return content
 
 
 def _open_unchanged(file: ServedFile) -> io.FileIO:
@@ -93,8 +91,8 @@ def _open_unchanged(file: ServedFile) -> io.FileIO:
     return opened
 
 
-def _read_cached(file: int, content: bytearray, position: int) -> int:
-    """Read bytes that are in the page cache; return 0 if there are none, or if the file system can't tell."""
+def _read_cached(file: int, content: memoryview, position: int) -> int:
+    """Read the bytes up to the first one that isn't in the page cache; return how many, 0 if it isn't known."""
     if _NO_WAIT is None:
         return 0
     try:

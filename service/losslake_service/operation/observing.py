@@ -15,6 +15,7 @@ from losslake_service.operation.logs import RequestLog, RequestRecord, current_r
 from losslake_service.operation.metrics import ServerMetrics
 
 UNMATCHED = "unmatched"
+_INCOMPLETE = "incomplete-body"
 _ID_HEADER = b"x-request-id"
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,128}")
 _PROBLEM = (b"content-type", b"application/problem+json")
@@ -41,18 +42,20 @@ class ObserveRequests:
         request_id = self._ids.of(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
         current_request_id.set(request_id)
-        response = _ObservedResponse(send, request_id)
+        response = _ObservedResponse(send, request_id, scope["method"])
         self._metrics.in_flight += 1
         try:
             await self._app(scope, receive, response.send)
+        except BaseException:
+            response.fail()
+            raise
         finally:
             self._metrics.in_flight -= 1
             self._report(scope, response, time.perf_counter() - started)
 
     def _report(self, scope: Scope, response: _ObservedResponse, seconds: float) -> None:
         method: str = scope["method"]
-        n_bytes = 0 if method == "HEAD" else response.bytes
-        self._metrics.count(self._route(scope), method, response.status, seconds, n_bytes)
+        self._metrics.count(self._route(scope), method, response.status, seconds, response.bytes)
         client = scope.get("client")
         self._lines.log(
             RequestRecord(
@@ -61,7 +64,7 @@ class ObserveRequests:
                 path=scope["path"],
                 query=scope["query_string"],
                 status=response.status,
-                bytes=n_bytes,
+                bytes=response.bytes,
                 seconds=seconds,
                 client=client[0] if client else None,
                 release=response.release,
@@ -96,13 +99,22 @@ class RequestIds:
 
 
 class _ObservedResponse:
-    """A `send` that records the status, size and release of a response."""
+    """A `send` that records the status, size and release of a response.
 
-    __slots__ = ("_is_problem", "_send", "bytes", "problem", "release", "request_id", "status")
+    A body that ends early counts as status 500, whatever was sent; but not if the connection was lost.
+    """
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    __slots__ = (
+        "_has_body", "_is_problem", "_is_unfinished", "_length", "_send", "bytes", "problem", "release", "request_id",
+        "status",
+    )  # fmt: skip
+
+    def __init__(self, send: Send, request_id: str, method: str) -> None:
         self._send = send
+        self._has_body = method != "HEAD"
+        self._length = 0
         self._is_problem = False
+        self._is_unfinished = False
         self.request_id = request_id
         self.status = 500
         self.bytes = 0
@@ -112,20 +124,43 @@ class _ObservedResponse:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ())]
-            self.status = message["status"]
-            self.release = next(
-                (value.decode("latin-1") for name, value in headers if name == b"losslake-release"), None
-            )
-            self._is_problem = self.status >= 400 and _PROBLEM in headers
-            headers.append((_ID_HEADER, self.request_id.encode()))
-            message = {**message, "headers": headers}
+            self._start(message["status"], headers)
+            message = {**message, "headers": [*headers, (_ID_HEADER, self.request_id.encode())]}
         elif message["type"] == "http.response.body":
-            body = message.get("body", b"")
+            self._add(message.get("body", b""), is_last=not message.get("more_body", False))
+        try:
+            await self._send(message)
+        except Exception:
+            self._is_unfinished = False
+            raise
+
+    def fail(self) -> None:
+        """Record that no more of the body comes, if any is missing."""
+        if self._is_unfinished:
+            self._is_unfinished = False
+            self.status, self.problem = 500, _INCOMPLETE
+
+    def _start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.status = status
+        self._is_unfinished = True
+        for name, value in headers:
+            if name == b"losslake-release":
+                self.release = value.decode("latin-1")
+            elif name == b"content-length" and self._has_body:
+                self._length = int(value)
+            elif status >= 400 and (name, value) == _PROBLEM:
+                self._is_problem = True
+
+    def _add(self, body: bytes, *, is_last: bool) -> None:
+        if self._has_body:
             self.bytes += len(body)
-            if self._is_problem:
-                self.problem = _kind(body)
-                self._is_problem = False
-        await self._send(message)
+        if self._is_problem:
+            self.problem = _kind(body)
+            self._is_problem = False
+        if is_last:
+            if self.bytes < self._length:
+                self.fail()
+            self._is_unfinished = False
 
 
 def _kind(body: bytes) -> str | None:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.release.releases import Releases
 from losslake_service.entity_tags import Version, not_modified, not_modified_start
-from losslake_service.routes.respond import MAX_MESSAGE
+from losslake_service.files.file_response import MAX_MESSAGE
 
 Key = tuple[int, str, bytes, bytes, str, bytes]
 Headers = list[tuple[bytes, bytes]]

@@ -21,10 +21,9 @@ from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
 from losslake.output.formats import OutputFormat, Piece
 from losslake_service.entity_tags import Version, digest_tag, not_modified_response
-from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.file_response import MAX_MESSAGE, LocalFileResponse
 from losslake_service.files.ranges import ServedFile
 
-MAX_MESSAGE = 256 * 1024
 _FILE_HEADERS = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 
 

@@ -220,7 +220,7 @@ def test_file_truncated_while_sent_aborts_the_response_and_not_the_process(odd_l
 
     with pytest.raises(LakeBroken, match="was truncated"):
         asyncio.run(answer({"type": "http", "method": "GET"}, receive_nothing, send))
-    assert sum(sent) == 600_000
+    assert 500_000 < sum(sent) <= 600_000
 
 
 async def receive_nothing() -> Message:
