@@ -100,14 +100,11 @@ def test_the_lakes_of_a_run_are_kept_when_asked_for(run: Run) -> None:
     assert [release.number for release in Lake.open(run.lake).releases()] == [2, 1]
 
 
-def test_answers_that_the_archive_was_made_from_are_right(run: Run) -> None:
-    check_scaling(run.view, run.truths)
-
-
 @pytest.mark.parametrize(
     "wrong", [{"steps": 1}, {"trial_id": 7777}, {"value": 0.5}, {"previous_step": 0}, {"complete": 999}]
 )
 def test_scaling_that_differs_from_the_truth_fails(run: Run, wrong: dict[str, Any]) -> None:
+    check_scaling(run.view, run.truths)
     spoilt = (*run.truths[:-1], replace(run.truths[-1], **wrong))
     with pytest.raises(WrongAnswer, match="scaling of synthetic/"):
         check_scaling(run.view, spoilt)

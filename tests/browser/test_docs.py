@@ -52,7 +52,7 @@ def test_filter_of_paths_and_enter_opens_the_first(visit: Visit) -> None:
 def test_old_url_redirects_to_its_new_place(visit: Visit, older: str, address: str, seen: str) -> None:
     page = visit.page
     page.goto(visit.address + older)
-    page.wait_for_url(visit.address + address)
+    expect(page).to_have_url(visit.address + address)
     expect(page.locator(seen).first).to_be_in_viewport()
 
 

@@ -63,5 +63,9 @@ def test_every_bundled_mapping_is_listed() -> None:
 
 
 def test_example_mappings_are_valid() -> None:
-    for example in re.findall(r"```toml\n(.*?)```", MAPPING, re.DOTALL):
-        parse_mapping(example.encode(), "example", lambda _: b"submission,workload,batch_size\na,b,64\n")
+    table = b"submission,workload,batch_size\na,b,64\n"
+    examples = re.findall(r"```toml\n(.*?)```", MAPPING, re.DOTALL)
+    parsed = [parse_mapping(example.encode(), "example", lambda _: table) for example in examples]
+    assert len(parsed) > 5
+    empty = parse_mapping(b"", "example")
+    assert [example for example, mapping in zip(examples, parsed, strict=True) if mapping == empty] == []

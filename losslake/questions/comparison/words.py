@@ -213,10 +213,12 @@ def _distance_from_one(each: Difference) -> float:
 
 
 def _number(ratio: float) -> str:
-    """Return a ratio with three digits, or as many as distinguish it from 1."""
-    if ratio >= 1000:
+    """Return a ratio with three digits, or as many as distinguish it from 1, and without an exponent."""
+    if ratio >= 999.5:  # rounded to 1,000
         return f"{ratio:,.0f}"
-    texts = [f"{ratio:.{digits}g}" for digits in (3, 5, 17)]
+    texts = (
+        np.format_float_positional(ratio, digits, unique=False, fractional=False, trim="-") for digits in (3, 5, 17)
+    )
     return next((text for text in texts if float(text) != 1), "1")
 
 

@@ -93,6 +93,12 @@ def test_values_far_better_than_all_stored_ones(loss: float, stored: list[float]
     assert is_far_better(loss, np.array(stored, np.float64)) == expected
 
 
+def test_five_stored_values_are_enough_to_say_what_is_far_better() -> None:
+    stored = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert [is_far_better(loss, stored) for loss in (-0.5, 0.0, 0.5)] == [True, False, False]
+    assert not is_far_better(-0.5, stored[:4])
+
+
 def test_examples_per_step_are_found_where_they_grow_evenly() -> None:
     steps = np.array([0, 10, 20, 30])
     assert examples_per_step(steps, 64.0 * steps) == 64

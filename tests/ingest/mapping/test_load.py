@@ -98,7 +98,10 @@ def test_no_mapping_at_the_path_is_a_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(formats()))
 def test_the_defaults_of_every_format_are_a_mapping(name: str) -> None:
-    parse_mapping(formats()[name].defaults.encode(), name)
+    mapping = parse_mapping(formats()[name].defaults.encode(), name)
+    assert mapping.where == name
+    # The licence is that of the logs: no format can know it.
+    assert mapping.collection.licence in (None, Template("{licence}"))
 
 
 @pytest.mark.parametrize("path", bundled_mappings().values(), ids=lambda path: path.parent.name)

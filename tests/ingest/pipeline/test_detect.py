@@ -55,6 +55,12 @@ def test_unrecognized_and_excluded_files_are_counted(tmp_path: Path) -> None:
     assert (detected.files, detected.others, detected.excluded) == ({"csv": 1}, 1, 1)
 
 
+def test_unrecognized_files_with_the_ending_of_a_log_are_named(tmp_path: Path) -> None:
+    files = CSV | {"a/odd.csv": b"no table", "b/other.csv": b"\0", "a/notes.md": b"#"}
+    detected = detect(open_source(unpacked(tmp_path / "logs", files)), list(formats().values()), lambda _: True)
+    assert (sorted(detected.unlike), detected.others) == (["a/odd.csv", "b/other.csv"], 3)
+
+
 def test_first_files_of_an_archive_determine_its_formats(tmp_path: Path) -> None:
     files = {f"a/{number:04}.csv": b"step,loss\n1,2\n" for number in range(300)}
     source = open_source(written(tmp_path / "logs.tar", tar_bytes(files)))

@@ -27,6 +27,14 @@ def test_a_draft_loads_and_names_the_metrics_and_the_step(tmp_path: Path, made: 
     assert "is its column step, which counts steps" in text
 
 
+def test_a_draft_asks_for_the_facts_of_its_collection(tmp_path: Path) -> None:
+    text = draft_mapping(unpacked(tmp_path, {"run.csv": b"step,val/loss\n1,2\n2,1\n"})).read_text()
+    section = text.partition("[collection]\n")[2].partition("\n\n")[0]
+    filled = "\n".join(line.removeprefix("# ") for line in section.splitlines())
+    assert list(tomllib.loads(filled)) == ["name", "title", "licence", "citation", "source_url"]
+    assert parse_mapping(f"[collection]\n{filled}\n".encode(), "m").collection.licence is not None
+
+
 def test_guesses_by_odd_names_are_valid_once_the_comment_is_removed(tmp_path: Path) -> None:
     log = b"step,val/loss\n1,2\n2,1\n"
     fields = b'{"x\\"y.arch": "cnn", "a|b.batch_size": 8, "{o}.optimizer": "sgd"}'

@@ -59,6 +59,17 @@ def test_change_is_that_of_similar_trials_on_the_logarithmic_scale() -> None:
     assert forecast(trials, [0, 10], [-0.5, -0.5]).bands[1].final == pytest.approx((-3.5, -3.5))
 
 
+def test_change_is_that_of_the_distance_from_the_least_loss_of_the_metric() -> None:
+    trials = comparable_of([[2.0 + k, 2.0 + k, 1.5 + k / 2] for k in range(10)])
+    halved = dataclasses.replace(trials, least_loss=1.0)
+    assert forecast(halved, [0, 10], [5.5, 5.5]).bands[1].final == pytest.approx((3.25, 3.25))
+    # Of a metric that had been thought to have no value below 3, and of one whose losses may be 0, differences.
+    for least, least_loss in ((1.0, 3.0), (0.0, -math.inf)):
+        trials = comparable_of([[least + 3 + k, least + 3 + k, least + k] for k in range(10)])
+        falls = dataclasses.replace(trials, least_loss=least_loss)
+        assert forecast(falls, [0, 10], [7.5, 7.5]).bands[1].final == pytest.approx((4.5, 4.5))
+
+
 def test_maximizing_is_minimizing_with_the_other_sign() -> None:
     minimized = forecast(ten(0.5), [0, 10, 20], [1.0, 0.9, 0.85])
     other = dataclasses.replace(ten(0.5), sign=-1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from losslake.index.serving import open_release
+from losslake.index.serving import MOST_REMOTE_FILES, open_release, remote_file
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
@@ -95,6 +96,28 @@ def test_files_left_by_a_crash_are_removed(lake: Lake) -> None:
     (folder / "another.unfinished").mkdir()
     assert steps(opened(lake), SGD) == [20, 20]
     assert {path.suffix for path in folders(lake)} == {""}
+
+
+def test_a_second_opening_builds_nothing(lake: Lake) -> None:
+    def files() -> dict[Path, tuple[int, int]]:
+        stats = {path: path.stat() for path in (lake.folder / "serving").rglob("*") if path.is_file()}
+        return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in stats.items()}
+
+    opened(lake)
+    built = files()
+    opened(lake)
+    assert files() == built
+
+
+def test_the_latest_databases_for_clients_are_kept(lake: Lake) -> None:
+    folder = lake.folder / "serving"
+    folder.mkdir()
+    older = [folder / f"remote-000001-{age}.duckdb" for age in range(MOST_REMOTE_FILES)]
+    for age, path in enumerate(older, start=1):
+        path.touch()
+        os.utime(path, (1000 - age, 1000 - age))
+    built = remote_file(lake, lake.release(), "http://lake:1/data/1")
+    assert set(folder.glob("remote-*.duckdb")) == {built, *older[:-1]}
 
 
 def test_two_processes_build_serving_files_once(lake: Lake) -> None:

@@ -120,6 +120,20 @@ def test_file_missing_from_the_store_is_rebuilt(other: Lake, builds: list[str]) 
     assert len(list(other.store.list_files("serving/workloads"))) == 2
 
 
+def test_files_are_evicted_when_all_of_them_exceed_the_limit(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = opened(other)
+    steps(view, SGD)
+    steps(view, ADAM)
+    total = sum(path.stat().st_size for path in (other.folder / "serving").rglob("*") if path.is_file())
+    (old, new) = sorted((other.folder / "serving" / "workloads").iterdir())
+    long_ago = time.time() - 2 * shared.SECONDS_SAFE
+    os.utime(old, (long_ago, long_ago))
+    for limit, is_kept in ((total + 0.5, True), (total - 0.5, False)):
+        monkeypatch.setattr(shared, "_SHARE_OF_CACHE", limit / other.location.cache_bytes)
+        shared._bound(other).evict()
+        assert (old.exists(), new.exists()) == (is_kept, True)
+
+
 def test_least_recently_used_file_is_evicted_but_not_one_in_use(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     view = opened(other)
     steps(view, SGD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,22 @@ def test_the_licence_of_a_card_is_one_that_the_hub_knows(licences: list[str], ex
     assert about["license"] == expected
     assert ("license_link" in about) == (expected == "other")
     assert about["size_categories"] == ["n<1K"]
+
+
+@pytest.mark.parametrize(
+    ("n_measurements", "size"),
+    [
+        (999, "n<1K"),
+        (1000, "1K<n<10K"),
+        (9_999, "1K<n<10K"),
+        (71_600_000, "10M<n<100M"),
+        (10**12 - 1, "100B<n<1T"),
+        (10**12, "n>1T"),
+    ],
+)
+def test_a_card_has_the_size_category_of_its_measurements(n_measurements: int, size: str) -> None:
+    release = replace(RELEASE, n_measurements=n_measurements)
+    assert card(dataset_card(REPOSITORY, release, [], [], "# Title\n"))["size_categories"] == [size]
 
 
 @pytest.mark.parametrize("name", ["curves", "a/b/c", "ann/--curves", "ann/cur ves", "ann/x.git", "", "ann/$(id)"])

@@ -171,6 +171,19 @@ def test_croissant_lists_every_file_with_its_checksum(lake: Lake) -> None:
     assert "dataset=mnist%2520100%2525/" in odd["contentUrl"]
 
 
+def test_croissant_lists_the_files_of_a_table_on_a_server_and_matches_them_in_a_folder(lake: Lake) -> None:
+    release = lake.release()
+    for base_url in ("http://lake:1", None):
+        described = json.loads(croissant(release, lake.files(release), [], base_url))["distribution"]
+        objects = {entry["@id"] for entry in described if entry["@type"] == "cr:FileObject"}
+        for file_set in (entry for entry in described if entry["@type"] == "cr:FileSet"):
+            table = file_set["name"].removesuffix("-files")
+            of_table = {name for name in objects if name.startswith(f"{table}/")}
+            assert of_table
+            assert file_set["includes"] == f"{table}/**/*.parquet"
+            assert {each["@id"] for each in file_set.get("containedIn", [])} == (of_table if base_url else set())
+
+
 class Scripts(HTMLParser):
     """The texts of the script elements of a page, and its other elements."""
 

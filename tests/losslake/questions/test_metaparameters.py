@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.output.answer import Answer
-from losslake.questions import metaparameter_optima
+from losslake.questions import metaparameter_optima, metaparameters
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.statuses import STATUSES
@@ -238,6 +238,19 @@ def test_regrets_at_different_batch_sizes_are_not_to_be_compared_as_medians() ->
 def test_within_has_to_be_a_ratio(within: float) -> None:
     with pytest.raises(ValidationError, match="within"):
         answered({(8, 1): 10}, {}, within=within)
+
+
+def test_a_study_has_a_row_per_near_optimal_trial_or_one_of_nulls() -> None:
+    rates: Parameters = {(8, t): {"learning_rate": 0.1 * t} for t in range(1, 5)}
+    view = view_of(
+        reaching({(8, 1): 21, (8, 2): 22, (8, 3): 20, (8, 4): 23, (16, 1): None}),
+        parameters=lambda b, t: rates.get((b, t), {}),
+    )
+    rows = rows_of(answer_to(metaparameters.QUESTION, view, Selection((WORKLOAD,), METRIC), TARGET, within=0.1))
+    found = [(row["batch_size"], row["rank"], row["trial_id"], row["steps"]) for row in rows]
+    assert found == [(8, 1, 3, 20), (8, 2, 1, 21), (8, 3, 2, 22), (16, None, None, None)]
+    assert [row["steps_ratio"] for row in rows] == [1, 1.05, 1.1, None]
+    assert rows[0]["effective_learning_rate"] == pytest.approx(0.3)
 
 
 def test_steps_are_those_of_the_other_answers() -> None:

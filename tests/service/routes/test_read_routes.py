@@ -12,12 +12,14 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from losslake.lake.lake import Lake
-from losslake_service.routes.reading import add_read_route
+from losslake_service.problems import ParameterProblem
+from losslake_service.routes.reading import add_read_route, read_query
 from tests.applications import without_sql
 
 
 class Parameters(BaseModel):
     n: int = 1
+    names: list[str] = []
 
 
 async def permitted() -> None:
@@ -26,6 +28,12 @@ async def permitted() -> None:
 
 async def answer(request: Request) -> Response:
     return PlainTextResponse(request.method)
+
+
+def test_a_query_has_at_most_2000_parameters() -> None:
+    assert read_query(b"&".join([b"names=a"] * 2000), Parameters).names == ["a"] * 2000
+    with pytest.raises(ParameterProblem, match="there are too many parameters: give at most 2,000"):
+        read_query(b"&".join([b"names=a"] * 2001), Parameters)
 
 
 def test_a_dependency_of_the_route_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 
 import duckdb
@@ -116,6 +117,15 @@ def test_error_has_line_and_column(query: SandboxClient) -> None:
     assert "\n" not in problem.detail
     problem = query.fails("SELECT 'é' || cast('x' AS INTEGER)")
     assert (problem.line, problem.column) == (1, 15)
+
+
+def test_errors_hide_the_paths_of_this_machine(query: SandboxClient, unchecked: SandboxClient) -> None:
+    assert isinstance(query.data_files, LocalFiles)
+    for folder in (query.file.parent, query.data_files.folder, sys.prefix):
+        problem = query.fails(f"SELECT cast('{folder}/a.parquet' AS INTEGER)")
+        assert problem.detail == "line 1, column 8: Could not convert string '…/a.parquet' to INT32"
+    # Even if a statement that knows the path were admitted.
+    assert unchecked.fails("SELECT error(path) FROM duckdb_databases()").detail == f"…/{query.file.name}"
 
 
 def test_an_unknown_table_has_near_matches(query: SandboxClient) -> None:

@@ -134,7 +134,8 @@ class FileStoreReader:
         if place.kind == META:
             self._keep_meta(place.folder, member)
             return
-        held = 0 if place.kind != _METRICS and len(member.data) > LARGEST_TEXT else len(member.data)
+        is_left_out = place.kind != _METRICS and len(member.data) > LARGEST_TEXT
+        held = 0 if is_left_out else len(member.data)
         if self._runs.get(place.folder, _Run()).size + held > LARGEST_FILE:
             raise Refusal(Rule.FILE_TOO_LARGE, f"its run's files have more than {LARGEST_FILE:,} bytes: log less often")
         run = self._run_with(place.folder, held + _PER_FILE)
@@ -144,7 +145,7 @@ class FileStoreReader:
         run.files[member.path] = hashlib.sha256(member.data).hexdigest()
         if place.kind == _METRICS:
             run.metrics[place.name] = member.data
-        elif len(member.data) > LARGEST_TEXT:
+        elif is_left_out:
             run.long_texts += 1
         else:
             texts = run.params if place.kind == _PARAMS else run.tags

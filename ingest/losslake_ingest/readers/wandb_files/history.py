@@ -169,8 +169,10 @@ def _leaf_columns(columns: list[tuple[str, Any]], depth: int, remarks: Counter[s
     for name, kind in columns:
         if not pa.types.is_struct(kind):
             yield name, kind
-        elif depth >= DEEPEST or any(inner.name == "_type" for inner in kind):
+        elif any(inner.name == "_type" for inner in kind):
             remarks[MEDIA] += 1
+        elif depth >= DEEPEST:
+            remarks[DEEP] += 1
         else:
             yield from _leaf_columns([(f"{name}.{inner.name}", inner.type) for inner in kind], depth + 1, remarks)
 

@@ -166,6 +166,31 @@ def test_a_deleted_run_and_the_runs_of_a_deleted_experiment_are_left_out(tmp_pat
     assert not runs(FORMAT, tmp_path, {"mlruns/5/meta.yaml": EXPERIMENT.replace(b"active", b"deleted")})
 
 
+def test_a_param_or_tag_of_more_than_64_kib_is_left_out_and_counted(tmp_path: Path) -> None:
+    folder = f"mlruns/5/{A}"
+    files = run_files() | {f"{folder}/params/fits": b"x" * 2**16, f"{folder}/params/long": b"x" * (2**16 + 1)}
+    (run,) = runs(FORMAT, tmp_path, files | {f"{folder}/tags/mlflow.runName": b"x" * 2**17})
+    assert run.parameters["fits"] == "x" * 2**16
+    assert "long" not in run.parameters
+    assert run.remarks == {"param or tag of more than 64 KiB: left out": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "is_read"),
+    [("metrics/loss", 2**15, True), ("metrics/loss", 2**15 + 1, False), ("params/long", 2**16 + 1, True)],
+)
+def test_a_run_is_refused_beyond_the_size_of_a_file_without_texts_that_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, size: int, is_read: bool
+) -> None:
+    line = b"1 0.5 1\n"
+    # Of the limit, each file takes 500 bytes more than it has.
+    monkeypatch.setattr(mlflow_files, "LARGEST_FILE", 2 * 500 + len(line) + 2**15)
+    files = {f"mlruns/5/{A}/meta.yaml": RUN % A.encode(), f"mlruns/5/{A}/metrics/a": line}
+    found = read(FORMAT, tmp_path, files | {f"mlruns/5/{A}/{name}": (line * size)[:size]})
+    refused = [item.rule for item in found if isinstance(item, Quarantined)]
+    assert refused == ([] if is_read else [Rule.FILE_TOO_LARGE])
+
+
 def test_a_metric_that_is_named_like_an_axis_is_left_out(tmp_path: Path) -> None:
     (run,) = runs(FORMAT, tmp_path, run_files(A, {"step": b"1 2 3\n", "loss": b"1 2 3\n"}))
     assert [list(rows.columns) for rows in run.rows] == [["step", "timestamp", "loss"]]

@@ -17,7 +17,7 @@ from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.contracts.run_log import Damage, LoggedRows
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.wandb import FORMAT
-from losslake_ingest.readers.wandb_files.history import BAD_LINE, MEDIA, HistoryTable, read_json_lines
+from losslake_ingest.readers.wandb_files.history import BAD_LINE, DEEP, MEDIA, HistoryTable, read_json_lines
 from tests.ingest.formats.reading import cells, read, runs
 
 
@@ -183,6 +183,21 @@ def test_parquet_is_read_with_its_nested_columns(tmp_path: Path) -> None:
     assert repr(cells(rows, "loss")) == "[1.5, None, nan]"
     assert cells(rows, "nested.x") == [1, None, 3]
     assert run.remarks == {MEDIA: 1, "a column without numbers: left out": 3}
+
+
+def test_values_nested_too_deeply_are_left_out_and_counted(tmp_path: Path) -> None:
+    def nested(depth: int) -> dict[str, Any]:
+        value: dict[str, Any] = {"x": 1.5}
+        for _ in range(depth - 1):
+            value = {"in": value}
+        return value
+
+    row = {"_step": 0, "deepest": nested(32), "deeper": nested(33)}
+    table = {name: [value] for name, value in row.items()}
+    for files in ({"history.jsonl": lines(row)}, {"history.parquet": parquet(table)}):
+        (run,) = runs(FORMAT, tmp_path / next(iter(files)), files)
+        assert list(run.rows[0].columns) == ["_step", "deepest." + "in." * 31 + "x"]
+        assert run.remarks == {DEEP: 1}
 
 
 def test_other_parquet_is_skipped_and_damaged_parquet_quarantined(tmp_path: Path) -> None:

@@ -59,6 +59,21 @@ def test_blocks_of_different_files_are_separate(tmp_path: Path) -> None:
     assert blocks.read("g", 9, 0, 9, lambda a, b: b"x" * (b - a)) == b"x" * 9
 
 
+def test_blocks_and_whole_files_are_counted_as_hits_and_misses(tmp_path: Path) -> None:
+    blocks = BlockCache(tmp_path, 10_000)
+    blocks.read("f", len(DATA), 0, 2 * BLOCK, Remote().range)
+    assert (blocks.hits, blocks.misses) == (0, 2)
+    blocks.read("f", len(DATA), BLOCK, 5 * BLOCK, Remote().range)
+    assert (blocks.hits, blocks.misses) == (1, 5)
+
+    def fetch(target: Path) -> None:
+        target.write_bytes(DATA)
+
+    for _ in range(3):
+        blocks.whole("g", len(DATA), fetch)
+    assert (blocks.hits, blocks.misses) == (3, 6)
+
+
 def test_the_least_recently_used_is_evicted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_module, "_SECONDS_SAFE", -1e6)  # even if the clock is set back
     blocks, remote = BlockCache(tmp_path, 5 * BLOCK), Remote()

@@ -153,6 +153,23 @@ def test_a_ratio_near_1_has_the_digits_that_tell_it_from_1() -> None:
     assert "(12,000 times as many)" in of(difference(1, "more", 12000.0))
 
 
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.00001234, "0.0000123"),
+        (0.1, "0.1"),
+        (2.0, "2"),
+        (12.34, "12.3"),
+        (999.4, "999"),
+        (999.7, "1,000"),
+        (1000.0, "1,000"),
+        (1234.5678, "1,235"),
+    ],
+)
+def test_a_ratio_has_three_digits_without_an_exponent(ratio: float, text: str) -> None:
+    assert f"({text} times as many)" in of(difference(1, "more", ratio))
+
+
 def test_ratios_are_those_of_batch_sizes_that_have_one() -> None:
     unknown = Difference(2, "fewer", None, 0.0, 0.0, 1.0, reaches=True, baseline_reaches=False, ended_sooner=False)
     text = of(difference(1, "fewer", 0.4), unknown, difference(4, "fewer", 0.7))
