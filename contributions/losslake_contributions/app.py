@@ -109,8 +109,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_live_pages(app.router, links.key, watching, lake_app)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
-    schemas = model_schemas(
-        ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review
+    schemas = partial(
+        model_schemas,
+        *(ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review),
     )
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import logging
 import operator
 import os
@@ -136,6 +137,9 @@ class Run:
         self._began = time.monotonic() - (spool.elapsed if spool is not None else 0)
         self._gaps = Gaps()
         self._counting = threading.RLock()
+        # The latest call while the queue is full; more only while threads log at once.
+        self._kept: dict[int, tuple[Any, ...]] = {}
+        self._numbers_of_kept = itertools.count()
         self._status: Status | None = None
         self._ended = threading.Event()
         self._has_warned = False
@@ -182,11 +186,14 @@ class Run:
                 return
             if not _IMMUTABLE.issuperset(map(type, numbers.values())):
                 numbers = self._numbers(numbers, at)
+            call = (elapsed, at, len(numbers), *numbers, *numbers.values())
             if len(self._queue) > MOST_QUEUED:
-                self._drop(gaps.FULL_QUEUE, len(numbers), at)
+                self._keep(call)
             else:
+                if self._kept:
+                    self._queue_kept()
                 # At once, so that calls of several threads and of a signal's handler don't mix.
-                self._queue.extend((elapsed, at, len(numbers), *numbers, *numbers.values()))
+                self._queue.extend(call)
         except Exception:  # noqa: BLE001 - nothing that is logged may end a training
             self._drop(gaps.NOT_A_NUMBER, 1)
 
@@ -198,6 +205,7 @@ class Run:
             at = _whole(step)
             if not 0 <= at <= LARGEST_STEP:
                 raise ValueError(step)
+            self._queue_kept()
             self._queue.extend((0.0, at, REWIND))
         except Exception:  # noqa: BLE001 - as in log
             self._drop(gaps.BAD_STEP, 1)
@@ -242,6 +250,23 @@ class Run:
                 self._drop(gaps.NOT_A_NUMBER, 1, step)
         return numbers
 
+    def _keep(self, call: tuple[Any, ...]) -> None:
+        """Keep the latest call beside the full queue, as `finish` may follow it, and drop those kept before.
+
+        A handler of a signal may interrupt this, log and finish: whoever takes a call out counts or queues it.
+        """
+        number = next(self._numbers_of_kept)
+        self._kept[number] = call
+        for earlier in [other for other in tuple(self._kept) if other < number]:
+            dropped = self._kept.pop(earlier, None)
+            if dropped is not None:
+                self._drop(gaps.FULL_QUEUE, dropped[2], dropped[1])
+
+    def _queue_kept(self) -> None:
+        """Queue the call that was kept while the queue was full, if there is one."""
+        for number in tuple(self._kept):
+            self._queue.extend(self._kept.pop(number, ()))
+
     def _drop(self, reason: str, count: int, *steps: int) -> None:
         """Count measurements that are lost. Reentrant, since a signal's handler may log as well."""
         with self._counting:
@@ -255,6 +280,7 @@ class Run:
 
     def _stop(self) -> None:
         """Let the thread write what is queued, and end."""
+        self._queue_kept()
         self._ended.set()
         self._thread.join(SECONDS_TO_FINISH)
         _RUNNING.discard(self)

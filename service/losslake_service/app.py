@@ -24,7 +24,7 @@ from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.answer_cache import AnswerCache
 from losslake_service.routes.figures import add_figures
 from losslake_service.routes.files import add_files, file_schemas
-from losslake_service.routes.openapi import describe, model_schemas
+from losslake_service.routes.openapi import Document, describe, model_schemas
 from losslake_service.routes.questions import add_question, question_schemas
 from losslake_service.routes.readiness import readiness, release_check
 from losslake_service.routes.sql import SqlRows, SqlStatement, add_sql
@@ -78,11 +78,14 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_files(app.router, bulk, settings, folder_page)
     for question in questions:
         add_question(app.router, releases, question)
-    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
         add_sql(app.router, sql, releases)
-        schemas |= model_schemas(SqlStatement, SqlRows)
     add_figures(app.router, releases, renderer, address, questions)
+
+    def schemas() -> dict[str, Document]:
+        models = (ProblemDocument, SqlStatement, SqlRows) if sql is not None else (ProblemDocument,)
+        return model_schemas(*models) | file_schemas() | question_schemas(questions)
+
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
     add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql, settings.notice))
     add_embeds(app.router, releases, address, questions)

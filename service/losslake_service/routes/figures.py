@@ -44,7 +44,7 @@ from losslake_service.entity_tags import cache_control, entity_tag, not_modified
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import describe_responses, release_headers
 from losslake_service.routes.questions import release_of
-from losslake_service.routes.reading import Endpoint, add_read_route
+from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route
 from losslake_service.routes.respond import response_of
 
 _PREFIX = "/v1/figures/"
@@ -84,7 +84,7 @@ def add_figures(
             description=_DOC.format(doc=kind.doc, answer=kind.answer),
             responses=_responses(),
         )
-    router.add_api_route(f"{_PREFIX}{{name:path}}", _no_figure, methods=["GET", "HEAD"], include_in_schema=False)
+    add_undocumented_route(router, f"{_PREFIX}{{name:path}}", _no_figure)
     add_read_route(
         router,
         "/v1/papers/{paper}/figures/{figure}.{ending}",
@@ -107,7 +107,8 @@ def _schema(ending: str) -> dict[str, Any]:
     return {"type": "string"} | ({} if ending in ("csv", "svg") else {"format": "binary"})
 
 
-def _no_figure(name: str) -> None:
+async def _no_figure(request: Request) -> Response:
+    name = request.path_params["name"]
     names = [f"{kind.name}.{ending}" for kind in kinds() for ending in MEDIA_TYPES]
     raise UnknownName("figure", name, near_names(name, names), "the service")
 

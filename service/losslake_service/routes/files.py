@@ -33,7 +33,7 @@ from losslake_service.files.release_files import (
 )
 from losslake_service.problems import problem_responses
 from losslake_service.routes.openapi import Document, content_in_all_formats, describe_responses, release_headers
-from losslake_service.routes.reading import Endpoint, add_read_route, requested_format
+from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route, requested_format
 from losslake_service.routes.respond import response_of
 from losslake_service.settings import Settings
 
@@ -120,9 +120,7 @@ def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, fo
     add_read_route(
         router, "/data/", downloads.get_releases_folder, responses=_responses("A page of links.", "text/html")
     )
-    router.add_api_route(
-        "/data", downloads.get_releases_folder_redirect, methods=["GET", "HEAD"], include_in_schema=False
-    )
+    add_undocumented_route(router, "/data", downloads.get_releases_folder_redirect)
     add_read_route(router, "/data/{release}", downloads.get_release_folder_redirect, include_in_schema=False)
     for place, description, media_type in _DOCUMENTS:
         add_read_route(
@@ -207,7 +205,7 @@ class _Downloads:
         releases = await run_in_threadpool(self.bulk.lake.releases)
         return self._folder("Files of all releases", [Entry(f"{release.number}/", None) for release in releases], False)
 
-    async def get_releases_folder_redirect(self) -> Response:
+    async def get_releases_folder_redirect(self, _: Request) -> Response:
         """Redirect to the path with a trailing slash, which relative links need."""
         return RedirectResponse("./data/", 308)
 

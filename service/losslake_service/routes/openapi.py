@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
-from fastapi.utils import generate_unique_id
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
@@ -19,6 +16,7 @@ from losslake.output.formats import FORMATS
 from losslake.questions.lists.filters import METAPARAMETER, Filter, filters_of, has_metaparameters
 from losslake.questions.lists.listing import Listing
 from losslake_service.problems import problem_responses
+from losslake_service.routes.reading import ReadRoute
 
 Document = dict[str, Any]
 ROWS_ONLY = "Formats other than JSON contain only the rows."
@@ -49,17 +47,17 @@ _METAPARAMETERS: Document = {
 }
 
 
-def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
-    """Return FastAPI's OpenAPI document with additional schemas; build it once.
+def describe(app: FastAPI, schemas: Callable[[], Mapping[str, Document]]) -> Document:
+    """Return FastAPI's OpenAPI document with additional schemas; build it once, when it is first asked for.
 
     FastAPI has no schemas of problem documents, whose media type isn't JSON's, nor of answers, which pydantic doesn't
     write.
     """
     if app.openapi_schema is None:
-        routes = [_without_head(route) for route in app.routes]
+        routes = [_documented(route) for route in app.routes]
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=routes)
         components = document["components"]["schemas"]
-        components |= schemas
+        components |= schemas()
         for field in (field for schema in components.values() for field in schema.get("properties", {}).values()):
             _complete(field)
         for path, operations in document["paths"].items():
@@ -69,14 +67,9 @@ def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
     return app.openapi_schema
 
 
-def _without_head(route: BaseRoute) -> BaseRoute:
-    """Return the route as it is documented, since FastAPI would document HEAD beside GET, with the same id."""
-    if isinstance(route, APIRoute):
-        methods = {*(route.methods or ())} - {"HEAD"}
-        route = copy(route)
-        route.methods = methods
-        route.unique_id = generate_unique_id(route)
-    return route
+def _documented(route: BaseRoute) -> BaseRoute:
+    """Return the route as FastAPI documents it."""
+    return route.documented() if isinstance(route, ReadRoute) and route.include_in_schema else route
 
 
 def _complete_parameters(operation: Document, is_figure: bool) -> None:

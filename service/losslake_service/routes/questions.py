@@ -4,6 +4,7 @@ Annotations are evaluated here when a function is defined, since each endpoint h
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -61,6 +62,7 @@ def question_schemas(questions: Sequence[Question]) -> dict[str, Document]:
     return rows | {question.schema_name: question.summary_schema() for question in questions}
 
 
+@cache
 def _list_parameters(listing: Listing, parameters: type[FormatParameters]) -> type[FormatParameters]:
     """Return the parameters of a list with the names allowed in `sort` and `fields`; filters are extra fields."""
     fields: dict[str, Any] = {}

@@ -59,10 +59,9 @@ class SqlStatements:
         try:
             yield
         finally:
-            # Wait for workers that are starting: killing them would log an error.
             self._is_stopping.set()
-            await warming
             await asyncio.to_thread(self._sandbox.close)
+            await warming
 
     async def _warm_up(self) -> None:
         """Start the workers; retry until it works, as a lake may get its first release later."""
@@ -71,7 +70,7 @@ class SqlStatements:
                 view = await asyncio.to_thread(self._releases.view)
                 await self._sandbox.start(view.serving_file, await self._data_files_of(view))
             except LossLakeError as error:
-                if str(error) != self._failure:
+                if str(error) != self._failure and not self._is_stopping.is_set():
                     _log.warning("SQL is not available yet: %s", error)
                 self._failure = str(error)
                 with suppress(TimeoutError):

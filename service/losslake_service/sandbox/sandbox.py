@@ -60,11 +60,17 @@ class SqlSandbox:
 
     async def start(self, serving_file: Path, data_files: DataFiles) -> Confinement:
         """Start the workers for a release; log and return their confinement. Raise SqlProblem."""
-        starting = (self._threads.submit(self._acquire, serving_file, data_files) for _ in range(self.limits.workers))
+        with self._lock:
+            if self._is_closed:
+                raise unavailable()
+            acquire = partial(self._acquire, serving_file, data_files)
+            starting = [self._threads.submit(acquire) for _ in range(self.limits.workers)]
         started = await asyncio.gather(*map(asyncio.wrap_future, starting), return_exceptions=True)
         for worker in started:
             if isinstance(worker, Worker):
                 self._release_worker(worker)
+        if self._is_closed:
+            raise unavailable()
         for worker in started:
             if isinstance(worker, BaseException):
                 raise worker
@@ -131,19 +137,20 @@ class SqlSandbox:
             waiting.cancel()
 
     def close(self) -> None:
-        """Stop all workers; running and waiting statements fail."""
+        """Stop all workers, those that are starting as well; running and waiting statements fail."""
         with self._lock:
             self._is_closed = True
-            for worker in self._running:
-                worker.kill()
             waiting = [*self._waiting]
             workers = [*self._idle, *([self._spare] if self._spare else [])]
+            # All at once, as the system takes a while to end each.
+            for worker in (*self._running, *workers):
+                worker.kill()
             self._idle, self._spare = [], None
+            self._threads.shutdown(wait=False, cancel_futures=True)
         for job in waiting:
             job.future.cancel()
         for worker in workers:
             worker.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, job: _Job) -> None:
         """Let a statement wait for a worker; raise SqlProblem."""
@@ -251,6 +258,8 @@ class SqlSandbox:
             worker = spare or Worker(self._program)
             with self._lock:
                 self._running.add(worker)
+                if self._is_closed:
+                    worker.kill()
             self._start_spare()
             worker.open(serving_file, data_files, self.limits)
         except SqlProblem as problem:

@@ -73,7 +73,7 @@ class Worker:
         self._statements = 0
 
     def open(self, serving_file: Path, data_files: DataFiles, limits: SqlLimits) -> None:
-        """Confine the worker to a release; log the reason and raise SqlProblem if that fails."""
+        """Confine the worker to a release; raise SqlProblem if that fails, and log why unless it was killed."""
         opening = {
             "limits": dataclasses.asdict(limits),
             "serving_file": str(serving_file),
@@ -92,6 +92,8 @@ class Worker:
         except StoreUnavailable as error:
             reply = {"failed": f"the store is unavailable: {error}"}
         except ChannelClosed:
+            if self._is_killed:
+                raise unavailable() from None
             reply = {"failed": self._end_report()}
         if "failed" in reply:
             failed = str(reply["failed"])

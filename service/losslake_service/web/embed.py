@@ -26,7 +26,7 @@ from losslake_service.files.release_documents import base_url
 from losslake_service.operation.browser_headers import EMBED_POLICY
 from losslake_service.routes.figures import check_parameters
 from losslake_service.routes.questions import release_of
-from losslake_service.routes.reading import read_query
+from losslake_service.routes.reading import add_undocumented_route, read_query
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
@@ -43,11 +43,8 @@ def add_embeds(router: APIRouter, releases: Releases, public_url: str, questions
     by_path = {question.path: question for question in questions}
     for kind in kinds():
         endpoint = _endpoint(kind, by_path[kind.answer], releases, public_url)
-        router.add_api_route(f"{PREFIX}{kind.name}", endpoint, methods=["GET", "HEAD"], include_in_schema=False)
-    of_papers = f"{PREFIX}papers/{{name}}/{{number}}"
-    router.add_api_route(
-        of_papers, _paper_endpoint(releases, public_url), methods=["GET", "HEAD"], include_in_schema=False
-    )
+        add_undocumented_route(router, f"{PREFIX}{kind.name}", endpoint)
+    add_undocumented_route(router, f"{PREFIX}papers/{{name}}/{{number}}", _paper_endpoint(releases, public_url))
 
 
 def _endpoint(
@@ -76,9 +73,10 @@ def _endpoint(
     return get_embedded
 
 
-def _paper_endpoint(releases: Releases, public_url: str) -> Callable[[Request, str, str], Awaitable[Response]]:
-    async def get_embedded_figure(request: Request, name: str, number: str) -> Response:
+def _paper_endpoint(releases: Releases, public_url: str) -> Callable[[Request], Awaitable[Response]]:
+    async def get_embedded_figure(request: Request) -> Response:
         """Return the page of a figure of a paper: its picture, and its source."""
+        name, number = request.path_params["name"], request.path_params["number"]
         parameters = read_query(request.scope["query_string"], ReleaseParameters)
         number_of_release = release_of(parameters)
         view = await releases.view_async(number_of_release)

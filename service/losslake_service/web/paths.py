@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from losslake_service.problems import no_parameters, problem_responses
+from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
 from losslake_service.web.page import PageSources, page_handler
 from losslake_service.web.pages.discovery import add_discovery
@@ -31,13 +31,11 @@ class Health(BaseModel):
 def add_pages(router: APIRouter, sources: PageSources) -> None:
     """Add the routes."""
     releases = sources.releases
-    methods = ["GET", "HEAD"]
-    router.add_api_route(PICTURES + "{name:path}", picture_of_document, methods=methods, include_in_schema=False)
+    add_undocumented_route(router, PICTURES + "{name:path}", picture_of_document)
     add_discovery(router, releases, sources.public_url)
     for kind in PAGES:
-        handler = page_handler(kind, sources)
-        router.add_api_route(kind.path, handler, methods=methods, response_class=HTMLResponse, include_in_schema=False)
-    router.add_api_route(PREFIX + "{digest}/{name:path}", static_file, methods=methods, include_in_schema=False)
+        add_undocumented_route(router, kind.path, page_handler(kind, sources))
+    add_undocumented_route(router, PREFIX + "{digest}/{name:path}", static_file)
 
     @router.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))
     async def get_health() -> Health:

@@ -90,12 +90,15 @@ class StaticFiles:
 STATIC_FILES = StaticFiles()
 
 
-async def static_file(request: Request, digest: str, name: str) -> Response:
+async def static_file(request: Request) -> Response:
     """Return a file by its name. The digest of an older version gets the current file."""
-    file = STATIC_FILES.files.get(name)
+    file = STATIC_FILES.files.get(request.path_params["name"])
     if file is None:
         raise HTTPException(404)
-    headers = {"cache-control": PINNED if digest == STATIC_FILES.digest else REVALIDATED, "etag": file.etag}
+    headers = {
+        "cache-control": PINNED if request.path_params["digest"] == STATIC_FILES.digest else REVALIDATED,
+        "etag": file.etag,
+    }
     known = not_modified_response(request.headers, headers)
     if known is not None:
         return known

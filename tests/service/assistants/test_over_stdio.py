@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ def test_an_assistant_that_starts_the_command_finds_asks_and_runs_sql(resnet: La
         assert refused.is_error
         return [each.structured_content for each in (found, scaling, counted)]
 
-    server = StdioServerParameters(command=sys.executable, args=[*COMMAND, str(resnet.folder)])
+    environment = {**os.environ, "LOSSLAKE_SQL_WORKERS": "1"}
+    server = StdioServerParameters(command=sys.executable, args=[*COMMAND, str(resnet.folder)], env=environment)
     found, scaling, counted = use(server, work)
     assert [row["workload"] for row in found["rows"]] == [RESNET]
     assert [row["amount"] for row in scaling["rows"]] == [125.0, 84.0]

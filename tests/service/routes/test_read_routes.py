@@ -7,9 +7,9 @@ from typing import Annotated
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Header, Request
 from fastapi.responses import PlainTextResponse, Response
-from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
+from starlette.routing import Route
 
 from losslake.lake.lake import Lake
 from losslake_service.problems import ParameterProblem
@@ -89,7 +89,16 @@ def test_a_suffix_is_answered_by_the_documented_route() -> None:
 
 
 def test_each_path_and_method_has_one_route(lake: Lake) -> None:
-    routes = [route for route in without_sql(lake).routes if isinstance(route, APIRoute)]
+    routes = [route for route in without_sql(lake).routes if isinstance(route, Route)]
     declared = [(route.path_regex.pattern, method) for route in routes for method in route.methods or ()]
     assert len(declared) > 100
     assert len(declared) == len(set(declared))
+
+
+def test_an_unknown_path_does_not_build_the_openapi_document(lake: Lake) -> None:
+    app = without_sql(lake)
+    with TestClient(app) as client:
+        near = client.get("/v1/scalin").json()["near_matches"]
+        assert near[0] == "/v1/scaling"
+        assert app.openapi_schema is None
+        assert set(near) < client.get("/openapi.json").json()["paths"].keys()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import pytest
+from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake_service.app import create_app
+from losslake_service.routes import sql_statements
 from losslake_service.sandbox import sandbox, workers
 from losslake_service.sandbox.errors import UNAVAILABLE, unavailable
-from losslake_service.sandbox.sandbox import _StartFailure
+from losslake_service.sandbox.sandbox import SqlSandbox, _StartFailure
+from losslake_service.settings import Settings
+from tests.servers.processes import wait_until
 from tests.service.sandbox.sandbox_client import SMALL, SandboxClient
 
 FAILING = "tests.service.sandbox.failing_worker"
+HANGING = "tests.service.sandbox.hanging_worker"
 
 
 @pytest.fixture
@@ -87,6 +94,16 @@ def test_a_system_without_room_for_a_process_is_told(lake: Lake, monkeypatch: py
     client = SandboxClient(lake, SMALL)
     assert "(its worker can't start: Resource temporarily unavailable)" in client.fails("SELECT 1").detail
     client.sandbox.close()
+
+
+def test_a_service_ends_while_its_workers_start_and_logs_no_error(
+    lake: Lake, starts: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sql_statements, "SqlSandbox", partial(SqlSandbox, program=HANGING))
+    with TestClient(create_app(lake, Settings.model_construct(log_format="off", sql_workers=2))) as client:
+        wait_until(lambda: len(starts) == 3, "two workers and a spare are starting")
+        assert client.get("/healthz").status_code == 200
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_pauses_double_up_to_a_minute(clock: Clock) -> None:

@@ -33,6 +33,7 @@ from losslake_schema.release import Release
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.entity_tags import AN_HOUR, digest_tag, not_modified_response
 from losslake_service.files.release_documents import base_url
+from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.documentation.site_documents import by_name, groups
 from losslake_service.web.pages.reference import page_address
@@ -162,9 +163,9 @@ def add_discovery(router: APIRouter, releases: Releases, public_url: str) -> Non
         text = await run_in_threadpool(feed, releases.lake, address)
         return _respond(request, text.encode(), "application/atom+xml; charset=utf-8")
 
-    async def get_sitemap(request: Request, part: int | None = None) -> Response:
+    async def get_sitemap(request: Request) -> Response:
         """Return the sitemap, or the part of it."""
-        view = await releases.view_async()
+        part, view = request.path_params.get("part"), await releases.view_async()
         address = base_url(request, public_url)
 
         def make() -> bytes:
@@ -193,7 +194,7 @@ def add_discovery(router: APIRouter, releases: Releases, public_url: str) -> Non
         "/llms.txt": get_llms,
     }
     for path, endpoint in routes.items():
-        router.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False)
+        add_undocumented_route(router, path, endpoint)
 
 
 def _respond(request: Request, body: bytes, media_type: str) -> Response:

@@ -62,10 +62,10 @@ def document_page(request: PageRequest) -> Page:
     )
 
 
-async def picture_of_document(request: Request, name: str) -> Response:
+async def picture_of_document(request: Request) -> Response:
     """Return a picture that documents show."""
     try:
-        file = picture(name)
+        file = picture(request.path_params["name"])
     except KeyError:
         raise HTTPException(404) from None
     headers = {"cache-control": REVALIDATED, "etag": file.etag}
