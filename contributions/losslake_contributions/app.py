@@ -55,6 +55,7 @@ _SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent
 _DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
 repeated: what is acknowledged is durable, and stored once. Errors are problem documents (RFC 9457) with stable
 types."""
+_DESCRIBED = (ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review)
 _log = logging.getLogger(__name__)
 
 
@@ -109,10 +110,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_live_pages(app.router, links.key, watching, lake_app)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
-    schemas = model_schemas(
-        ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review
-    )
-    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app, partial(model_schemas, *_DESCRIBED))  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened.
     app.router.default = Drafts(drafts, links.key, settings.public_url.startswith("https://"))
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)

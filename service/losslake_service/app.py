@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -14,6 +14,7 @@ from losslake import __version__
 from losslake.figures.papers import listing as papers
 from losslake.figures.renderer import Renderer
 from losslake.lake.lake import Lake
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import QUESTIONS
 from losslake.questions.release.releases import Releases
 from losslake_service.assistants.over_http import add_assistants
@@ -24,7 +25,7 @@ from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.answer_cache import AnswerCache
 from losslake_service.routes.figures import add_figures
 from losslake_service.routes.files import add_files, file_schemas
-from losslake_service.routes.openapi import describe, model_schemas
+from losslake_service.routes.openapi import Document, describe, model_schemas
 from losslake_service.routes.questions import add_question, question_schemas
 from losslake_service.routes.readiness import readiness, release_check
 from losslake_service.routes.sql import SqlRows, SqlStatement, add_sql
@@ -78,12 +79,10 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_files(app.router, bulk, settings, folder_page)
     for question in questions:
         add_question(app.router, releases, question)
-    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
         add_sql(app.router, sql, releases)
-        schemas |= model_schemas(SqlStatement, SqlRows)
     add_figures(app.router, releases, renderer, address, questions)
-    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app, partial(_schemas, questions, sql is not None))  # type: ignore[method-assign]
     add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql, settings.notice))
     add_embeds(app.router, releases, address, questions)
     add_assistants(app.router, settings, releases, sql)
@@ -93,3 +92,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.include_router(readiness({"release": release_check(releases), **sql_check}))
     operate(app, settings, metrics, partial(metrics.refresh, releases), inner=cache)
     return app
+
+
+def _schemas(questions: Sequence[Question], has_sql: bool) -> dict[str, Document]:
+    """Return the schemas that FastAPI lacks."""
+    models = (ProblemDocument, SqlStatement, SqlRows) if has_sql else (ProblemDocument,)
+    return model_schemas(*models) | file_schemas() | question_schemas(questions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
@@ -49,8 +49,8 @@ _METAPARAMETERS: Document = {
 }
 
 
-def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
-    """Return FastAPI's OpenAPI document with additional schemas; build it once.
+def describe(app: FastAPI, schemas: Callable[[], Mapping[str, Document]]) -> Document:
+    """Return FastAPI's OpenAPI document with additional schemas; build it once, when it is first asked for.
 
     FastAPI has no schemas of problem documents, whose media type isn't JSON's, nor of answers, which pydantic doesn't
     write.
@@ -59,7 +59,7 @@ def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
         routes = [_without_head(route) for route in app.routes]
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=routes)
         components = document["components"]["schemas"]
-        components |= schemas
+        components |= schemas()
         for field in (field for schema in components.values() for field in schema.get("properties", {}).values()):
             _complete(field)
         for path, operations in document["paths"].items():
