@@ -7,7 +7,9 @@ import signal
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import find_any
 from losslake_schema.errors import LakeBroken
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, remaining, rows, same
 from tests.contributions.stored import stored_curves
 from tests.forked import Forked
@@ -43,39 +45,54 @@ def check_stored(lake: Lake, *runs: SpooledRun) -> None:
             assert all(same(value, wanted) for (_, value), (_, wanted) in pairs)
 
 
-def test_the_release_has_what_was_acknowledged(service: Service, ada: Sender, reviewer: Sender) -> None:
+@dataclass
+class Accepted:
+    """A service that has accepted one submission; the tests that share it accept nothing else."""
+
+    service: Service
+    ada: Sender
+    reviewer: Sender
+    runs: list[SpooledRun]
+    name: str
+    response: Any
+
+
+@pytest.fixture(scope="module")
+def accepted(shared_service: Service) -> Accepted:
+    ada, reviewer = shared_service.sender("Ada", ADA), shared_service.sender("Rea Viewer", None, "review")
     runs = [
         SpooledRun(segments=dict(REWOUND)),
         SpooledRun(batch_size=128, parameters={"learning_rate": 0.5, "b": True}),
     ]
     name = ada.submitted(*runs)
-    response = reviewer.send("POST", f"/v1/submissions/{name}/accept")
-    assert response.status_code == 200
-    document = response.json()
+    return Accepted(shared_service, ada, reviewer, runs, name, reviewer.send("POST", f"/v1/submissions/{name}/accept"))
+
+
+def test_the_release_has_what_was_acknowledged(accepted: Accepted) -> None:
+    assert accepted.response.status_code == 200
+    document = accepted.response.json()
     assert (document["state"], document["release"], document["reviewer"]) == ("accepted", 1, "Rea Viewer")
     trials = {run["id"]: run["trial"] for run in document["runs"]}
-    assert trials == {run.id: f"given/mnist/cnn/sgd/{run.batch_size}/1" for run in runs}
-    check_stored(service.lake, *runs)
-    assert ada.send("GET", f"/v1/contributions/{runs[0].id}").json()["submission"]["release"] == 1
+    assert trials == {run.id: f"given/mnist/cnn/sgd/{run.batch_size}/1" for run in accepted.runs}
+    check_stored(accepted.service.lake, *accepted.runs)
+    sent = accepted.ada.send("GET", f"/v1/contributions/{accepted.runs[0].id}").json()
+    assert sent["submission"]["release"] == 1
 
 
-def test_accepted_again_nothing_changes(service: Service, ada: Sender, reviewer: Sender) -> None:
-    run = SpooledRun()
-    name = ada.submitted(run)
-    first, again = [reviewer.send("POST", f"/v1/submissions/{name}/accept").json() for _ in range(2)]
-    assert first == again
-    assert [release.number for release in service.lake.releases()] == [1]
-    for what, body in (("return", {"reason": "late"}), ("split", {"contributions": [run.id]})):
+def test_accepted_again_nothing_changes(accepted: Accepted) -> None:
+    ada, reviewer, name, runs = accepted.ada, accepted.reviewer, accepted.name, accepted.runs
+    assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json() == accepted.response.json()
+    assert [release.number for release in accepted.service.lake.releases()] == [1]
+    for what, body in (("return", {"reason": "late"}), ("split", {"contributions": [runs[0].id]})):
         assert reviewer.send("POST", f"/v1/submissions/{name}/{what}", json=body).status_code == 409
     assert ada.send("POST", f"/v1/submissions/{name}/withdraw").status_code == 409
-    assert ada.submit(run).json()["id"] == name
+    assert ada.submit(*runs).json()["id"] == name
 
 
-def test_the_ledger_names_the_submission_and_no_file_of_this_machine(service: Service, ada: Sender) -> None:
-    name = ada.submitted(SpooledRun())
-    accept(service.database, name, "me")
-    entries = [*service.lake.ledger(), *service.lake.ledger("placed")]
-    assert {entry.source for entry in entries} == {f"contributions/{name}"}
+def test_the_ledger_names_the_submission_and_no_file_of_this_machine(accepted: Accepted) -> None:
+    lake = accepted.service.lake
+    entries = [*lake.ledger(), *lake.ledger("placed")]
+    assert {entry.source for entry in entries} == {f"contributions/{accepted.name}"}
     assert not any("losslake-submission" in f"{entry.path}{entry.reason}" for entry in entries)
 
 
@@ -109,15 +126,14 @@ def test_two_acceptances_at_once_store_a_run_once(service: Service, ada: Sender)
     check_stored(service.lake, *runs)
 
 
-def test_the_same_bytes_under_another_id_are_not_stored_twice(service: Service, ada: Sender, bob: Sender) -> None:
-    run = SpooledRun()
-    accept(service.database, ada.submitted(run), "me")
-    copy = bob.submitted(SpooledRun(segments=run.segments), note="mine")
+def test_the_same_bytes_under_another_id_are_not_stored_twice(accepted: Accepted) -> None:
+    service = accepted.service
+    copy = service.sender("Bob", BOB).submitted(SpooledRun(segments=accepted.runs[0].segments), note="mine")
     with pytest.raises(ContributionError, match=r"1 runs can't be stored; .*: return the submission") as caught:
         accept(service.database, copy, "me")
     assert (caught.value.kind, caught.value.status) == ("not-storable", 409)
     assert find_any(service.database, copy).state == "submitted", "it can be returned"
-    check_stored(service.lake, run)
+    check_stored(service.lake, *accepted.runs)
 
 
 def test_a_run_that_can_t_be_read_keeps_the_others_out_until_it_is_split_off(
@@ -167,7 +183,13 @@ def _accept_and_die(folder: str, name: str, moment: str) -> None:
 
 @pytest.mark.parametrize(
     "moment",
-    ["begin_acceptance-after", "ingest-before", "ingest-after", "end_acceptance-before", "end_acceptance-after"],
+    [
+        "ingest-after",
+        *(
+            pytest.param(moment, marks=pytest.mark.slow)
+            for moment in ("begin_acceptance-after", "ingest-before", "end_acceptance-before", "end_acceptance-after")
+        ),
+    ],
 )
 def test_an_acceptance_that_is_killed_goes_on(service: Service, ada: Sender, reviewer: Sender, moment: str) -> None:
     run = SpooledRun(segments=dict(REWOUND))

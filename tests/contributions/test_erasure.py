@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,22 @@ class Made:
     copied: str
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, Path]:
+    """Return what was made, and a copy of its lake."""
+    made = make(Lake.create(tmp_path_factory.mktemp("erasure") / "lake"))
+    return made, shutil.copytree(made.lake.folder, made.lake.folder.with_name("as_made"))
+
+
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
-    made = make(Lake.create(tmp_path / "lake"))
-    assert found(made.lake.folder) == EVERYTHING
-    return made
+def made(original: tuple[Made, Path]) -> Made:
+    """Return the lake as it was made, in its place; its catalog names paths, so that it can't be used elsewhere."""
+    made, copy = original
+    made.lake.engine.dispose()
+    shutil.rmtree(made.lake.folder)
+    lake = Lake.open(shutil.copytree(copy, made.lake.folder))
+    assert found(lake.folder) == EVERYTHING
+    return replace(made, lake=lake)
 
 
 @pytest.fixture(scope="module")

@@ -113,13 +113,14 @@ def told(campaign: Campaign) -> str:
 
 
 def test_a_few_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path) -> None:
-    Campaign(empty_lake, tmp_path / "runs", 4, seed=1).run()
-    check_nothing_lost(empty_lake, tmp_path / "runs", 4)
+    Campaign(empty_lake, tmp_path / "runs", 2, seed=1).run()
+    check_nothing_lost(empty_lake, tmp_path / "runs", 2)
 
 
-def test_a_few_live_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path) -> None:
-    live_campaign(empty_lake, tmp_path / "runs", 4, seed=1)
-    check_nothing_lost(empty_lake, tmp_path / "runs", 4)
+@pytest.mark.parametrize("trainings", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_few_live_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path, trainings: int) -> None:
+    live_campaign(empty_lake, tmp_path / "runs", trainings, seed=1)
+    check_nothing_lost(empty_lake, tmp_path / "runs", trainings)
     check_nothing_open(empty_lake)
 
 

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,33 +18,49 @@ from losslake.__main__ import app
 from losslake.lake.lake import Lake
 from losslake_contributions.accept import accept
 from losslake_contributions.client import ContributionClient
-from losslake_contributions.contract.submissions import Credit, SubmissionList
+from losslake_contributions.contract.submissions import Credit, SubmissionList, SubmissionStatus
 from losslake_contributions.local_runs import find_runs
 from losslake_contributions.push import Terms, parse_credit, submission_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import list_submissions, return_to_contributor
-from losslake_contributions.store.tokens import create_token
+from losslake_contributions.store.tokens import authenticate, create_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.contributions.test_accept import REWOUND, check_stored
-from tests.servers.processes import program
+from tests.servers.processes import program, wait_until
 
 Push = Callable[..., str]
+Submissions = Callable[[], Sequence[SubmissionStatus]]
 
 
-@pytest.fixture
-def running(empty_lake: Lake) -> Iterator[RunningService]:
-    with running_service(empty_lake) as service:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake")) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+def stored() -> list[SpooledRun]:
+    """What the tests of this module have had accepted so far."""
+    return []
 
 
 @pytest.fixture
 def token(running: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
-    made = create_token(Database.open(running.lake), "Ada", ADA, ["contribute", "review"], 1)
+    """A token of a contributor who has sent nothing yet."""
+    made = create_token(Database.open(running.lake), "Ada", None, ["contribute", "review"], 1)
     monkeypatch.setenv("LOSSLAKE_TOKEN", made)
     return made
+
+
+@pytest.fixture
+def submissions(running: RunningService, token: str) -> Submissions:
+    """List the submissions of this contributor."""
+    database = Database.open(running.lake)
+    contributor = authenticate(database, f"Bearer {token}").contributor
+    return lambda: list_submissions(database, contributor=contributor).submissions
 
 
 @pytest.fixture
@@ -58,24 +74,30 @@ def push(running: RunningService, token: str, tmp_path: Path, capsys: pytest.Cap
     return command
 
 
+def run_of(scale: float) -> SpooledRun:
+    """Return a run that no other test of this module has accepted: the same bytes are stored once."""
+    return SpooledRun(segments={"0001/000001.jsonl": rows(range(12), scale)})
+
+
 def test_runs_are_pushed_submitted_and_found_in_the_release(
-    running: RunningService, push: Push, tmp_path: Path
+    running: RunningService, push: Push, submissions: Submissions, stored: list[SpooledRun], tmp_path: Path
 ) -> None:
     runs = [SpooledRun(segments=dict(REWOUND)), SpooledRun(batch_size=8)]
     for run in runs:
         run.write(tmp_path / "runs" / "deep")
     said = push("--contributor", f"Ada; {ADA}; software", "--claim", f"{runs[0].id}:val/loss=0.5@2", "--note", "hi")
-    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    (submission,) = submissions()
     assert f"submission {submission.id} of 2 runs" in said
     assert f"{running.url}/v1/submissions/{submission.id}" in said
     assert submission.contributors == (Credit(name="Ada", orcid=ADA, role="software"),)
     assert (submission.claims[0].target, submission.note) == (0.5, "hi")
-    accept(Database.open(running.lake), submission.id, "me")
-    check_stored(running.lake, *runs)
+    release = accept(Database.open(running.lake), submission.id, "me").submission.release
+    stored += runs
+    check_stored(running.lake, *stored)
     again = push()
     for run in runs:
-        assert f"accepted     {run.id} in the submission {submission.id} into release 1" in again
-    assert [release.number for release in running.lake.releases()] == [1]
+        assert f"accepted     {run.id} in the submission {submission.id} into release {release}" in again
+    assert running.lake.release().number == release
 
 
 def test_what_is_held_is_not_sent_again(running: RunningService, push: Push, tmp_path: Path) -> None:
@@ -83,7 +105,11 @@ def test_what_is_held_is_not_sent_again(running: RunningService, push: Push, tmp
     run.write(tmp_path / "runs")
     push()
     push()
-    sent = [line for line in map(json.loads, filter(_is_json, running.errors)) if "/segments/" in line.get("path", "")]
+    sent = [
+        line
+        for line in map(json.loads, filter(_is_json, running.errors))
+        if f"/{run.id}/segments/" in line.get("path", "")
+    ]
     assert [line["status"] for line in sent] == [201] * len(REWOUND)
 
 
@@ -92,23 +118,25 @@ def _is_json(line: str) -> bool:
 
 
 def test_new_runs_of_the_folder_are_submitted_by_themselves(
-    push: Push, running: RunningService, tmp_path: Path
+    push: Push, submissions: Submissions, tmp_path: Path
 ) -> None:
     first, second = SpooledRun(), SpooledRun()
     first.write(tmp_path / "runs")
     push()
     second.write(tmp_path / "runs")
     assert f"submitted    {first.id} in the submission" in push()
-    listed = list_submissions(Database.open(running.lake)).submissions
+    listed = submissions()
     assert [each.contributions for each in listed] == [(first.id,), (second.id,)]
 
 
-def test_returned_runs_are_submitted_again_only_on_request(push: Push, running: RunningService, tmp_path: Path) -> None:
+def test_returned_runs_are_submitted_again_only_on_request(
+    push: Push, running: RunningService, submissions: Submissions, tmp_path: Path
+) -> None:
     run = SpooledRun()
     run.write(tmp_path / "runs")
     push()
     database = Database.open(running.lake)
-    (submission,) = list_submissions(database).submissions
+    (submission,) = submissions()
     return_to_contributor(database, "me", submission.id, "say more")
     said = push()
     assert f"returned     {run.id} in the submission {submission.id}: say more" in said
@@ -116,26 +144,31 @@ def test_returned_runs_are_submitted_again_only_on_request(push: Push, running: 
     assert "submitted    submission" in push("--again", "--note", "more")
 
 
-def test_a_run_that_goes_on_after_its_push_is_sent_again(push: Push, running: RunningService, tmp_path: Path) -> None:
-    run, other = SpooledRun(), SpooledRun()
+def test_a_run_that_goes_on_after_its_push_is_sent_again(
+    push: Push, running: RunningService, submissions: Submissions, stored: list[SpooledRun], tmp_path: Path
+) -> None:
+    run, other = SpooledRun(), run_of(0.75)
     place = run.write(tmp_path / "runs")
     push()
     database = Database.open(running.lake)
-    (submission,) = list_submissions(database).submissions
+    (submission,) = submissions()
     shutil.rmtree(place)
     run.segments["0002-from-5/000001.jsonl"] = rows(range(5, 20), 0.5)
     run.write(tmp_path / "runs")
     other.write(tmp_path / "runs")
     assert "nothing was submitted" in push()
-    assert [each.id for each in list_submissions(database).submissions] == [submission.id]
+    assert [each.id for each in submissions()] == [submission.id]
     return_to_contributor(database, "me", submission.id, "train longer")
     push("--again", "--note", "trained longer")
-    *_, again = list_submissions(database, "submitted").submissions
+    (again,) = (each for each in submissions() if each.state == "submitted")
     accept(database, again.id, "me")
-    check_stored(running.lake, run, other)
+    stored += [run, other]
+    check_stored(running.lake, *stored)
 
 
-def test_many_runs_are_counted_and_not_listed(push: Push, running: RunningService, tmp_path: Path) -> None:
+def test_many_runs_are_counted_and_not_listed(
+    push: Push, running: RunningService, submissions: Submissions, tmp_path: Path
+) -> None:
     runs = [SpooledRun(batch_size=size) for size in range(1, 41)]
     for run in runs:
         run.write(tmp_path / "runs")
@@ -145,7 +178,7 @@ def test_many_runs_are_counted_and_not_listed(push: Push, running: RunningServic
     assert [line for line in said if line.startswith("held")] == [
         f"held         {number} of 40 runs" for number in range(4, 41, 4)
     ]
-    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    (submission,) = submissions()
     again = push().splitlines()
     assert again[10:] == [f"submitted    40 runs in the submission {submission.id}"]
     SpooledRun().write(tmp_path / "runs")
@@ -155,23 +188,28 @@ def test_many_runs_are_counted_and_not_listed(push: Push, running: RunningServic
     assert len(third) < 20
 
 
-def test_runs_that_are_not_finished_are_named(push: Push, running: RunningService, tmp_path: Path) -> None:
-    done, killed = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": rows(range(30))})
+def test_runs_that_are_not_finished_are_named(
+    push: Push, running: RunningService, submissions: Submissions, stored: list[SpooledRun], tmp_path: Path
+) -> None:
+    done, killed = run_of(1.5), SpooledRun(segments={"0001/000001.jsonl": rows(range(30))})
     done.write(tmp_path / "runs")
     place = killed.write(tmp_path / "runs", is_finished=False)
     with (place / "0001/000001.jsonl").open("ab") as file:
         file.write(b'{"step":30,"elapsed_s":1,"val/l')  # as a kill leaves it
     said = push()
     assert f"not finished {place}: wait for its end" in said
-    assert killed.id not in str(list_submissions(Database.open(running.lake)))
+    assert killed.id not in str(submissions())
     push("--unfinished")
     database = Database.open(running.lake)
-    for each in list_submissions(database).submissions:
+    for each in submissions():
         accept(database, each.id, "me")
-    check_stored(running.lake, done, killed)
+    stored += [done, killed]
+    check_stored(running.lake, *stored)
 
 
-def test_a_run_that_changed_after_its_end_is_not_submitted(push: Push, running: RunningService, tmp_path: Path) -> None:
+def test_a_run_that_changed_after_its_end_is_not_submitted(
+    push: Push, submissions: Submissions, tmp_path: Path
+) -> None:
     run, other = SpooledRun(), SpooledRun()
     place = run.write(tmp_path / "runs")
     other.write(tmp_path / "runs")
@@ -179,7 +217,7 @@ def test_a_run_that_changed_after_its_end_is_not_submitted(push: Push, running: 
     said = push()
     assert "nothing was submitted" in said
     assert f"held         {other.id}" in said
-    assert list_submissions(Database.open(running.lake)).submissions == ()
+    assert submissions() == ()
 
 
 def test_a_dry_run_sends_nothing(push: Push, running: RunningService, tmp_path: Path) -> None:
@@ -245,12 +283,18 @@ def test_the_token_follows_no_redirect() -> None:
 
 
 def test_the_token_is_in_no_log(push: Push, running: RunningService, token: str, tmp_path: Path) -> None:
+    n_submissions = n_submitted(running)
     SpooledRun().write(tmp_path / "runs")
     said = push()
-    running.end()
+    wait_until(lambda: n_submitted(running) > n_submissions, "the last request of the push is logged")
     secret = token.split("_", 2)[2]
     assert secret not in said + "".join(running.errors)
     assert len(running.errors) > 4
+
+
+def n_submitted(running: RunningService) -> int:
+    lines = [json.loads(line) for line in running.errors if _is_json(line)]
+    return sum((line.get("method"), line.get("path")) == ("POST", "/v1/submissions") for line in lines)
 
 
 def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
@@ -277,12 +321,14 @@ def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
         submission_of([run for run in runs if run.facts.licence is None], Terms())
 
 
-def test_the_walk_with_curl_works(running: RunningService, token: str, tmp_path: Path) -> None:
+def test_the_walk_with_curl_works(
+    running: RunningService, token: str, submissions: Submissions, stored: list[SpooledRun], tmp_path: Path
+) -> None:
     program("curl", "curl")
     program("zstd", "zstd")
     text = (Path(__file__).parents[2] / "docs" / "contributions.md").read_text()
     (walk,) = (block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if block.startswith("URL="))
-    run = SpooledRun()
+    run = run_of(3.0)
     run.write(tmp_path / "losslake-runs")
     script = (
         f"set -e\n{walk.replace('https://contribute.losslake.example', running.url).replace('curl ', 'curl -sS -f ')}"
@@ -292,7 +338,8 @@ def test_the_walk_with_curl_works(running: RunningService, token: str, tmp_path:
         ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    (submission,) = list_submissions(Database.open(running.lake)).submissions
+    (submission,) = submissions()
     assert submission.contributions == (run.id,)
     accept(Database.open(running.lake), submission.id, "me")
-    check_stored(running.lake, run)
+    stored.append(run)
+    check_stored(running.lake, *stored)

@@ -11,10 +11,11 @@ from losslake.lake.lake import Lake
 from losslake_contributions.accept import accept
 from losslake_contributions.checks.rules import Finding
 from losslake_contributions.review.review import Reviews
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import COLLECTION, Rows, SpooledRun, rows
 
 METRIC = "val/points"  # not registered
+LICENCE = "CC0-1.0"
 GOAL = {"metric": "val/loss", "target": 0.25, "comparator": "strict", "source": "Ada"}
 SEGMENTS: dict[str, Rows] = {"0001/000001.jsonl": [{**row, METRIC: row["step"] / 7} for row in rows(range(12))]}
 CHANGED: list[dict[str, Rows]] = [
@@ -34,16 +35,24 @@ def small(lake: Lake, table: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.fixture
-def stored(service: Service, ada: Sender) -> None:
-    """Ada's collection, with a goal."""
-    run = SpooledRun(segments=SEGMENTS, more={"goals": [GOAL]})
-    accept(service.database, ada.submitted(run), "me")
+def store(service: Service) -> None:
+    """Store Ada's collection, with a goal."""
+    run = SpooledRun(segments=SEGMENTS, licence=LICENCE, more={"goals": [GOAL]})
+    accept(service.database, service.sender("Ada", ADA).submitted(run, licence=LICENCE), "me")
 
 
-@pytest.mark.usefixtures("stored")
-def test_a_collection_of_others_is_a_warning_for_the_reviewer(service: Service, bob: Sender) -> None:
-    found = findings(service, bob.submitted(*(SpooledRun(segments=each) for each in CHANGED)))
+@pytest.fixture(scope="module")
+def stored(shared_service: Service) -> Service:
+    """A service that has stored it, for tests that accept nothing."""
+    store(shared_service)
+    return shared_service
+
+
+def test_a_collection_of_others_is_a_warning_for_the_reviewer(stored: Service) -> None:
+    bob = stored.sender("Bob", BOB)
+    found = findings(
+        stored, bob.submitted(*(SpooledRun(segments=each, licence=LICENCE) for each in CHANGED), licence=LICENCE)
+    )
     (finding,) = found["others_collection"]
     assert (finding.severity, finding.run, finding.where) == ("warning", "", COLLECTION)
     assert (
@@ -53,20 +62,20 @@ def test_a_collection_of_others_is_a_warning_for_the_reviewer(service: Service, 
     assert "collection_facts" not in found
 
 
-@pytest.mark.usefixtures("stored")
-def test_one_s_own_collection_is_none(service: Service, ada: Sender) -> None:
-    found = findings(service, ada.submitted(SpooledRun(segments=CHANGED[0], more={"goals": [GOAL]}), note="more"))
+def test_one_s_own_collection_is_none(stored: Service) -> None:
+    run = SpooledRun(segments=CHANGED[0], licence=LICENCE, more={"goals": [GOAL]})
+    found = findings(stored, stored.sender("Ada", ADA).submitted(run, licence=LICENCE, note="more"))
     assert not found.keys() & {"others_collection", "collection_facts"}
 
 
-@pytest.mark.usefixtures("stored")
-def test_naming_its_owner_as_contributor_does_not_make_it_one_s_own(service: Service, bob: Sender) -> None:
-    name = bob.submitted(SpooledRun(segments=CHANGED[0]), contributors=[{"name": "Ada", "orcid": None, "role": None}])
-    assert "others_collection" in findings(service, name)
+def test_naming_its_owner_as_contributor_does_not_make_it_one_s_own(stored: Service) -> None:
+    named = [{"name": "Ada", "orcid": None, "role": None}]
+    name = stored.sender("Bob", BOB).submitted(SpooledRun(segments=CHANGED[0]), contributors=named)
+    assert "others_collection" in findings(stored, name)
 
 
-@pytest.mark.usefixtures("stored")
 def test_a_stranger_s_run_changes_nothing_that_is_stored(service: Service, bob: Sender, reviewer: Sender) -> None:
+    store(service)
     lake = service.lake
     before = {table: small(lake, table) for table in ("collections", "goals", "metrics", "contributors")}
     goals = [
@@ -74,10 +83,10 @@ def test_a_stranger_s_run_changes_nothing_that_is_stored(service: Service, bob: 
         {"metric": "val/loss", "target": 0.5, "comparator": "strict", "source": "Bob"},
     ]
     more = {"goals": goals, "directions": {METRIC: "maximize"}}
-    runs = [SpooledRun(segments=each, licence="CC0-1.0", more=more) for each in CHANGED]
-    name = bob.submitted(*runs, licence="CC0-1.0")
+    runs = [SpooledRun(segments=each, more=more) for each in CHANGED]
+    name = bob.submitted(*runs)
     messages = {finding.where: finding.message for finding in findings(service, name)["collection_facts"]}
-    assert "the runs say CC0-1.0, and the collection has 'CC-BY-4.0', which stays" in messages[f"{COLLECTION}, licence"]
+    assert "the runs say CC-BY-4.0, and the collection has 'CC0-1.0', which stays" in messages[f"{COLLECTION}, licence"]
     workload = f"{COLLECTION}/mnist/cnn/sgd"
     assert "its stored comparator strict and source 'Ada' stay" in messages[f"{workload}, val/loss 0.25"]
     assert "it would be a new goal of the workload" in messages[f"{workload}, val/loss 0.5"]
@@ -94,7 +103,6 @@ def test_a_stranger_s_run_changes_nothing_that_is_stored(service: Service, bob: 
     assert all(row in small(lake, "contributors") for row in before["contributors"])
 
 
-def test_a_new_collection_has_the_licence_of_its_runs(service: Service, bob: Sender) -> None:
-    accept(service.database, bob.submitted(SpooledRun(licence="CC0-1.0"), licence="CC0-1.0"), "me")
-    (row,) = [row for row in small(service.lake, "collections") if row["collection"] == COLLECTION]
-    assert row["licence"] == "CC0-1.0"
+def test_a_new_collection_has_the_licence_of_its_runs(stored: Service) -> None:
+    (row,) = [row for row in small(stored.lake, "collections") if row["collection"] == COLLECTION]
+    assert row["licence"] == LICENCE

@@ -14,7 +14,7 @@ from losslake_contributions.checks.licences import licences
 from losslake_contributions.checks.report import Report, as_text, checked_again
 from losslake_contributions.checks.rules import CHECKS_VERSION, Finding
 from losslake_contributions.checks.run import check, rules
-from losslake_contributions.drafts.draft import make_draft
+from losslake_contributions.drafts.draft import Draft, make_draft
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import ROOT
@@ -22,19 +22,26 @@ from tests.contributions.checks.test_curve_index import descent
 from tests.contributions.made_runs import ERROR, GOALS, curve, lake_of, name_of, write_run
 
 GOOD = [0.9, 0.7, 0.5, 0.4, 0.35, 0.29, 0.28]
+BATCH_SIZES = (4, 8, 8, 16, 16, 32)
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Six trials, two of them with a loss as well."""
     folder = tmp_path_factory.mktemp("stored")
-    for number, batch_size in enumerate((4, 8, 8, 16, 16, 32)):
-        values = [0.9, 0.7, 0.6, 0.5, *[0.4 - 0.001 * number] * 40, 0.29 - 0.001 * number]
-        rows = curve(values)
-        if number < 2:
-            rows += curve(descent(number), "val/loss", every=7)
-        write_run(folder / "runs", number, rows, batch_size=batch_size, goals=GOALS, origin=origin(number))
+    for number in range(len(BATCH_SIZES)):
+        write_stored(folder / "runs", number)
     return lake_of(folder / "lake", folder / "runs")
+
+
+def write_stored(runs: Path, number: int, name: int | None = None) -> Spool:
+    """Write a run that is stored. name: if it is another one."""
+    values = [0.9, 0.7, 0.6, 0.5, *[0.4 - 0.001 * number] * 40, 0.29 - 0.001 * number]
+    rows = curve(values)
+    if number < 2:
+        rows += curve(descent(number), "val/loss", every=7)
+    facts: dict[str, Any] = {"batch_size": BATCH_SIZES[number], "goals": GOALS, "origin": origin(number)}
+    return write_run(runs, number if name is None else name, rows, **facts)
 
 
 def origin(number: int) -> dict[str, Any]:
@@ -42,16 +49,27 @@ def origin(number: int) -> dict[str, Any]:
 
 
 def checked(tmp_path: Path, spools: Sequence[Spool], base: Lake | None = None, **facts: Any) -> Report:
-    draft = make_draft(tmp_path / "lake", spools, base)
-    return check(Evidence(draft, {spool.name: spool for spool in spools}, base=base, **facts))
+    return checked_draft(make_draft(tmp_path / "lake", spools, base), spools, base=base, **facts)
+
+
+def checked_draft(draft: Draft, spools: Sequence[Spool], **facts: Any) -> Report:
+    return check(Evidence(draft, {spool.name: spool for spool in spools}, **facts))
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Draft, list[Spool]]:
+    """A draft of a good run, without a lake."""
+    folder = tmp_path_factory.mktemp("good")
+    spools = [write_run(folder / "runs", 1, curve(GOOD))]
+    return make_draft(folder / "lake", spools), spools
 
 
 def found(report: Report, run: int = 1) -> set[str]:
     return {finding.rule for finding in report.findings if finding.run == name_of(run)}
 
 
-def test_a_good_run_passes_and_says_what_was_not_checked_without_a_lake(tmp_path: Path) -> None:
-    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, curve(GOOD))], licence="CC0-1.0")
+def test_a_good_run_passes_and_says_what_was_not_checked_without_a_lake(good: tuple[Draft, list[Spool]]) -> None:
+    report = checked_draft(*good, licence="CC0-1.0")
     assert (report.findings, report.refuses, report.version) == ([], False, CHECKS_VERSION)
     assert {each.rule for each in report.not_run} == {rule.name for rule in rules() if rule.needs_base}
     assert any("--lake" in line for line in as_text(report))
@@ -105,14 +123,10 @@ def test_altered_segments_refuse_a_run(tmp_path: Path) -> None:
 
 
 def test_copies_of_stored_logs_and_of_other_runs_are_refused(tmp_path: Path, stored: Lake) -> None:
-    source = tmp_path / "base"
-    write_run(source, 1, curve(GOOD), goals=GOALS)
-    base = lake_of(tmp_path / "baselake", source)
-    again = write_run(tmp_path / "runs", 1, curve(GOOD), goals=GOALS)
-    twin = write_run(tmp_path / "runs", 2, curve(GOOD), goals=GOALS)
-    report = checked(tmp_path, [again, twin], base)
-    assert "copy_of_stored" in found(report, 1)
-    assert "repeated" in found(report, 2)
+    again, twin = write_stored(tmp_path / "runs", 5), write_stored(tmp_path / "runs", 5, name=6)
+    report = checked(tmp_path, [again, twin], stored)
+    assert "copy_of_stored" in found(report, 5)
+    assert "repeated" in found(report, 6)
 
 
 def test_near_copies_of_stored_curves_are_for_the_reviewer(tmp_path: Path, stored: Lake) -> None:
@@ -154,10 +168,9 @@ CLAIMS = [
 
 @pytest.mark.parametrize(("metric", "target", "steps", "holds"), CLAIMS)
 def test_claims_have_to_equal_their_computation(
-    tmp_path: Path, metric: str, target: float, steps: int, holds: bool
+    good: tuple[Draft, list[Spool]], metric: str, target: float, steps: int, holds: bool
 ) -> None:
-    claims = [Claim(name_of(1), metric, target, steps)]
-    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, curve(GOOD))], claims=claims)
+    report = checked_draft(*good, claims=[Claim(name_of(1), metric, target, steps)])
     assert report.refuses != holds
     assert found(report) == (set() if holds else {"claim"})
 
@@ -171,25 +184,32 @@ def test_the_licence_of_a_run_is_that_of_the_submission(tmp_path: Path) -> None:
     assert (found(report, 1), found(report, 2) - {"near_copy_of_run"}) == ({"licence"}, set())
 
 
-def test_a_report_is_stored_with_its_version_and_read_again(tmp_path: Path) -> None:
-    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, curve(GOOD), licence="x")])
-    assert Report.from_json(report.to_json()) == report
-    assert json.loads(report.to_json())["version"] == CHECKS_VERSION
+WORDS = [
+    ({"collection": "m\u043dist"}, True),
+    ({"optimizer": "\u0391dam"}, True),
+    ({"optimizer": "adam-\u03b2"}, False),
+    ({"collection": "\u043c\u043d\u0438\u0441\u0442"}, False),
+    ({"model": "\u6a21\u578b2 cnn\u00e9"}, False),
+]
 
 
-@pytest.mark.parametrize(
-    ("facts", "is_found"),
-    [
-        ({"collection": "m\u043dist"}, True),
-        ({"optimizer": "\u0391dam"}, True),
-        ({"optimizer": "adam-\u03b2"}, False),
-        ({"collection": "\u043c\u043d\u0438\u0441\u0442"}, False),
-        ({"model": "\u6a21\u578b2 cnn\u00e9"}, False),
-    ],
-)
-def test_words_of_letters_that_look_alike_are_found(tmp_path: Path, facts: dict[str, str], is_found: bool) -> None:
-    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, curve(GOOD), **facts)], licence="CC0-1.0")
-    assert ("mixed_scripts" in found(report)) == is_found
+@pytest.fixture(scope="module")
+def report_on_words(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp("words")
+    spools = [write_run(folder / "runs", number, curve(GOOD), **facts) for number, (facts, _) in enumerate(WORDS)]
+    return checked(folder, spools, licence="CC0-1.0")
+
+
+def test_a_report_is_stored_with_its_version_and_read_again(report_on_words: Report) -> None:
+    assert report_on_words.findings
+    assert Report.from_json(report_on_words.to_json()) == report_on_words
+    assert json.loads(report_on_words.to_json())["version"] == CHECKS_VERSION
+
+
+@pytest.mark.parametrize("number", range(len(WORDS)))
+def test_words_of_letters_that_look_alike_are_found(report_on_words: Report, number: int) -> None:
+    _, is_found = WORDS[number]
+    assert ("mixed_scripts" in found(report_on_words, number)) == is_found
 
 
 def test_later_checks_warn_and_never_take_back_what_was_accepted() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import losslake
 from losslake.lake.lake import Lake
-from losslake_contributions.drafts.draft import make_draft, select
+from losslake_contributions.drafts.draft import Draft, make_draft, select
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from tests.conformance.corpora import ROOT
@@ -28,6 +28,13 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake.create(tmp_path_factory.mktemp("base") / "lake")
     ingest(lake, list(map(str, BUNDLES)))
     return lake
+
+
+@pytest.fixture(scope="module")
+def draft(base: Lake, tmp_path_factory: pytest.TempPathFactory) -> Draft:
+    """A draft of a run beside the base."""
+    folder = tmp_path_factory.mktemp("draft")
+    return make_draft(folder / "lake", [write_run(folder / "runs", 1, curve([0.9, 0.2]), **RESNET)], base)
 
 
 TABLES = {
@@ -57,27 +64,21 @@ def answers(folder: Path, release: int) -> dict[str, Any]:
     return rows
 
 
-def test_answers_about_stored_workloads_are_those_of_the_base(base: Lake, tmp_path: Path) -> None:
-    spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), **RESNET)
-    draft = make_draft(tmp_path / "lake", [spool], base)
+def test_answers_about_stored_workloads_are_those_of_the_base(base: Lake, draft: Draft) -> None:
     assert (draft.before, draft.after, draft.base) == (1, 2, 1)
     stored, copied = answers(base.folder, 1), answers(draft.lake.folder, 1)
     assert len(stored["measurements"]) > 100
     assert copied == stored
 
 
-def test_the_second_release_adds_the_runs_and_changes_no_stored_trial(base: Lake, tmp_path: Path) -> None:
-    spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), **RESNET)
-    draft = make_draft(tmp_path / "lake", [spool], base)
+def test_the_second_release_adds_the_runs_and_changes_no_stored_trial(draft: Draft) -> None:
     before, after = (losslake.open(draft.lake.folder, number) for number in (1, 2))
     statement = "SELECT * FROM trials WHERE collection != 'mine' ORDER BY ALL"
     assert after.sql(statement).to_dicts() == before.sql(statement).to_dicts()
-    assert str(draft.trials[spool.name]) == "mine/imagenet/resnet/lars/4096/1"
+    assert str(draft.trials[name_of(1)]) == "mine/imagenet/resnet/lars/4096/1"
 
 
-def test_other_data_sets_and_models_are_not_copied(base: Lake, tmp_path: Path) -> None:
-    spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), **RESNET)
-    draft = make_draft(tmp_path / "lake", [spool], base)
+def test_other_data_sets_and_models_are_not_copied(draft: Draft) -> None:
     rows = losslake.open(draft.lake.folder, 1).sql("SELECT DISTINCT dataset, model FROM trials").to_dicts()
     assert rows == [{"dataset": "imagenet", "model": "resnet"}]
 

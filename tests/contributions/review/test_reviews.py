@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.store.submissions import report_of
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 
 
@@ -24,33 +27,63 @@ def review_of(sender: Sender, name: str) -> dict[str, Any]:
     return document
 
 
-def test_review_has_the_steps_to_goals_before_and_after(service: Service, ada: Sender, reviewer: Sender) -> None:
+@dataclass
+class Reviewed:
+    """Two submissions, of which the first is accepted between two reviews of the second, which then is accepted."""
+
+    service: Service
+    first: str
+    second: str
+    fast: SpooledRun
+    review_of_first: dict[str, Any]
+    reviews_of_second: list[dict[str, Any]]
+    draft_of_first: str
+    trials_of_draft: list[dict[str, Any]]
+    report_while_waiting: str | None
+    seen: list[Any]  # when Ada, a reviewer, Bob, and Bob for an unknown one, ask for the review of the second
+
+
+@pytest.fixture(scope="module")
+def reviewed(shared_service: Service) -> Reviewed:
+    service = shared_service
+    ada, bob = service.sender("Ada", ADA), service.sender("Bob", BOB)
+    reviewer = service.sender("Rea Viewer", None, "review")
     slow, fast = RunWithGoal(), RunWithGoal(segments={"0001/000001.jsonl": rows(range(12), 0.5)})
     first = ada.submitted(slow)
-    assert review_of(reviewer, first)["base"] is None
-    assert reviewer.send("POST", f"/v1/submissions/{first}/accept").status_code == 200
-    second = ada.submitted(fast)
-    found = review_of(reviewer, second)
+    second = ada.submitted(fast, contributors=[{"name": "Grace Hopper", "orcid": None, "role": "methodology"}])
+    review_of_first, reviews_of_second = review_of(reviewer, first), [review_of(reviewer, second)]
+    path, unknown = (f"/v1/submissions/{name}/review" for name in (second, "0" * 36))
+    seen = [each.send("GET", path) for each in (ada, reviewer, bob)] + [bob.send("GET", unknown)]
+    links = reviewer.send("GET", f"/v1/submissions/{first}").json()["links"]
+    draft = links["draft"].removeprefix("http://localhost")
+    trials = service.client.get(f"{draft}v1/trials?workload=given/mnist/cnn/sgd").json()["rows"]
+    report = report_of(service.database, first)
+    for name in (first, second):
+        assert reviewer.send("POST", f"/v1/submissions/{name}/accept").status_code == 200
+        if name == first:
+            reviews_of_second.append(review_of(reviewer, second))
+    return Reviewed(service, first, second, fast, review_of_first, reviews_of_second, draft, trials, report, seen)
+
+
+def test_review_has_the_steps_to_goals_before_and_after(reviewed: Reviewed) -> None:
+    assert reviewed.review_of_first["base"] is None
+    found = reviewed.reviews_of_second[1]
     (goal,) = found["changes"]["goals"]
     (point,) = goal["points"]
     # 1/(step+1) < 0.2 from step 5 on; half of it from step 2 on.
     assert (point["batch_size"], point["before"], point["after"], point["is_new"]) == (64, 5, 2, True)
     assert (found["base"], found["changes"]["before"], found["changes"]["after"]) == (1, 1, 2)
-    assert [each["run"] for each in found["changes"]["trials"]] == [fast.id]
+    assert [each["run"] for each in found["changes"]["trials"]] == [reviewed.fast.id]
 
 
-def test_review_is_made_anew_for_a_new_release(ada: Sender, reviewer: Sender) -> None:
-    first, second = ada.submitted(RunWithGoal()), ada.submitted(SpooledRun(batch_size=8))
-    assert review_of(reviewer, second)["base"] is None
-    reviewer.send("POST", f"/v1/submissions/{first}/accept")
-    assert review_of(reviewer, second)["base"] == 1
+def test_review_is_made_anew_for_a_new_release(reviewed: Reviewed) -> None:
+    assert [review["base"] for review in reviewed.reviews_of_second] == [None, 1]
 
 
-def test_only_its_contributor_and_reviewers_see_a_review(ada: Sender, bob: Sender, reviewer: Sender) -> None:
-    name = ada.submitted(SpooledRun())
-    path = f"/v1/submissions/{name}/review"
-    assert [each.send("GET", path).status_code for each in (ada, reviewer, bob)] == [200, 200, 404]
-    assert bob.send("GET", path).json()["type"] == bob.send("GET", f"/v1/submissions/{'0' * 36}/review").json()["type"]
+def test_only_its_contributor_and_reviewers_see_a_review(reviewed: Reviewed) -> None:
+    *known, unknown = reviewed.seen
+    assert [each.status_code for each in known] == [200, 200, 404]
+    assert known[2].json()["type"] == unknown.json()["type"]
 
 
 def test_a_false_claim_can_not_be_accepted(service: Service, ada: Sender, reviewer: Sender) -> None:
@@ -66,42 +99,30 @@ def test_a_false_claim_can_not_be_accepted(service: Service, ada: Sender, review
     assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json()["state"] == "accepted"
 
 
-def test_acceptance_keeps_the_report_of_the_checks(service: Service, ada: Sender, reviewer: Sender) -> None:
-    name = ada.submitted(SpooledRun())
-    report = review_of(reviewer, name)["report"]
-    assert report_of(service.database, name) is None
-    reviewer.send("POST", f"/v1/submissions/{name}/accept")
-    kept = report_of(service.database, name)
+def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:
+    assert reviewed.report_while_waiting is None
+    kept = report_of(reviewed.service.database, reviewed.first)
     assert kept is not None
-    assert json.loads(kept) == report
+    assert json.loads(kept) == reviewed.review_of_first["report"]
     assert not Report.from_json(kept.encode()).refuses
 
 
-def test_draft_is_gone_when_the_submission_is_decided(service: Service, ada: Sender, reviewer: Sender) -> None:
-    name = ada.submitted(SpooledRun())
-    review_of(reviewer, name)
-    links = reviewer.send("GET", f"/v1/submissions/{name}").json()["links"]
-    draft = links["draft"].removeprefix("http://localhost")
-    assert service.client.get(f"{draft}v1/trials?workload=given/mnist/cnn/sgd").json()["rows"][0]["batch_size"] == 64
-    reviewer.send("POST", f"/v1/submissions/{name}/accept")
-    gone = service.client.get(f"{draft}v1/workloads")
+def test_draft_is_gone_when_the_submission_is_decided(reviewed: Reviewed) -> None:
+    service, name = reviewed.service, reviewed.first
+    assert reviewed.trials_of_draft[0]["batch_size"] == 64
+    gone = service.client.get(f"{reviewed.draft_of_first}v1/workloads")
     assert gone.status_code == 409
     assert f"{name} was accepted into release 1" in gone.json()["detail"]
     assert not (service.lake.folder / "drafts" / name).exists()
-    assert "draft" not in reviewer.send("GET", f"/v1/submissions/{name}").json()["links"]
+    assert "draft" not in service.sender("Ada", ADA).send("GET", f"/v1/submissions/{name}").json()["links"]
 
 
-def test_trials_are_credited_to_who_sent_them(service: Service, ada: Sender, reviewer: Sender) -> None:
+def test_trials_are_credited_to_who_sent_them(reviewed: Reviewed) -> None:
     from losslake.library.lake import opened
 
-    name = ada.submitted(SpooledRun())
-    reviewer.send("POST", f"/v1/submissions/{name}/accept")
-    named = [{"name": "Grace Hopper", "orcid": None, "role": "methodology"}]
-    other = ada.submitted(SpooledRun(batch_size=8), contributors=named)
-    reviewer.send("POST", f"/v1/submissions/{other}/accept")
-    statement = "SELECT batch_size, name, role, contribution FROM contributors ORDER BY batch_size"
-    rows_ = opened(service.lake.folder, None).sql(statement).to_dicts()
+    statement = "SELECT trial_id, name, role, contribution FROM contributors ORDER BY trial_id"
+    rows_ = opened(reviewed.service.lake.folder, None).sql(statement).to_dicts()
     assert [tuple(row.values()) for row in rows_] == [
-        (8, "Grace Hopper", "methodology", other),
-        (64, "Ada", "data collection", name),
+        (1, "Ada", "data collection", reviewed.first),
+        (2, "Grace Hopper", "methodology", reviewed.second),
     ]

@@ -15,10 +15,11 @@ from losslake.lake.lake import Lake
 from losslake_contributions.signed_links import link_token
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import COOKIE, Drafts
+from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_service.problems import add_problem_handlers
 from losslake_service.settings import Settings
-from tests.bundled import bundled_lake
+from tests.made_up_lake import write_small_archive
 
 KEY = bytes(32)
 FIRST, SECOND, BROKEN = (UUID(int=number) for number in (1, 2, 3))
@@ -46,8 +47,8 @@ def outer(folders: dict[UUID, Path], most: int = 4) -> FastAPI:
 
 
 @pytest.fixture(scope="module")
-def running(lake: Lake, bundled: Lake) -> Iterator[TestClient]:
-    with TestClient(outer({FIRST: lake.folder, SECOND: bundled.folder}), follow_redirects=False) as client:
+def running(lake: Lake, small: Lake) -> Iterator[TestClient]:
+    with TestClient(outer({FIRST: lake.folder, SECOND: small.folder}), follow_redirects=False) as client:
         yield client
 
 
@@ -58,8 +59,11 @@ def client(running: TestClient) -> TestClient:
 
 
 @pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return bundled_lake(tmp_path_factory)
+def small(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("small")
+    made = Lake.create(folder / "lake")
+    ingest(made, [write_small_archive(folder)])
+    return made
 
 
 def test_program_asks_a_draft_below_its_link(client: TestClient, lake: Lake) -> None:
@@ -99,7 +103,7 @@ def test_link_never_leads_to_another_site(client: TestClient) -> None:
 
 
 def test_two_drafts_are_never_mixed_up(client: TestClient) -> None:
-    for submission, name in ((FIRST, "shelf"), (SECOND, "bundled"), (FIRST, "shelf")):
+    for submission, name in ((FIRST, "shelf"), (SECOND, "small"), (FIRST, "shelf")):
         client.get(f"/drafts/{link_token('draft', KEY, submission)}/", headers=BROWSER)
         assert client.get("/v1/workloads").json()["rows"][0]["collection"].startswith(name)
 
@@ -131,8 +135,8 @@ def test_draft_that_cannot_be_made_says_why(client: TestClient) -> None:
     assert answer.json()["detail"] == "its runs can't be read: push them again"
 
 
-def test_draft_closed_for_another_one_opens_again(lake: Lake, bundled: Lake) -> None:
-    with TestClient(outer({FIRST: lake.folder, SECOND: bundled.folder}, most=1)) as client:
+def test_draft_closed_for_another_one_opens_again(lake: Lake, small: Lake) -> None:
+    with TestClient(outer({FIRST: lake.folder, SECOND: small.folder}, most=1)) as client:
         for submission in (FIRST, SECOND, FIRST):
             assert client.get(f"/drafts/{link_token('draft', KEY, submission)}/healthz").status_code == 200
 
