@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from threading import Event
@@ -25,6 +26,16 @@ ENDLESS = "SELECT count(*) FROM range(1000000) a, range(10000000) b"
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         yield connection
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Collect no garbage: Hypothesis is called at each collection, and an interrupt raised there is lost."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def press_ctrl_c(times: int = 1) -> None:
