@@ -129,9 +129,12 @@ pictures: setup ## Redraw the reference pictures of the pages, for tests and doc
 # Whole corpora take minutes, and more on a busy machine; only a hang takes half an hour.
 HALF_AN_HOUR := --timeout 1800 -o faulthandler_timeout=1830
 
+# Properties are tried with a few examples in `make test`.
+SLOW := (slow or hypothesis) and not fuzz and not long and not attack
+
 .PHONY: slow
-slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(IN_ONE_PROCESS) $(HALF_AN_HOUR) $(PYTEST)
+slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products, more examples
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "$(SLOW)" --hypothesis-profile slow $(IN_ONE_PROCESS) $(HALF_AN_HOUR) $(PYTEST)
 
 .PHONY: trainers
 trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face's Trainer, Lightning and Keras

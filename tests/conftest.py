@@ -1,4 +1,4 @@
-"""For every test: a few dozen examples without a deadline, and little collection of garbage.
+"""For every test: a few examples without a deadline, and little collection of garbage.
 
 And the servers that tests of several packages share, each started for the first test that asks for it.
 """
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tests.servers.postgresql import PostgreSQL
     from tests.servers.s3 import S3
 
-EXAMPLES = 40
+# In `make test`, and in `make slow`.
+FEW, MANY = 20, 100
 # What takes longest begins first, so that no process is left with it alone at the end. While one process makes the lake
 # of the bundled studies, another does what needs none; all that needs a browser is together, so it is started once.
 LONGEST = (
@@ -43,10 +44,13 @@ TOGETHER = ("tests/browser/", "tests/service/sandbox/")
 pytest_plugins = ["tests.leftovers", "tests.without_proxies", "tests.copied_lakes", "tests.made_up_lake"]
 
 # A busy machine is not a fault, so nothing has a deadline. A commit has the same examples each time; `make fuzz` looks
-# for new ones.
-settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES, derandomize=True, database=None)
-settings.register_profile("fuzz", deadline=None, max_examples=EXAMPLES, derandomize=False)
+# for new ones. Properties of which an example takes long name their part of these numbers.
+settings.register_profile("losslake", deadline=None, max_examples=FEW, derandomize=True, database=None)
+settings.register_profile("slow", settings.get_profile("losslake"), max_examples=MANY)
+settings.register_profile("fuzz", deadline=None, max_examples=MANY, derandomize=False)
 settings.load_profile("losslake")
+# Most of what a test makes lives until the test ends.
+OBJECTS_TO_COLLECT = 50_000
 gc.disable()
 # A shell lets what it starts in the background ignore Ctrl-C, and every process that this one starts would as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -77,6 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave what was imported and collected alone: to look through it again and again takes a tenth of the time."""
     gc.freeze()
+    gc.set_threshold(OBJECTS_TO_COLLECT)
     gc.enable()
 
 

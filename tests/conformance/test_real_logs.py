@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,19 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import CORPORA, corpus
 
+Ingested = tuple[Lake, Summary]
 
-def ingested(tmp_path: Path, folder: Path, mapping: str) -> tuple[Lake, Summary]:
-    lake = Lake.create(tmp_path / "lake")
-    return lake, ingest(lake, [folder], Request(mapping=Path(mapping)))
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Ingested]:
+    """Ingest a corpus into a lake of its own, once."""
+
+    @cache
+    def ingested_once(folder: Path, mapping: str) -> Ingested:
+        lake = Lake.create(tmp_path_factory.mktemp("corpus") / "lake")
+        return lake, ingest(lake, [folder], Request(mapping=Path(mapping)))
+
+    return ingested_once
 
 
 Case = tuple[str, str, str, dict[str, int], int, int, dict[str, int]]
@@ -41,7 +52,7 @@ WHOLE: tuple[Case, ...] = (
     [*SAMPLES, *(pytest.param(*case, marks=pytest.mark.slow) for case in WHOLE if CORPORA.is_dir())],
 )
 def test_every_run_of_a_corpus_is_ingested_or_quarantined(
-    tmp_path: Path,
+    ingested: Callable[[Path, str], Ingested],
     name: str,
     mapping: str,
     part: str,
@@ -50,7 +61,7 @@ def test_every_run_of_a_corpus_is_ingested_or_quarantined(
     evaluations: int,
     quarantined: dict[str, int],
 ) -> None:
-    lake, summary = ingested(tmp_path, corpus(name, part), mapping)
+    lake, summary = ingested(corpus(name, part), mapping)
     assert summary.sources[0].files == formats
     assert (summary.trials_ingested, summary.evaluations) == (trials, evaluations)
     assert Counter(reason.rule for reason in summary.quarantined) == quarantined
@@ -59,8 +70,8 @@ def test_every_run_of_a_corpus_is_ingested_or_quarantined(
     assert (again.published, again.trials_unchanged) == (False, trials)
 
 
-def test_release_has_the_licence_and_goals_of_the_corpus(tmp_path: Path) -> None:
-    lake, _ = ingested(tmp_path, corpus("algoperf", "sample"), "algoperf")
+def test_release_has_the_licence_and_goals_of_the_corpus(ingested: Callable[[Path, str], Ingested]) -> None:
+    lake, _ = ingested(corpus("algoperf", "sample"), "algoperf")
     (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
     assert (collection["collection"], collection["licence"]) == ("algoperf-v0.5/external_tuning", "Apache-2.0")
     goals = {
@@ -72,6 +83,6 @@ def test_release_has_the_licence_and_goals_of_the_corpus(tmp_path: Path) -> None
     assert goals["ogbg_molpcba", "gnn", "val/mean_average_precision"] == 0.28098
 
 
-def test_only_mlperf_logs_without_a_known_step_are_quarantined(tmp_path: Path) -> None:
-    _, summary = ingested(tmp_path, corpus("mlperf", "sample"), "mlperf")
+def test_only_mlperf_logs_without_a_known_step_are_quarantined(ingested: Callable[[Path, str], Ingested]) -> None:
+    _, summary = ingested(corpus("mlperf", "sample"), "mlperf")
     assert {reason.path.split("/")[4] for reason in summary.quarantined} == {"transformer"}

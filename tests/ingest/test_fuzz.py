@@ -23,7 +23,7 @@ from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, zip_bytes
 
 pytestmark = pytest.mark.fuzz
-MANY = settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=4000, suppress_health_check=list(HealthCheck))
 GOOD = study_files({1: TrialOffer(), 2: TrialOffer()})
 CONTAINERS = [tar_bytes(GOOD), zip_bytes(GOOD)]
 CONTAINERS += [compress(CONTAINERS[0]) for compress in (bz2.compress, gzip.compress, lzma.compress)]

@@ -13,7 +13,7 @@ from tests.ingest.offers import TrialOffer, study_files, tar_bytes
 
 TRIALS = {
     trial: TrialOffer(rows=[f"{step},{(step * 7919 * trial) % 10007 / 10007!r}" for step in range(3000)])
-    for trial in range(1, 31)
+    for trial in range(1, 16)
 }
 
 

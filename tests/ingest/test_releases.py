@@ -167,7 +167,7 @@ def test_content_digests_do_not_depend_on_order_or_container(tmp_path: Path) -> 
     assert len(digests) == 1
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(of_trials=st.lists(st.lists(st.floats(width=64), min_size=1, max_size=30), min_size=3, max_size=8))
 def test_log_to_parquet_to_sql_is_bit_exact(tmp_path_factory: object, of_trials: list[list[float]]) -> None:
     folder: Path = tmp_path_factory.mktemp("exact")  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.index.serving import MACROS
@@ -70,7 +70,6 @@ for statement in ("trial_resources", *MACROS, "steps_to_target", "steps_to_resul
     goal=st.none() | st.tuples(st.sampled_from([0.1, 0.3]), st.sampled_from(COMPARATORS)),
     comparator=st.sampled_from([*COMPARATORS, None]),
 )
-@settings(max_examples=20, deadline=None)
 def test_macros_and_views_find_what_brute_force_finds(
     curves: list[dict[int, float]],
     target: float,

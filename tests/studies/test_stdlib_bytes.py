@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import tarfile
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from losslake.lake.lake import Lake
 from losslake.library.lake import opened
@@ -11,6 +17,7 @@ from losslake_ingest.run import ingest
 from tests.repository.checkout import ROOT
 
 ARCHIVE = ROOT / "studies" / "data" / "stdlib_bytes.tar.bz2"
+ALL = tuple(2**at for at in range(10))
 METRIC, TARGET = "val/cross_entropy_error", 1.8
 
 
@@ -21,15 +28,31 @@ def stated() -> dict[str, list[int]]:
     return {name: [int(cell) for cell in cells.split("|")] for name, cells in rows}
 
 
-def test_archive_has_the_studies_and_steps_that_the_document_states(tmp_path: Path) -> None:
+def part(folder: Path, batch_sizes: Sequence[int]) -> Path:
+    """Return the archive's runs of these batch sizes, unpacked."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    for run in folder.iterdir():
+        if json.loads((run / "run.json").read_bytes())["batch_size"] not in batch_sizes:
+            shutil.rmtree(run)
+    return folder
+
+
+# Two batch sizes in `make test`, all of the archive in `make slow`.
+@pytest.mark.parametrize("batch_sizes", [(16, 512), pytest.param(ALL, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_archive_has_the_studies_and_steps_that_the_document_states(tmp_path: Path, batch_sizes: Sequence[int]) -> None:
     lake = Lake.create(tmp_path / "lake")
-    summary = ingest(lake, [ARCHIVE])
-    assert (summary.trials_ingested, summary.studies_ingested, summary.quarantined) == (640, 20, ())
+    whole = batch_sizes == ALL
+    summary = ingest(lake, [ARCHIVE if whole else part(tmp_path / "part", batch_sizes)])
+    n_studies = 2 * len(batch_sizes)
+    assert (summary.trials_ingested, summary.studies_ingested, summary.quarantined) == (32 * n_studies, n_studies, ())
     answers = opened(lake.folder, None)
     for optimizer, steps in stated().items():
+        assert len(steps) == len(ALL)
         workload = f"stdlib_bytes/python_stdlib/transformer_2x64/{optimizer}"
         rows = answers.scaling(workload=workload, metric=METRIC, target=TARGET).to_dicts()
-        assert {row["batch_size"]: row["steps"] for row in rows} == {2**at: each for at, each in enumerate(steps)}
+        expected = dict(zip(ALL, steps, strict=True))
+        assert {row["batch_size"]: row["steps"] for row in rows} == {size: expected[size] for size in batch_sizes}
     assert set(stated()) == {"adam", "momentum"}
     (row,) = answers.sql("SELECT count(*) AS n FROM measurements WHERE elapsed_s IS NOT NULL").to_dicts()
     assert row["n"] == 0

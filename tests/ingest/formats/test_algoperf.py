@@ -150,7 +150,7 @@ def test_detection_requires_a_trial_folder() -> None:
     assert FORMAT.detect(Glimpse("a/measurements.csv", ALL.encode())) == 0
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(trial())), st.binary(max_size=80), st.integers(0, 60))
 def test_any_bytes_in_any_file_are_a_run_or_a_reason(
     tmp_path_factory: pytest.TempPathFactory, path: str, noise: bytes, at: int
@@ -159,7 +159,7 @@ def test_any_bytes_in_any_file_are_a_run_or_a_reason(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=16_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16_000, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(trial())), st.binary(max_size=80), st.integers(0, 60))
 def test_many_bytes_in_any_file_are_a_run_or_a_reason(
     tmp_path_factory: pytest.TempPathFactory, path: str, noise: bytes, at: int

@@ -112,7 +112,7 @@ metric_files = st.builds(
     tables,
 )
 offered = metric_files | st.binary(max_size=60)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=30_000)
 
 

@@ -154,7 +154,7 @@ numbers = st.one_of(st.floats(), st.integers(-(2**80), 2**80), st.none())
 entry = st.dictionaries(st.sampled_from(["step", "loss", "eval_loss", "ä"]), numbers)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=st.lists(entry, min_size=1, max_size=6))
 def test_every_cell_is_the_float_that_the_library_reads_back(tmp_path: Path, history: list[Entry]) -> None:
     data = saved(tmp_path, history)
@@ -265,14 +265,14 @@ offered = {
 }
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(**offered)
 def test_any_bytes_end_in_runs_or_reasons(tmp_path: Path, first: bytes, second: bytes, at: float, noise: bytes) -> None:
     check_any_bytes(tmp_path, first, second, at, noise)
 
 
 @pytest.mark.fuzz
-@settings(max_examples=15_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15_000, suppress_health_check=list(HealthCheck))
 @given(**offered)
 def test_many_bytes_end_in_runs_or_reasons(
     tmp_path: Path, first: bytes, second: bytes, at: float, noise: bytes

@@ -148,7 +148,7 @@ values = st.recursive(
     max_leaves=30,
 )
 documents = st.dictionaries(st.sampled_from(["loss", "val_loss", "step", "index", ""]), values, max_size=4)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=30_000)
 
 

@@ -299,7 +299,7 @@ def leaves(found: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     return result
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(row, min_size=1, max_size=6))
 def test_every_file_equals_a_plain_loop_over_its_values(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
@@ -337,7 +337,7 @@ def read_or_fault(data: bytes, run_column: str | None) -> Table | Refusal:
         return fault
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(noise, st.sampled_from([None, "a", "b"]))
 def test_any_bytes_end_in_a_table_or_a_named_fault(data: bytes, run_column: str | None) -> None:
     table = read_or_fault(data, run_column)
@@ -361,7 +361,7 @@ def test_spoiled_bytes_never_raise(tmp_path_factory: pytest.TempPathFactory, at:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10_000, suppress_health_check=list(HealthCheck))
 @given(noise, st.sampled_from([None, "a", "b"]))
 def test_many_bytes_end_in_runs_or_named_faults(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, run_column: str | None

@@ -13,7 +13,7 @@ from losslake_ingest.formats.llmc import FORMAT
 from tests.ingest.formats.reading import cells, read, runs
 
 LOG = b"s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\ns:1 trl:10.9598 lr:0.000002 norm:nan\ns:1 tel:10.5\n"
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=30_000)
 
 

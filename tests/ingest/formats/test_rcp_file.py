@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_ingest.formats.rcp_file import reference_runs
@@ -72,7 +72,6 @@ def test_other_contents_are_refused_in_one_line_that_names_the_file(given: bytes
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=50)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda written: json.dumps({written: record()}).encode()))
 def test_nothing_else_than_a_one_line_value_error_is_raised(given: bytes) -> None:
     with suppress(ValueError):

@@ -336,7 +336,7 @@ anything = st.recursive(
 )
 KEYS = [*FACTS, "batch_unit", "goals", "notes", "steps", "status", "segments", "n_dropped", "gaps", "assumed_rewinds"]
 documents = st.dictionaries(st.sampled_from(KEYS[1:]), anything, max_size=6)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 
 
 def check(folder: Path, facts: Any, end: Any, segment: bytes) -> None:

@@ -86,7 +86,7 @@ series = st.dictionaries(
     st.lists(st.floats() | st.integers() | st.text(max_size=3) | st.none() | st.just(NUMPY), max_size=3) | st.text(),
 )
 documents = st.dictionaries(st.text(max_size=3), series | st.integers()).map(json.dumps).map(str.encode)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=30_000)
 
 

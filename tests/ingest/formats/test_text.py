@@ -212,7 +212,7 @@ NARROW = [r"\d+", r"[\d.]+", r"-?[\d.]+", r"\d+\.\d+", r"[-+\d.]+", r"[\d.e]+", 
 AROUND = [r"loss {} acc", r"loss {}", r"loss {}.*acc", r"loss.*?{}.*acc (?P<acc>\S+)", r".*{} acc", r".*{}.* acc"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings().max_examples * 3)
 @given(PRINTED_NUMBER, st.sampled_from(NARROW), st.sampled_from(AROUND))
 def test_a_number_is_read_whole_or_not_at_all(number: str, narrow: str, around: str) -> None:
     text = TextLines([r"^step (?P<step>\d+) " + around.format(f"(?P<loss>{narrow})")])
@@ -353,7 +353,7 @@ pieces = st.sampled_from(
     ]
 )
 anything = st.lists(pieces | st.binary(max_size=5), max_size=60).map(b"".join)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=30_000)
 ALL_KEYS = (
     STEPS

@@ -39,7 +39,7 @@ GOOD = {
         ]
     ),
 }
-SHORT = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(SHORT, max_examples=10_000)
 paths = st.sampled_from(sorted(GOOD))
 cuts = st.tuples(st.floats(0, 1), st.binary(max_size=12), st.booleans())

@@ -13,7 +13,7 @@ from losslake_ingest.mapping.mapping import parse_mapping
 from losslake_ingest.mapping.place import PlacedRun, place
 from losslake_ingest.readers.side_files import MOST_FIELDS, fields_in
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=25_000)
 RUN = RunLog(
     "a/b8/run.csv",

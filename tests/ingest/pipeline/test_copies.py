@@ -271,7 +271,7 @@ def test_copies_stored_by_an_earlier_version_leave_when_they_are_given_again(
 RUNS = st.tuples(st.sampled_from("xyz"), st.sampled_from([8, 16]), st.sampled_from([0.1, 0.2]), st.sampled_from("abc"))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.dictionaries(RUNS, st.sampled_from([LOG, OTHER]), max_size=8), min_size=1, max_size=2))
 def test_trials_are_the_distinct_logs_by_brute_force(sources: list[dict[tuple[str, int, float, str], bytes]]) -> None:
     """Runs are folders of submitter, batch size and rate; a study is a batch size; the submitter doesn't count."""

@@ -94,7 +94,7 @@ def as_text(rows: Sequence[tuple[object, ...]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(evaluations())
 def test_values_read_back_equal_those_written(tmp_path: Path, rows: Evaluations) -> None:
     trial_ids = sorted({row.trial_id for row in rows})

@@ -7,6 +7,7 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from losslake.lake.verification import verify
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.releases import erasure as erasing
 from losslake_ingest.releases import rewriting
-from losslake_ingest.releases.erasure import erase
+from losslake_ingest.releases.erasure import Erasure, erase
 from losslake_ingest.run import ingest
 from losslake_schema.contributors import Contributor
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.release import Release
 from tests.ingest.one_study import MAPPING, log
 
 STUDY = Study(Workload("c", "d", "m", "o"), 8)
@@ -60,12 +62,43 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture
 def lake(made: tuple[Path, Path]) -> Lake:
     """Return the lake as it was made; its catalog names paths, so that it can't be used elsewhere."""
-    folder, as_made = made
-    shutil.rmtree(folder)
-    lake = Lake.open(shutil.copytree(as_made, folder) / "lake")
+    lake = put_back(*made)
     assert {row["trial_id"] for row in trials(lake, 3)} == {1, 2, 3}
     assert found(lake.folder) == {SECRET, FILE, ERASED_NAME}
     return lake
+
+
+def put_back(folder: Path, copy: Path) -> Lake:
+    shutil.rmtree(folder)
+    return Lake.open(shutil.copytree(copy, folder) / "lake")
+
+
+@dataclass(frozen=True)
+class Erased:
+    """A lake from which TRIAL and FILE were erased, its releases before, and what the erasure returned."""
+
+    lake: Lake
+    before: dict[int, Release]
+    erasure: Erasure
+    digest: str  # of the erased trial
+
+
+@pytest.fixture(scope="module")
+def erased_once(made: tuple[Path, Path]) -> tuple[Path, Erased]:
+    """Return a copy of the lake after an erasure, and what it was before."""
+    folder, as_made = made
+    lake = put_back(folder, as_made)
+    before = {release.number: release for release in lake.releases()}
+    (digest,) = {str(row["content_digest"]) for row in trials(lake, 3) if row["trial_id"] == 2}
+    erasure = erase_completely(lake, [str(TRIAL)], "a court's order", "the operator", [FILE])
+    lake.engine.dispose()
+    return shutil.copytree(folder, as_made.with_name("as_erased")), Erased(lake, before, erasure, digest)
+
+
+@pytest.fixture
+def erased(made: tuple[Path, Path], erased_once: tuple[Path, Erased]) -> Erased:
+    copy, once = erased_once
+    return replace(once, lake=put_back(made[0], copy))
 
 
 def trials(lake: Lake, release: int) -> list[dict[str, object]]:
@@ -106,10 +139,9 @@ def contents(lake: Lake) -> Iterator[tuple[int, str]]:
         yield release.number, release.content_digest
 
 
-def test_no_byte_of_an_erased_trial_remains_and_every_release_is_whole(lake: Lake) -> None:
-    before = {release.number: release for release in lake.releases()}
-    erasure = erase_completely(lake, [str(TRIAL)], "a court's order", "the operator", [FILE])
-    assert erasure.trials == {2: [TRIAL], 3: [TRIAL]}
+def test_no_byte_of_an_erased_trial_remains_and_every_release_is_whole(erased: Erased) -> None:
+    lake, before = erased.lake, erased.before
+    assert erased.erasure.trials == {2: [TRIAL], 3: [TRIAL]}
     assert found(lake.folder) == set()
     after = dict(contents(lake))
     assert after[1] == before[1].content_digest
@@ -120,22 +152,19 @@ def test_no_byte_of_an_erased_trial_remains_and_every_release_is_whole(lake: Lak
     assert found(lake.folder) == set()
 
 
-def test_an_erased_release_is_that_of_a_lake_that_never_had_the_trial(lake: Lake, tmp_path: Path) -> None:
-    erase_completely(lake, [str(TRIAL)], "why", "me")
-    assert lake.release(2).content_digest == lake.release(1).content_digest
+def test_an_erased_release_is_that_of_a_lake_that_never_had_the_trial(erased: Erased) -> None:
+    assert erased.lake.release(2).content_digest == erased.lake.release(1).content_digest
 
 
-def test_tombstones_say_what_was_erased_when_why_and_by_whom(lake: Lake) -> None:
-    digests = {number: lake.release(number).content_digest for number in (2, 3)}
-    (content,) = {str(row["content_digest"]) for row in trials(lake, 3) if row["trial_id"] == 2}
-    erase_completely(lake, [str(TRIAL)], "a court's order", "the operator")
-    notices = read_notices(lake)
+def test_tombstones_say_what_was_erased_when_why_and_by_whom(erased: Erased) -> None:
+    notices = read_notices(erased.lake)
     assert {(each.trial, each.kind, each.reason, each.by) for each in notices} == {
         (str(TRIAL), "erased", "a court's order", "the operator"),
         ("", "erased", "a court's order", "the operator"),
     }
+    digests = {number: erased.before[number].content_digest for number in (2, 3)}
     assert {each.release: each.content_digest for each in notices if not each.trial} == digests
-    assert {each.content_digest for each in notices if each.trial} == {content}
+    assert {each.content_digest for each in notices if each.trial} == {erased.digest}
 
 
 def test_hidden_names_are_gone_too(lake: Lake) -> None:
@@ -154,8 +183,8 @@ def test_hidden_names_are_gone_too(lake: Lake) -> None:
     assert any(each.trial.startswith("sha256:") for each in read_notices(lake))
 
 
-def test_the_same_log_does_not_come_in_again(lake: Lake) -> None:
-    erase_completely(lake, [str(TRIAL)], "why", "me")
+def test_the_same_log_does_not_come_in_again(erased: Erased) -> None:
+    lake = erased.lake
     summary = ingest(lake, [lake.folder.parent / "logs"])
     assert "withdrawn" in {each.rule for each in summary.quarantined}
     assert {row["trial_id"] for row in trials(lake, lake.release().number)} == {1, 3}
@@ -216,8 +245,8 @@ def test_running_it_again_finishes_what_a_kill_left(
     assert n_tombstones == 1
 
 
-def test_other_engines_read_what_remains(lake: Lake) -> None:
-    erase_completely(lake, [str(TRIAL)], "why", "me")
+def test_other_engines_read_what_remains(erased: Erased) -> None:
+    lake = erased.lake
     rows = lake.table("measurements").scan().to_arrow()
     assert set(rows["trial_id"].to_pylist()) == {1, 3}
     assert lake.table("contributors").scan().to_arrow().num_rows == 0

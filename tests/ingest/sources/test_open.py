@@ -215,7 +215,7 @@ def test_ten_gigabytes_of_one_line_are_skipped_in_bounded_memory() -> None:
     assert good == Member("next.csv", b"here")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=3000), at=st.integers(0, 4000))
 def test_noise_in_a_tar_ends_in_a_clear_error_or_in_files(noise: bytes, at: int) -> None:
     data = tar_bytes({"a.csv": b"1" * 700, "b.csv": b"2"})

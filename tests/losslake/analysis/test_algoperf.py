@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.performance_profile import scores
@@ -63,7 +63,6 @@ def by_hand(base: list[list[float]], held_out: list[list[float]], base_of: list[
 TIME = st.floats(0.1, 10) | st.sampled_from([INF, NAN])
 
 
-@settings(max_examples=30)
 @given(st.data(), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
 def test_times_are_removed_in_the_official_order(data: st.DataObject, n: int, width: int, variants: int) -> None:
     base = [data.draw(st.lists(TIME, min_size=width, max_size=width)) for _ in range(n)]

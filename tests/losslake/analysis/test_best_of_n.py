@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.best_of_n import (
@@ -59,7 +59,6 @@ def test_the_unbiased_and_the_biased_expectation_of_the_best_of_two() -> None:
 
 
 @given(STEPS, st.integers(1, 6), st.sampled_from([0.05, 0.25, 0.5, 0.75, 0.95, 1.0]))
-@settings(max_examples=50)
 def test_chances_and_quantiles_are_those_of_all_subsets(steps: list[float], budget: int, probability: float) -> None:
     budget = min(budget, len(steps))
     best = sorted(min(drawn) for drawn in combinations(steps, budget))
@@ -71,7 +70,6 @@ def test_chances_and_quantiles_are_those_of_all_subsets(steps: list[float], budg
 
 
 @given(st.lists(st.sampled_from([0.5, 1.0, 2.0, 7.0]), min_size=1, max_size=5), st.integers(1, 4))
-@settings(max_examples=40)
 def test_expectations_are_means_over_all_draws(losses: list[float], budget: int) -> None:
     with_replacement = [min(drawn) for drawn in product(losses, repeat=budget)]
     assert expected_best_with_replacement(array(*losses), budgets(budget)) == [

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.break_points import (
@@ -104,7 +104,6 @@ STEPS = st.lists(st.integers(1, 50).map(float) | st.sampled_from([math.inf, math
 
 
 @given(STEPS, st.sampled_from([0.0, 0.1, 0.2, 1.0]))
-@settings(max_examples=50, deadline=None)
 def test_break_points_are_what_their_definitions_say(steps: list[float], tau: float) -> None:
     sizes = [2.0**i for i in range(len(steps))]
     known = [(b, s) for b, s in zip(sizes, steps, strict=True) if math.isfinite(s)]
@@ -138,7 +137,6 @@ def test_larger_batch_sizes_that_need_more_steps_are_pooled_and_flagged() -> Non
 
 
 @given(STEPS)
-@settings(max_examples=30, deadline=None)
 def test_isotonic_steps_never_rise_and_keep_the_mean_of_the_logarithms(steps: list[float]) -> None:
     shape = scaling_shape([2.0**i for i in range(len(steps))], steps)
     found = shape.isotonic_steps[np.isfinite(steps)]

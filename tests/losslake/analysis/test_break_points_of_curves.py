@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
@@ -70,7 +70,6 @@ STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_
 
 
 @given(STEPS, st.sampled_from([0.0, 0.1, 0.5]), st.lists(st.sampled_from([0.0, 1.0, 9.0]), min_size=6, max_size=6))
-@settings(max_examples=50)
 def test_break_points_are_those_of_brute_force(steps: list[float], tau: float, ran: list[float]) -> None:
     sizes = SIZES[: len(steps)]
     found = only(perfect_ends(sizes, steps, tau, ran[: len(steps)]))
@@ -85,7 +84,6 @@ def test_break_points_are_those_of_brute_force(steps: list[float], tau: float, r
 
 
 @given(st.lists(st.lists(st.sampled_from([1.0, 2.0, 7.0, INF]), min_size=4, max_size=4), min_size=1, max_size=5))
-@settings(max_examples=25)
 def test_many_curves_at_once_are_each_by_itself(curves: list[list[float]]) -> None:
     assert perfect_ends(SIZES[:4], curves).index.tolist() == [perfect_ends(SIZES[:4], one).index[0] for one in curves]
     assert max_useful(curves).index.tolist() == [max_useful(one).index[0] for one in curves]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.comparable import Comparable, PartialCurve, thinned
@@ -36,7 +36,6 @@ def best_until(curve: list[float], step: float) -> float:
 
 
 @given(st.lists(CURVE.filter(lambda curve: any(map(math.isfinite, curve))), min_size=1, max_size=6), st.floats(0, 300))
-@settings(max_examples=100, deadline=None)
 def test_best_values_and_target_steps_are_those_of_loops(curves: list[list[float]], step: float) -> None:
     trials = comparable_of(curves, bound=0.5)
     assert trials.losses_at(step).tolist() == [best_until(curve, step) for curve in curves]
@@ -49,7 +48,6 @@ def test_best_values_and_target_steps_are_those_of_loops(curves: list[list[float
 
 
 @given(CURVE, st.integers(3, 12))
-@settings(max_examples=100, deadline=None)
 def test_thinned_curve_has_the_same_values_at_its_end_and_half_of_it(curve: list[float], most: int) -> None:
     steps, values = np.arange(0.0, 7.0 * len(curve), 7.0), np.array(curve)
     kept_steps, kept_values = thinned(steps, values, 1.0, most)

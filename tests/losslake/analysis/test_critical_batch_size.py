@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.critical_batch_size import CurveFit, fit_curve, mccandlish2018, zhang2024
@@ -108,7 +108,6 @@ def test_every_range_holds_the_truth_of_a_quiet_curve() -> None:
 
 
 @given(st.lists(st.floats(1, 1e9) | st.sampled_from([math.inf, math.nan, 1.0]), min_size=1, max_size=9))
-@settings(max_examples=25, deadline=None)
 def test_whatever_the_steps_nothing_is_nan(steps: list[float]) -> None:
     fit = fit_curve(2.0 ** np.arange(len(steps)), steps, censored_at=np.full(len(steps), 50.0))
     for found in (mccandlish2018(fit), zhang2024(fit, optimal_batch_size=2)):

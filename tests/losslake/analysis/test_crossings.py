@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.crossings import CrossingRule, Curves, crossings, previous_steps, resolution
@@ -45,7 +45,6 @@ def crossing_by_hand(
     st.sampled_from(RULES),
     st.integers(1, 4),
 )
-@settings(max_examples=50)
 def test_crossings_are_what_brute_force_finds(
     losses: list[list[float]], target: float, comparator: Comparator, rule: CrossingRule, k: int
 ) -> None:
@@ -57,7 +56,6 @@ def test_crossings_are_what_brute_force_finds(
 
 
 @given(st.lists(st.lists(VALUES, max_size=7), max_size=4), st.sampled_from(COMPARATORS))
-@settings(max_examples=25)
 def test_a_confirmed_crossing_is_never_before_the_first_and_more_confirmation_never_earlier(
     losses: list[list[float]], comparator: Comparator
 ) -> None:

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.tuned_study import effective_learning_rate, effective_learning_rates, momentum_or_plain
@@ -32,7 +32,6 @@ def test_effective_learning_rate_is_learning_rate_over_one_minus_momentum(
 
 
 @given(st.lists(st.tuples(st.floats(), st.floats()), max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_arrays_give_the_same_as_single_values(pairs: list[tuple[float, float]]) -> None:
     rates, momenta = np.array(pairs, np.float64).reshape(-1, 2).T
     found = effective_learning_rates(rates, momenta)

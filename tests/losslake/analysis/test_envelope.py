@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.envelope import best_losses, breakpoints, lower_envelope, steps_to_targets
@@ -35,7 +35,6 @@ def first_hit(trials: Trials, target: float, budget: float = INF) -> tuple[int, 
 
 
 @given(TRIALS, st.lists(VALUES, min_size=1, max_size=4))
-@settings(max_examples=50)
 def test_steps_to_every_target_are_those_of_brute_force(trials: Trials, targets: list[float]) -> None:
     step, loss = arrays(trials)
     trial_of_row = np.repeat(np.arange(len(trials)), [len(trial) for trial in trials]).astype(np.int64)
@@ -48,7 +47,6 @@ def test_steps_to_every_target_are_those_of_brute_force(trials: Trials, targets:
 
 
 @given(TRIALS, st.integers(-1, 10))
-@settings(max_examples=50)
 def test_the_best_within_a_budget_is_that_of_brute_force(trials: Trials, budget: int) -> None:
     envelope = lower_envelope(*arrays(trials))
     (entry,) = envelope.best_within(np.array([budget])).tolist()
@@ -66,7 +64,6 @@ def test_the_best_within_a_budget_is_that_of_brute_force(trials: Trials, budget:
 
 
 @given(TRIALS, TRIALS)
-@settings(max_examples=25)
 def test_nothing_changes_between_breakpoints(one: Trials, other: Trials) -> None:
     envelopes = [lower_envelope(*arrays(trials)) for trials in (one, other)]
     points = breakpoints(envelopes)

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.equal_budget import Flip, chances, flips, median_best, ranks, shared_budget
@@ -51,7 +51,6 @@ def test_with_a_budget_of_all_trials_there_is_one_draw() -> None:
     assert chances(first, second, 1).beats == 0.5
 
 
-@settings(max_examples=50)
 @given(STEPS, STEPS, st.integers(1, 6))
 def test_medians_and_chances_are_those_of_all_subsets(first: list[float], second: list[float], budget: int) -> None:
     budget = min(budget, len(first), len(second))

@@ -152,7 +152,7 @@ def odd_trials(draw: st.DrawFn) -> tuple[Comparable, list[float]]:
 
 
 @given(odd_trials())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @pytest.mark.filterwarnings("error")
 def test_odd_curves_are_refused_or_have_ordered_bands_of_numbers(population: tuple[Comparable, list[float]]) -> None:
     trials, values = population

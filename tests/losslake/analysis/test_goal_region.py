@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.goal_region import (
@@ -55,7 +55,6 @@ def test_without_trials_there_is_no_goal_probability() -> None:
     st.lists(st.tuples(st.integers(-3, 3), st.integers(-2, 0), st.sampled_from(range(4))), max_size=10),
     st.integers(1, 4),
 )
-@settings(max_examples=40, deadline=None)
 def test_the_goal_probability_of_a_trial_is_that_of_the_others_around_it(
     trials: list[tuple[int, int, int]], k: int
 ) -> None:

@@ -3,7 +3,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.heuristics import regret, scaled_learning_rate
@@ -34,7 +34,6 @@ PLACES = st.tuples(st.integers(-6, 2), st.integers(-4, 0))
 
 
 @given(st.lists(PLACES | st.just((NAN, NAN)), max_size=12), PLACES, st.integers(1, 5))
-@settings(max_examples=50, deadline=None)
 def test_the_nearest_trials_are_what_brute_force_finds(
     places: list[tuple[float, float]], at: tuple[int, int], k: int
 ) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.hyperbola import HUBER, KINDS, Kind, fit_hyperbola, fit_hyperbolas
@@ -154,7 +154,6 @@ def test_unusable_curves_are_refused(batch_sizes: list[float], steps: list[float
     st.sampled_from(KINDS),
     st.none() | st.floats(1, 1e9),
 )
-@settings(max_examples=50, deadline=None)
 def test_whatever_the_steps_a_fit_is_finite_or_none(steps: list[float], kind: Kind, limit: float | None) -> None:
     censored_at = None if limit is None else np.full(len(steps), limit)
     fit = fit_hyperbola(2.0 ** np.arange(len(steps)), steps, censored_at, kind)

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.learning_rate_growth import learning_rate_exponent
@@ -30,7 +30,6 @@ def test_exact_power_laws_give_their_exponent_and_no_width(exponent: float, name
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=8))
-@settings(max_examples=25, deadline=None)
 def test_the_exponent_is_the_median_of_the_slopes_between_pairs(rates: list[float]) -> None:
     sizes = [3.0 * 2**index for index in range(len(rates))]
     found = learning_rate_exponent(np.array(sizes), [np.array([rate]) for rate in rates], resamples=1)

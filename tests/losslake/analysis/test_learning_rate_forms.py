@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.learning_rate_growth import LearningRateForm, aicc, learning_rate_forms
@@ -71,7 +71,6 @@ def test_aicc_is_the_likelihood_of_normal_residuals_with_a_penalty() -> None:
 
 
 @given(st.lists(st.floats(1e-9, 1e9), min_size=5, max_size=10))
-@settings(max_examples=25, deadline=None)
 def test_any_learning_rates_give_finite_comparisons(rates: list[float]) -> None:
     found = forms(np.array(rates))
     scores = [form.aicc for form in found.values()]

@@ -65,7 +65,7 @@ def plain_quantile(scores: list[float], groups: list[int], tail: float) -> float
 
 
 @given(populations(), st.sampled_from([0.5, 0.8]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 def test_band_equals_that_of_loops_over_points(
     population: tuple[list[tuple[float, float]], tuple[float, float], list[int], list[float]], level: float
 ) -> None:

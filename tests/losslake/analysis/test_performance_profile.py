@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -46,7 +46,6 @@ def test_the_fastest_everywhere_scores_one() -> None:
     assert exact_scores(ratios).tolist() == [1.0, 0.0]
 
 
-@settings(max_examples=50)
 @given(TIMES)
 def test_scores_and_shares_are_those_of_counting(times: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
     ratios = ratios_to_best(times)

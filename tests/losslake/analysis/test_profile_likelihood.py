@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.fit_intervals import profile_intervals
@@ -120,7 +120,6 @@ def test_too_few_points_leave_no_interval() -> None:
     st.sampled_from(KINDS),
     st.none() | st.floats(1, 1e9),
 )
-@settings(max_examples=25, deadline=None)
 def test_whatever_the_steps_the_interval_holds_the_fit(steps: list[float], kind: Kind, limit: float | None) -> None:
     sizes = 2.0 ** np.arange(len(steps))
     censored_at = None if limit is None else np.full(len(steps), limit)

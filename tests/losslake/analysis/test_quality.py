@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.envelope import lower_envelope
@@ -32,7 +32,6 @@ BUDGETS = st.one_of(
 
 
 @given(STUDIES, st.lists(BUDGETS, min_size=1, max_size=3))
-@settings(max_examples=40)
 def test_the_best_within_budgets_is_that_of_brute_force(
     studies: list[list[dict[int, float]]], budgets: list[Budget]
 ) -> None:

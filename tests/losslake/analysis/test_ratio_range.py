@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.equal_budget import chances, ratio_range
@@ -23,7 +23,6 @@ def all_ratios(first: list[float], second: list[float], budget: int) -> list[flo
     return [None if a == b == INF else 1.0 if a == b else INF if b == 0 else a / b for a, b in pairs]
 
 
-@settings(max_examples=60)
 @given(STEPS, STEPS, st.data(), st.sampled_from([Fraction(1, 2), Fraction(19, 20)]))
 def test_interval_ends_are_quantiles_of_the_draws(
     first: list[float], second: list[float], data: st.DataObject, sure: Fraction
@@ -37,7 +36,6 @@ def test_interval_ends_are_quantiles_of_the_draws(
     assert (lower, upper) == (max(least, default=0.0), min(enough, default=INF))
 
 
-@settings(max_examples=40)
 @given(STEPS, STEPS)
 def test_interval_excludes_1_only_when_one_search_leads_with_that_chance(
     first: list[float], second: list[float]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.rcp import (
@@ -72,7 +72,6 @@ def test_the_least_mean_of_runs_that_agree_is_their_mean() -> None:
     assert (point.mean, point.stdev, point.least_mean, point.max_speedup) == (40.0, 0.0, 40.0, 1.0)
 
 
-@settings(max_examples=40)
 @given(st.floats(1, 1e6), st.floats(0, 0.3), st.integers(2, 40), st.integers(3, 40))
 def test_the_closed_form_is_what_bisection_finds(mean: float, spread: float, n: int, runs: int) -> None:
     stdev = mean * spread
@@ -131,7 +130,6 @@ def test_pruning_goes_upwards_once_and_so_may_leave_a_point_above_the_lower_hull
     assert [point.batch_size for point in pruned(given)] == [1, 2, 5]
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(2, 60)), min_size=1, max_size=9, unique_by=lambda p: p[0]))
 def test_pruning_in_one_pass_is_the_checkers_by_deletion(pairs: list[tuple[int, int]]) -> None:
     given = points(*sorted(pairs))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.rcp import ReferencePoint, Rules, check, point_at, reference_point
@@ -88,7 +88,6 @@ def test_bad_runs_are_refused(wrong: list[float]) -> None:
         check(POINTS, 64, np.array(wrong, np.float64), RULES)
 
 
-@settings(max_examples=50)
 @given(st.integers(1, 2000), st.lists(st.floats(1, 200) | st.just(math.inf), min_size=3, max_size=8))
 def test_a_verdict_is_the_comparison_with_mean_over_greatest_speedup(size: int, given: list[float]) -> None:
     """As the checker has it: mean >= reference mean / max speedup."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.search_range import SearchRange, search_ranges
@@ -39,7 +39,6 @@ def test_the_position_is_on_the_scale_of_the_range(searched: SearchRange, value:
 
 
 @given(BETWEEN)
-@settings(max_examples=50, deadline=None)
 def test_positions_turn_back_what_a_search_draws(u: float) -> None:
     drawn = {
         LINEAR: 2 + 2 * u,

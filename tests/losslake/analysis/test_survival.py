@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
@@ -84,7 +84,6 @@ def incidence_by_hand(trials: list[tuple[int, int]], end: int, until: int) -> Fr
 
 
 @given(TRIALS)
-@settings(max_examples=50)
 def test_incidences_are_those_computed_by_hand_and_lie_within_their_bounds(trials: list[tuple[int, int]]) -> None:
     found = of(*trials)
     for place, step in enumerate(found.steps.tolist()):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.envelope import (
@@ -34,7 +34,6 @@ CURVES = st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9, NAN]), max_
 
 
 @given(CURVES)
-@settings(max_examples=40)
 def test_every_batch_size_reaches_what_is_easier_than_the_hardest_target_for_all(curves: list[list[float]]) -> None:
     envelopes = [envelope(*curve) for curve in curves]
     found = reach(envelopes)
@@ -52,7 +51,6 @@ def test_every_batch_size_reaches_what_is_easier_than_the_hardest_target_for_all
 
 
 @given(CURVES, st.integers(1, 9))
-@settings(max_examples=40)
 def test_chosen_targets_are_reached_and_go_from_easy_to_hard(curves: list[list[float]], count: int) -> None:
     envelopes = [envelope(*curve) for curve in curves]
     targets = chosen_targets(envelopes, count)
@@ -64,7 +62,6 @@ def test_chosen_targets_are_reached_and_go_from_easy_to_hard(curves: list[list[f
 
 
 @given(CURVES, st.sampled_from([0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.9, 7.0]))
-@settings(max_examples=40)
 def test_a_claim_holds_within_its_intervals_and_nowhere_else(curves: list[list[float]], target: float) -> None:
     envelopes = [envelope(*curve) for curve in curves]
     points = breakpoints(envelopes)

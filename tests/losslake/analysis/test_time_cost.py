@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
@@ -17,7 +17,6 @@ POINTS = st.lists(st.tuples(*[st.sampled_from([1.0, 2.0, 3.0, 4.0, INF, NAN])] *
 
 
 @given(POINTS)
-@settings(max_examples=50)
 def test_the_front_is_that_of_brute_force(points: list[tuple[float, float]]) -> None:
     finite = [point for point in points if all(map(math.isfinite, point))]
 

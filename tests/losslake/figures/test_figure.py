@@ -6,7 +6,7 @@ import math
 
 import pytest
 import vl_convert
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.figures import axes
@@ -57,7 +57,6 @@ def test_renderer_fetches_nothing() -> None:
         vl_convert.vegalite_to_svg(elsewhere.decode(), allowed_base_urls=[])
 
 
-@settings(max_examples=25)
 @given(st.lists(st.text(max_size=80), max_size=4), st.integers(50, 900))
 def test_wrapping_loses_only_spaces(sentences: list[str], width: int) -> None:
     lines = wrap(sentences, width)
@@ -69,7 +68,6 @@ def test_wrapped_lines_fit_in_the_widest_usual_font() -> None:
     assert max(map(len, wrap(caption([], 1, URL), 384))) * 0.56 * CAPTION <= 384
 
 
-@settings(max_examples=50)
 @given(st.lists(st.floats(min_value=1e-6, max_value=1e12), min_size=1, max_size=5), st.sampled_from([2, 10]))
 def test_logarithmic_axes_contain_the_data_with_ticks_that_do_not_touch(values: list[float], base: int) -> None:
     low, high = log_limits(values, base)

@@ -68,7 +68,7 @@ def flags_of(trials: list[Any], records: list[Any], goals: list[Any], columns: s
     ),
     incomplete=st.sets(st.tuples(st.sampled_from([1, 2, 4, 8]), st.integers(1, 3)), max_size=3),
 )
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_flags_are_those_of_brute_force(steps: Steps, incomplete: set[tuple[int, int]]) -> None:
     trials, records = [], []
     for (size, number), count in steps.items():
@@ -91,7 +91,7 @@ def test_flags_are_those_of_brute_force(steps: Steps, incomplete: set[tuple[int,
         max_size=40,
     )
 )
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_epochs_of_less_than_half_the_usual_examples_are_flagged(epochs: list[tuple[str, str | None]]) -> None:
     trials = [
         {**KEYS, "collection": name, "batch_size": 8, "trial_id": number, "status": "COMPLETE"}

@@ -14,7 +14,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
-from tests.archives import Curves, write_workload
+from tests.archives import write_workload
 from tests.losslake.index.test_record_files import written
 from tests.losslake.questions.views import answer_to
 from tests.oracle import Row
@@ -23,10 +23,9 @@ SGD = Workload("shelf", "mnist", "cnn", "sgd")
 LOSS, ERROR, NORM = "val/cross_entropy_error", "val/classification_error", "val/norm"
 
 
-def view_of(folder: Path, curves: Curves) -> ReleaseView:
-    """A release of an archive with these curves of SGD."""
-    lake = Lake.create(folder / "lake")
-    ingest(lake, [write_workload(folder / "shelf", "mnist/cnn/sgd", curves)])
+def view_of(archive: Path) -> ReleaseView:
+    lake = Lake.create(archive.parent / "lake")
+    ingest(lake, [archive])
     return ReleaseView.open(lake, lake.release())
 
 
@@ -45,11 +44,12 @@ def random_curves(seed: int) -> dict[str, list[Row]]:
 
 
 def test_last_steps_are_those_that_brute_force_finds_in_every_metric(tmp_path: Path) -> None:
-    for seed in range(4):
-        (tmp_path / str(seed)).mkdir()
-        curves = random_curves(seed)
-        view = view_of(tmp_path / str(seed), curves)
-        facts = view.workload(SGD)
+    of_seed = {f"seed_{seed}": random_curves(seed) for seed in range(4)}
+    for optimizer, curves in of_seed.items():
+        write_workload(tmp_path / "shelf", f"mnist/cnn/{optimizer}", curves)
+    view = view_of(tmp_path / "shelf")
+    for optimizer, curves in of_seed.items():
+        facts = view.workload(Workload("shelf", "mnist", "cnn", optimizer))
         sizes = [facts.batch_sizes[study] for study in facts.study_of_trial]
         trials = list(zip(sizes, facts.trials.trial_id.tolist(), strict=True))
         for metric, rows in curves.items():
@@ -75,7 +75,7 @@ def test_last_evaluations_are_found_however_metrics_and_trials_lie_in_row_groups
 def test_a_study_claims_nothing_about_steps_at_which_only_another_metric_was_measured(tmp_path: Path) -> None:
     losses = [Row(8, 1, "COMPLETE", step, 0.9) for step in range(0, 1001, 100)]
     errors = [Row(8, 1, "COMPLETE", step, 0.5) for step in (0, 10, 20)]
-    view = view_of(tmp_path, {LOSS: losses, ERROR: errors})
+    view = view_of(write_workload(tmp_path / "shelf", "mnist/cnn/sgd", {LOSS: losses, ERROR: errors}))
     for metric, seen in ((LOSS, 1000), (ERROR, 20)):
         selection, goal = Selection((SGD,), metric), Goal(0.1)
         (row,) = answer_to(scaling.QUESTION, view, selection, goal).table().to_pylist()

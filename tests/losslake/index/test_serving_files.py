@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -44,6 +45,13 @@ def lake(offered: Lake) -> Lake:
     """The same without serving files."""
     shutil.rmtree(offered.folder / "serving", ignore_errors=True)
     return offered
+
+
+@pytest.fixture(scope="module")
+def release(offered: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The release for SQL."""
+    with open_release(offered, offered.release()) as connection:
+        yield connection
 
 
 def opened(lake: Lake) -> ReleaseView:
@@ -191,9 +199,8 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
 @pytest.mark.parametrize("macro", MACROS)
 @pytest.mark.parametrize("direction", ["", ", direction := 'minimize'"])
 def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
-    offered: Lake, macro: str, direction: str, target: str, do: str
+    release: duckdb.DuckDBPyConnection, macro: str, direction: str, target: str, do: str
 ) -> None:
-    release = open_release(offered, offered.release())
     with pytest.raises(duckdb.Error, match=re.escape(f"{METRIC} lies between 0 and 1: {do}")):
         release.execute(f"FROM {macro}('{METRIC}', {target}{direction})")
     assert release.execute(f"FROM {macro}('{METRIC}', 1.0000001{direction})").fetchall()
@@ -201,9 +208,8 @@ def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
 
 @pytest.mark.parametrize("macro", MACROS)
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_a_macro_refuses_nan_as_a_target(offered: Lake, macro: str, direction: str) -> None:
+def test_a_macro_refuses_nan_as_a_target(release: duckdb.DuckDBPyConnection, macro: str, direction: str) -> None:
     """DuckDB orders NaN above every number, so that every trial would reach it."""
-    release = open_release(offered, offered.release())
     with pytest.raises(duckdb.Error, match="the target NaN is no number"):
         release.execute(f"FROM {macro}('{METRIC}', 'nan'::DOUBLE, direction := '{direction}')")
 

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.output import formats
@@ -153,7 +153,6 @@ def test_arrow_and_parquet_hold_every_type_for_polars_pandas_pyarrow_and_duckdb(
 
 
 @given(FLOATS)
-@settings(max_examples=25, deadline=None)
 def test_floats_come_back_bit_for_bit_from_every_format(values: list[float]) -> None:
     columns = [pa.array(values, pa.float64())]
     rows = orjson.loads(written(columns, ["c"], "json"))["rows"]
@@ -176,7 +175,6 @@ def bits(values: Any) -> list[bytes]:
 
 
 @given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=40))
-@settings(max_examples=25, deadline=None)
 def test_any_text_comes_back_from_every_format(values: list[str | None]) -> None:
     columns = [pa.array(range(len(values))), pa.array(values, pa.string())]
     named = ["n", "c"]

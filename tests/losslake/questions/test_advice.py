@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -197,7 +197,6 @@ ODD = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(ODD, st.lists(st.sampled_from(["1=0.5", "8=1e-9", "1099511627776=3e8", "8=x"]), max_size=3), st.integers(1, 9))
 def test_odd_inputs_give_finite_ordered_numbers_or_a_line(
     steps: dict[int, list[int | None]], times: list[str], budget: int

@@ -56,7 +56,7 @@ def any_rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 @given(any_rows(), any_rows(), st.sampled_from([None, 1, 2]))
 def test_medians_ratios_and_chances_are_those_of_all_draws(
     ours: list[Row], theirs: list[Row], asked: int | None

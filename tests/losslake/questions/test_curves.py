@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.index.study_files import measurements
@@ -82,7 +82,6 @@ def columns_of(trials: Sequence[Sequence[Point]], points: int, is_log: bool) -> 
 
 
 @given(drawn_curves(), st.sampled_from([(1.0,), (-1.0,), (1.0, -1.0)]), st.integers(4, 40), st.booleans())
-@settings(max_examples=50, deadline=None)
 def test_no_crossing_of_any_target_moves(
     trials: list[list[Point]], signs: tuple[float, ...], points: int, is_log: bool
 ) -> None:
@@ -97,7 +96,6 @@ def test_no_crossing_of_any_target_moves(
 
 
 @given(drawn_curves(), st.integers(4, 40), st.booleans())
-@settings(max_examples=50, deadline=None)
 def test_a_thinned_curve_is_m4_and_records_and_no_more(trials: list[list[Point]], points: int, is_log: bool) -> None:
     signs = (1.0,)
     for curve, kept, columns in zip(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.questions import frontier
@@ -89,7 +89,6 @@ def rows_of(curves: Any) -> list[Row]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(curves=CURVES, others=CURVES, measure=st.sampled_from(["steps", "examples", "seconds"]))
 def test_frontier_is_that_of_every_pair_of_evaluations(curves: Any, others: Any, measure: str) -> None:
     ours, theirs = rows_of(curves), rows_of(others)

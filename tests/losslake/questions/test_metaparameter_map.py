@@ -42,7 +42,7 @@ def classes(rows: list[Row], **budgets: Any) -> dict[int, str]:
 
 
 @given(ROWS, st.none() | st.integers(0, 9))
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_every_trial_is_there_with_its_class_and_its_steps(rows: list[Row], step_budget: int | None) -> None:
     selection = Selection((WORKLOAD,), METRIC, step_budget=step_budget, statuses=STATUSES)
     answer = answer_to(metaparameter_map.QUESTION, view_of(rows), selection, Goal(0.5))

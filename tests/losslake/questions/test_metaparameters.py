@@ -80,7 +80,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Row], Parameters]:
 
 
 @given(studies(), st.sampled_from([0, 0.1, 1]), st.none() | st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_optima_and_near_optimal_ranges_are_those_of_brute_force(
     drawn: tuple[list[Row], Parameters], within: float, trials: int | None
 ) -> None:

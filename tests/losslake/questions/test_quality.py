@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.questions import quality
@@ -54,7 +54,6 @@ def best_by_brute_force(
 
 
 @given(rows_of_trials(), st.integers(0, 14), st.integers(0, 100), st.sampled_from(["minimize", "maximize"]))
-@settings(max_examples=20)
 def test_best_values_are_those_of_brute_force(rows: list[Row], steps: int, examples: int, direction: str) -> None:
     answer = answer_to(
         quality.QUESTION,

@@ -155,7 +155,7 @@ def test_a_target_reached_at_once_has_no_logarithm_and_is_left_out() -> None:
 
 
 @given(st.dictionaries(st.sampled_from([0, 1, 2, 8, 64]), st.none() | st.integers(1, 400), min_size=1))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 def test_rows_are_finite_for_any_steps(steps: dict[int, int | None]) -> None:
     rows, facts = answer(rows_of(steps))
     assert [row["batch_size"] for row in rows] == sorted(steps)

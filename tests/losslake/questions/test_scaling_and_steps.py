@@ -143,13 +143,13 @@ def rows_of_scaling(
 
 
 @given(rows_of_trials(), GOALS)
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_records_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
     assert_answers(view_of(rows, goal.direction), rows, goal, None)
 
 
 @given(rows_of_trials(), PLAIN_GOALS)
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_frontiers_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
     view = view_of(rows, goal.direction)
     assert open_search(view, selection(goal, None), WORKLOAD).frontiers is not None
@@ -157,7 +157,7 @@ def test_frontiers_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> No
 
 
 @given(rows_of_trials(), GOALS, CROSSINGS, st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_measurements_answer_as_brute_force_does_for_a_direction_without_records(
     rows: list[Row], goal: Goal, crossing: tuple[CrossingRule, int | None], has_other_direction: bool
 ) -> None:

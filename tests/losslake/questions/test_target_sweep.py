@@ -72,7 +72,7 @@ def assert_is_of_each_target(view: ReleaseView, selection: Selection, comparator
 
 
 @given(studies(), st.sampled_from(["strict", "inclusive"]), st.sampled_from(["minimize", "maximize"]))
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_each_target_is_answered_as_by_itself(rows: list[Row], comparator: Comparator, direction: str) -> None:
     assert_is_of_each_target(view_of(rows, direction), Selection((WORKLOAD,), METRIC, direction), comparator)
 

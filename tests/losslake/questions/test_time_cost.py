@@ -77,13 +77,13 @@ def assert_is_brute_force(view: ReleaseView, rows: list[Row], selection: Selecti
 
 
 @given(timed_rows())
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_times_and_costs_are_those_of_brute_force(rows: list[Row]) -> None:
     assert_is_brute_force(view_of(rows), rows, SELECTED, 1.0)
 
 
 @given(timed_rows())
-@settings(max_examples=5)
+@settings(max_examples=settings().max_examples // 4)
 def test_times_come_from_measurements_for_a_direction_without_records(rows: list[Row]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         view = view_of(rows, folder=Path(folder))

@@ -92,7 +92,7 @@ def any_rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 @given(any_rows(), st.none() | st.integers(0, 4))
 def test_every_trial_ends_once_where_brute_force_says(rows: list[Row], budget: int | None) -> None:
     found, _ = answer(rows, step_budget=budget)

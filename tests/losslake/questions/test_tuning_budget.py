@@ -49,7 +49,7 @@ def any_rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 @given(any_rows())
 def test_a_population_s_rows_are_those_of_all_draws(rows: list[Row]) -> None:
     found, facts = answer(rows)

@@ -211,7 +211,7 @@ anything = {
 
 
 @given(**anything)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_any_bytes_end_in_runs_or_in_quarantine(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int, noise: bytes, is_framed: bool
 ) -> None:
@@ -220,7 +220,7 @@ def test_any_bytes_end_in_runs_or_in_quarantine(
 
 @pytest.mark.fuzz
 @given(**anything)
-@settings(max_examples=22000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=22000, suppress_health_check=list(HealthCheck))
 def test_any_bytes_end_in_runs_or_in_quarantine_for_a_minute(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int, noise: bytes, is_framed: bool
 ) -> None:

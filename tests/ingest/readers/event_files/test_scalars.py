@@ -123,7 +123,6 @@ def test_tensors_of_several_numbers_and_of_text_are_no_scalars(tmp_path: Path) -
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=6), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
 def test_checksums_are_those_of_tensorboard(lengths: list[int], seed: int) -> None:
     data = np.random.default_rng(seed).integers(0, 256, sum(lengths), np.uint8)
     ends = np.cumsum(lengths)
@@ -171,14 +170,14 @@ def written(log: list[tuple[float, int, list[Any], int]]) -> list[bytes]:
 
 
 @given(logs)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_scalars_are_those_that_tensorboards_own_loader_reads(log: list[tuple[float, int, list[Any], int]]) -> None:
     data = framed(written(log))
     assert shown(curves_of(read_event_file(data))) == shown(by_tensorboard(data))
 
 
 @given(logs, st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_reading_many_events_at_once_agrees_with_reading_each(
     log: list[tuple[float, int, list[Any], int]], data: st.DataObject
 ) -> None:

@@ -99,7 +99,7 @@ histories = st.dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(history=histories, times=st.sampled_from([1, 100]))
 def test_every_value_is_the_float_that_mlflow_reads(
     tmp_path_factory: pytest.TempPathFactory, history: dict[str, list[tuple[int, float, int]]], times: int
@@ -225,7 +225,7 @@ def check_any_files(folder: Path, offered: dict[tuple[str, str], bytes]) -> None
         assert str(item).encode()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(offered=offers)
 def test_any_files_end_in_runs_or_reasons(
     tmp_path_factory: pytest.TempPathFactory, offered: dict[tuple[str, str], bytes]
@@ -234,7 +234,7 @@ def test_any_files_end_in_runs_or_reasons(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=15_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15_000, suppress_health_check=list(HealthCheck))
 @given(offered=offers)
 def test_many_files_end_in_runs_or_reasons(
     tmp_path_factory: pytest.TempPathFactory, offered: dict[tuple[str, str], bytes]

@@ -170,14 +170,14 @@ def check_spoiled(folder: Path, data: bytes, flips: list[tuple[float, int]]) -> 
 flips = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=12)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(flips=flips)
 def test_flipped_bytes_end_in_runs_or_reasons(tmp_path: Path, small: bytes, flips: list[tuple[float, int]]) -> None:
     check_spoiled(tmp_path, small, flips)
 
 
 @pytest.mark.fuzz
-@settings(max_examples=25_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25_000, suppress_health_check=list(HealthCheck))
 @given(flips=flips)
 def test_many_flipped_bytes_end_in_runs_or_reasons(
     tmp_path: Path, small: bytes, flips: list[tuple[float, int]]
@@ -186,7 +186,7 @@ def test_many_flipped_bytes_end_in_runs_or_reasons(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(flips=flips)
 def test_flipped_bytes_of_a_real_database_end_in_runs_or_reasons(
     tmp_path: Path, real: bytes, flips: list[tuple[float, int]]

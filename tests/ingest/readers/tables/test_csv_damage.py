@@ -160,7 +160,7 @@ def run_all(folder: Path, data: bytes, run_column: str | None) -> None:
         assert isinstance(item, (RunLog, Quarantined))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(noise, st.booleans(), st.sampled_from([None, "step", "b"]))
 def test_any_bytes_end_in_a_table_or_a_named_fault(data: bytes, with_header: bool, run_column: str | None) -> None:
     spoil(b"step,b\n" * with_header + data, run_column)
@@ -174,7 +174,7 @@ def test_spoiled_bytes_never_raise(tmp_path_factory: pytest.TempPathFactory, at:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=18_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=18_000, suppress_health_check=list(HealthCheck))
 @given(noise, st.booleans(), st.sampled_from([None, "step", "b"]))
 def test_many_bytes_end_in_runs_or_named_faults(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, with_header: bool, run_column: str | None

@@ -96,7 +96,7 @@ def test_a_row_without_a_metric_is_left_out_as_damage(tmp_path: Path, name: str)
     assert isinstance(next(iter(run.remarks)), Damage)
 
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 long_rows = st.lists(
     st.tuples(
         st.sampled_from(["a", "b"]),

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
@@ -212,7 +212,6 @@ value = st.recursive(
 row = st.dictionaries(st.sampled_from(["_step", "a", "b", "a.b", "a.b.c", "_wandb", "x/y"]), value, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(row, max_size=8))
 def test_rows_are_those_of_a_slow_reader(rows: list[dict[str, Any]]) -> None:
     data = b'{"_step": 0}\n' + lines(*rows)

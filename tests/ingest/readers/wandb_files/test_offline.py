@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
@@ -192,7 +192,6 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     logged=st.lists(
         st.dictionaries(st.sampled_from(["loss", "a.b", "a.c", "é" * 80, "x/y"]), values, max_size=5),

@@ -166,7 +166,7 @@ def test_detection_goes_by_the_header(start: bytes, surely: float) -> None:
 cell = st.one_of(st.none(), st.floats().map(repr), st.integers(-(10**30), 10**30).map(str), st.just("1e400"))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text('ab -",\n☃', min_size=1, max_size=6), min_size=1, max_size=4, unique=True),
     lines=st.lists(st.tuples(st.integers(0, 10**17), st.lists(cell, min_size=4, max_size=4)), min_size=1, max_size=6),

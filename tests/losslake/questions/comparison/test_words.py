@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.questions.comparison.differences import VERDICTS, Difference, Verdict
@@ -169,7 +169,6 @@ def test_possible_chance_among_many_batch_sizes_is_reported() -> None:
     assert "chance" not in of(doubtful)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from(sorted(LETTERS)), min_size=1, max_size=11))
 def test_every_batch_size_appears_in_exactly_one_statement(letters: Sequence[str]) -> None:
     found = compared("".join(letters))

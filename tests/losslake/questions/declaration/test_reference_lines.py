@@ -31,7 +31,7 @@ def parameters_of(*references: str, **more: object) -> scaling.ScalingParameters
 
 
 @given(trials, st.sampled_from([str(WORKLOAD), f"{WORKLOAD.collection}/mnist/cnn/s*"]))
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 def test_points_are_medians_of_a_plain_loop(
     made: dict[tuple[int, int], tuple[int, float, str]], reference: str
 ) -> None:

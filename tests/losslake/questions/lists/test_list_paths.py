@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 
 from losslake.lake.lake import Lake
 from losslake.questions.lists import lists
@@ -29,7 +30,10 @@ LINK = re.compile(r'<([^<>"\s]*)>; rel="next"')
 
 
 def rows(client: TestClient, url: str) -> list[dict[str, Any]]:
-    response = client.get(url)
+    return rows_of(client.get(url))
+
+
+def rows_of(response: Response) -> list[dict[str, Any]]:
     assert response.status_code == 200, response.text
     answer = response.json()
     assert answer["total"] == int(response.headers["losslake-total"])
@@ -159,15 +163,16 @@ def test_links_lead_to_every_row_once_and_in_order(client: TestClient, limit: in
     url: str | None = start
     pages = 0
     while url is not None:
-        found += rows(client, url)
-        url = next_url(client, url)
+        response = client.get(url)
+        found += rows_of(response)
+        url = next_url(response, url)
         pages += 1
     assert found == whole
     assert pages == -(-50 // limit)
 
 
-def next_url(client: TestClient, url: str) -> str | None:
-    link = client.get(url).headers.get("link")
+def next_url(response: Response, url: str) -> str | None:
+    link = response.headers.get("link")
     if link is None:
         return None
     parsed = LINK.fullmatch(link)

@@ -51,7 +51,7 @@ def same_columns(answer: Answer, expected: list[dict[str, Any]]) -> list[dict[st
 
 
 @given(rows_of_trials(), rows_of_trials(), GOALS, CROSSINGS, st.sampled_from(["minimize", "maximize", None]))
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 2)
 def test_a_pool_answers_as_brute_force_over_the_trials_of_its_workloads(
     of_other: list[Row],
     rows: list[Row],

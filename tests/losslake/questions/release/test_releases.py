@@ -142,7 +142,7 @@ def test_stopping_waits_for_a_release_that_is_being_opened(growing: Lake, monkey
     assert is_opening.wait(60)
     stopping = threading.Thread(target=releases.stop)
     stopping.start()
-    stopping.join(2)
+    stopping.join(0.5)
     assert stopping.is_alive()
     may_go_on.set()
     stopping.join(60)

@@ -14,7 +14,7 @@ from tests.oracle import Goal, Row
 
 
 @given(rows_of_trials(), GOALS | PLAIN_GOALS, st.data())
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 2)
 def test_answers_are_those_of_brute_force_without_flagged_trials(
     rows: list[Row], goal: Goal, data: st.DataObject
 ) -> None:
@@ -28,7 +28,7 @@ def test_answers_are_those_of_brute_force_without_flagged_trials(
 
 
 @given(rows_of_trials(), PLAIN_GOALS)
-@settings(max_examples=8)
+@settings(max_examples=settings().max_examples // 4)
 def test_include_answers_as_if_nothing_were_flagged(rows: list[Row], goal: Goal) -> None:
     every = sorted({(row.batch_size, row.trial_id) for row in rows})
     selected, aim = Selection((WORKLOAD,), METRIC), answers.Goal(goal.target, goal.comparator)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.output.answer import Answer
@@ -112,7 +112,6 @@ def test_a_goal_of_a_metric_without_a_direction_counts_where_the_direction_is_gi
     st.none() | st.integers(0, 4),
     st.sampled_from([0, 1, 9]),
 )
-@settings(max_examples=25)
 def test_stopped_earlier_and_censored_at_are_what_brute_force_finds_though_another_metric_goes_on(
     curves: list[list[float]], target: float, goal: float, budget: int | None, later: int
 ) -> None:

@@ -79,7 +79,6 @@ def has_records_with_times(rows: list[Row]) -> bool:
 
 
 @given(timed_rows(), MEASURES)
-@settings(max_examples=40)
 def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row], measure: str) -> None:
     view = view_that_knows(rows)
     refused = refusal(lambda: given_to(scaling.QUESTION, view, measure))
@@ -119,7 +118,7 @@ def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row]
 
 
 @given(timed_rows(), MEASURES)
-@settings(max_examples=10)
+@settings(max_examples=settings().max_examples // 2)
 def test_curves_have_the_amount_of_every_evaluation(rows: list[Row], measure: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         view = view_that_knows(rows, Path(folder))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.questions import (
@@ -58,7 +58,6 @@ def rows_from(view: ReleaseView, question: Question, where: Sequence[str], **oth
     return answered
 
 
-@settings(max_examples=25, deadline=None)
 @given(timed_rows(), st.sampled_from([{}, {"trials": 2}, {"step_budget": 5}, {"status": ["COMPLETE", "INCOMPLETE"]}]))
 def test_answers_are_those_of_a_release_without_the_other_trials(rows: list[Row], others: Mapping[str, Any]) -> None:
     chosen = [row for row in rows if row.trial_id % 2]
