@@ -23,7 +23,10 @@ def offered(tmp_path: Path, files: Files) -> tuple[Lake, Summary]:
     return lake, ingest(lake, [written(tmp_path / "offer.tar", tar_bytes(files))])
 
 
-def stored_trials(lake: Lake) -> list[tuple[str, int, int]]:
+Trials = list[tuple[str, int, int]]
+
+
+def stored_trials(lake: Lake) -> Trials:
     rows = lake.table("trials").scan().to_arrow().to_pylist()
     return sorted(
         ("/".join(r[k] for k in ("collection", "dataset", "model", "optimizer")), r["batch_size"], r["trial_id"])
@@ -65,20 +68,20 @@ BAD_STUDIES: list[tuple[bytes | dict[str, object], Rule]] = [
     ({"early_stopping": "no"}, Rule.BAD_FIELD),
     ({"parameter_configs": 3}, Rule.BAD_FIELD),
 ]
-Offered = tuple[Lake, dict[str, list[Quarantined]]]
+Offered = tuple[Lake, Trials, dict[str, list[Quarantined]]]
 
 
 def offered_together(folder: Path, files: Files) -> Offered:
-    """What became of studies that were offered at once: their lake, and reasons by batch size."""
+    """What became of studies that were offered at once: their lake, its trials, and reasons by batch size."""
     lake, summary = offered(folder, files)
     reasons: dict[str, list[Quarantined]] = {}
     for reason in summary.quarantined:
         reasons.setdefault(reason.path.split("/")[4], []).append(reason)
-    return lake, reasons
+    return lake, stored_trials(lake), reasons
 
 
-def kept_trials(lake: Lake, batch_size: int) -> list[int]:
-    return [trial_id for _, its_size, trial_id in stored_trials(lake) if its_size == batch_size]
+def kept(trials: Trials, batch_size: int) -> list[int]:
+    return [trial_id for _, its_size, trial_id in trials if its_size == batch_size]
 
 
 @pytest.fixture(scope="module")
@@ -115,31 +118,31 @@ def test_a_bad_trial_is_quarantined_with_its_reason_and_the_others_are_stored(
     bad_trials: Offered, batch_size: int, bad: tuple[TrialOffer, Rule, str, int | None]
 ) -> None:
     _, rule, file, line = bad
-    lake, reasons = bad_trials
+    lake, trials, reasons = bad_trials
     (reason,) = reasons[str(batch_size)]
     assert (reason.rule, reason.path, reason.line) == (rule, f"root/mnist/cnn/sgd/{batch_size}/2/{file}", line)
     assert (reason.study, reason.trial_id) == (f"root/mnist/cnn/sgd/{batch_size}", 2)
     assert reason.sha256 is not None
-    assert kept_trials(lake, batch_size) == [1, 3]
+    assert kept(trials, batch_size) == [1, 3]
     (entry,) = (entry for entry in lake.ledger("quarantined") if entry.path == reason.path)
     assert (entry.rule, entry.line, entry.reason) == (rule, line, reason.message)
 
 
 @pytest.mark.parametrize(("batch_size", "name"), list(enumerate(BAD_JSON, 1)))
 def test_bad_json_quarantines_the_trial(bad_json: Offered, batch_size: int, name: str) -> None:
-    lake, reasons = bad_json
+    _, trials, reasons = bad_json
     assert [reason.rule for reason in reasons[str(batch_size)]] == [Rule.BAD_JSON]
-    assert kept_trials(lake, batch_size) == [1, 3]
+    assert kept(trials, batch_size) == [1, 3]
 
 
 @pytest.mark.parametrize(("batch_size", "bad"), list(enumerate(BAD_STUDIES, 1)))
 def test_a_bad_study_file_quarantines_its_study_and_no_other(
     bad_studies: Offered, batch_size: int, bad: tuple[bytes | dict[str, object], Rule]
 ) -> None:
-    lake, reasons = bad_studies
+    _, trials, reasons = bad_studies
     path = f"root/mnist/cnn/sgd/{batch_size}/study.json"
     assert [(q.rule, q.path) for q in reasons[str(batch_size)]] == [(bad[1], path)]
-    assert {its_size for _, its_size, _ in stored_trials(lake)} == {1000}
+    assert {its_size for _, its_size, _ in trials} == {1000}
 
 
 @pytest.mark.parametrize("stated", ["imagenet", "imagenet_half_images", "imagenet_subsets/imagenet_half_images"])
