@@ -65,7 +65,9 @@ def test_a_copy_counts_once_and_is_linked_to_the_first(lake: Lake, tmp_path: Pat
     assert (entry.rule, entry.path, entry.sha256) == ("duplicate_source", copy.path, copy.sha256)
 
 
-@pytest.mark.parametrize("other", ["google/b16/lr0.1/a.csv", "google/b8/lr0.2/a.csv"])
+@pytest.mark.parametrize(
+    "other", ["google/b16/lr0.1/a.csv", pytest.param("google/b8/lr0.2/a.csv", marks=pytest.mark.slow)]
+)
 def test_equal_bytes_with_other_facts_are_kept_and_reported(lake: Lake, tmp_path: Path, other: str) -> None:
     summary = offer(lake, tmp_path / "logs", {"google/b8/lr0.1/a.csv": LOG, other: LOG})
     assert summary.quarantined == ()
@@ -187,7 +189,7 @@ def test_runs_move_when_their_mapping_is_corrected(
     assert not offer(lake, tmp_path / "logs", files, corrected).published
 
 
-@pytest.mark.parametrize("trial_id", ["", ', trial_id = "{seed}"'])
+@pytest.mark.parametrize("trial_id", ["", pytest.param(', trial_id = "{seed}"', marks=pytest.mark.slow)])
 def test_runs_that_swap_their_batch_sizes_are_each_named_as_moved(lake: Lake, tmp_path: Path, trial_id: str) -> None:
     run = f'"o", batch_size = "{{batch}}"{trial_id}'
     mapping = MAPPING.replace('"o"', run).replace("b{batch_size:int}", "b{size}").replace("{name}", "s{seed:int}")

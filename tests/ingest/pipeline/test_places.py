@@ -48,7 +48,7 @@ def test_equal_names_of_two_single_logs_are_two_trials(lake: Lake, logs: Path) -
     assert curves(lake) == {1: [1, 1], 2: [1, 2]}
 
 
-@pytest.mark.parametrize(("month", "trial"), [("jan", 1), ("feb", 3)])
+@pytest.mark.parametrize(("month", "trial"), [pytest.param("jan", 1, marks=pytest.mark.slow), ("feb", 3)])
 def test_a_log_that_grew_replaces_only_the_trial_of_its_place(lake: Lake, logs: Path, month: str, trial: int) -> None:
     offer(lake, logs / "jan")
     offer(lake, logs / "feb")

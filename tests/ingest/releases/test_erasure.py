@@ -218,7 +218,7 @@ def test_releases_in_which_nothing_else_was_are_unlisted(lake: Lake) -> None:
         pytest.param(erasing, "unlist", marks=pytest.mark.slow),
         pytest.param(rewriting, "adopt", marks=pytest.mark.slow),
         (rewriting, "_switch"),
-        (maintenance, "clean"),
+        pytest.param(maintenance, "clean", marks=pytest.mark.slow),
         pytest.param(maintenance, "delete_orphans", marks=pytest.mark.slow),
         pytest.param(maintenance, "_delete_serving_files", marks=pytest.mark.slow),
         pytest.param(erasing, "finish", marks=pytest.mark.slow),

@@ -46,7 +46,7 @@ def refused(summary: Summary) -> dict[str, str]:
     return {each.path: each.message for each in summary.quarantined}
 
 
-@pytest.mark.parametrize("folder", ["logs", "moved"])
+@pytest.mark.parametrize("folder", [pytest.param("logs", marks=pytest.mark.slow), "moved"])
 def test_a_withdrawn_run_of_a_file_leaves_its_neighbours(lake: Lake, tmp_path: Path, folder: str) -> None:
     place = unpacked(tmp_path / "logs", {"m.csv": runs(a=[3, 1], b=[3, 2], c=[3, 3])})
     offer(lake, place, "runs.toml")
@@ -101,7 +101,7 @@ def test_a_rerun_may_have_the_number_of_a_withdrawn_trial(lake: Lake, tmp_path: 
         assert curves(lake) == {1: [3, 1], 2: [2, last]}
 
 
-@pytest.mark.parametrize("rest", ["a.csv", "b.csv"])
+@pytest.mark.parametrize("rest", ["a.csv", pytest.param("b.csv", marks=pytest.mark.slow)])
 def test_numbers_of_a_restored_study_stay_with_their_places(lake: Lake, tmp_path: Path, rest: str) -> None:
     other = unpacked(tmp_path / "other", {"losslake.toml": MAPPING.replace('"d"', '"e"').encode(), "a.csv": log(1)})
     ingest(lake, [other])

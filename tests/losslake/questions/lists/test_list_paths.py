@@ -12,7 +12,6 @@ from urllib.parse import urljoin
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
 
 from losslake.lake.lake import Lake
 from losslake.questions.lists import lists
@@ -30,15 +29,16 @@ LINK = re.compile(r'<([^<>"\s]*)>; rel="next"')
 
 
 def rows(client: TestClient, url: str) -> list[dict[str, Any]]:
-    return rows_of(client.get(url))
+    return page_at(client, url)[0]
 
 
-def rows_of(response: Response) -> list[dict[str, Any]]:
+def page_at(client: TestClient, url: str) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows at a URL, and the URL of the next page."""
+    response = client.get(url)
     assert response.status_code == 200, response.text
     answer = response.json()
     assert answer["total"] == int(response.headers["losslake-total"])
-    found: list[dict[str, Any]] = answer["rows"]
-    return found
+    return answer["rows"], next_url(response.headers.get("link"), url)
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,14 @@ def test_links_lead_to_every_row_once_and_in_order(client: TestClient, limit: in
     url: str | None = start
     pages = 0
     while url is not None:
-        response = client.get(url)
-        found += rows_of(response)
-        url = next_url(response, url)
+        more, url = page_at(client, url)
+        found += more
         pages += 1
     assert found == whole
     assert pages == -(-50 // limit)
 
 
-def next_url(response: Response, url: str) -> str | None:
-    link = response.headers.get("link")
+def next_url(link: str | None, url: str) -> str | None:
     if link is None:
         return None
     parsed = LINK.fullmatch(link)
