@@ -197,6 +197,12 @@ def test_broken_messages_get_an_error_and_the_service_goes_on(service: httpx.Cli
     assert service.post("/mcp", json=CALL, headers=HEADERS).json()["result"]["isError"] is False
 
 
+@pytest.fixture(scope="module")
+def tools(resnet: Lake) -> Tools:
+    releases = Releases(resnet)
+    return Tools(releases, SqlStatements(Settings(), releases, Metrics()))
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
@@ -210,9 +216,8 @@ def test_broken_messages_get_an_error_and_the_service_goes_on(service: httpx.Cli
     ],
 )
 def test_what_json_can_hold_and_no_answer_can_is_refused_in_a_line(
-    resnet: Lake, tool: str, arguments: dict[str, Any], expected: str
+    tools: Tools, tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
-    tools = Tools(Releases(resnet), SqlStatements(Settings(), Releases(resnet), Metrics()))
     with pytest.raises(Exception) as caught:  # noqa: PT011 whatever the client is told
         asyncio.run(tools.call(tool, arguments, None, ""))
     line = asyncio.run(error_detail(caught.value))

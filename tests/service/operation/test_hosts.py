@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,9 +31,15 @@ BAD = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def other(lake: Lake) -> TestClient:
     return TestClient(without_sql(lake, **TWO))
+
+
+@pytest.fixture(scope="module")
+def client(lake: Lake) -> Iterator[TestClient]:
+    with TestClient(without_sql(lake)) as client:
+        yield client
 
 
 @pytest.mark.parametrize("host", BAD)
@@ -76,10 +83,9 @@ def test_the_host_of_the_public_url_is_answered(operated: Make, host: str) -> No
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_health_and_metrics_are_answered_for_every_host(lake: Lake, path: str) -> None:
-    with TestClient(without_sql(lake)) as client:
-        for host in ("10.1.2.3:8000", "evil.example", ""):
-            assert client.get(path, headers={"Host": host}).status_code == 200
+def test_health_and_metrics_are_answered_for_every_host(client: TestClient, path: str) -> None:
+    for host in ("10.1.2.3:8000", "evil.example", ""):
+        assert client.get(path, headers={"Host": host}).status_code == 200
 
 
 def test_one_host_never_gets_the_links_of_another(lake: Lake, other: TestClient) -> None:

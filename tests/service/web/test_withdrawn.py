@@ -28,16 +28,22 @@ def trials(*numbers: int) -> dict[int, TrialOffer]:
     return {number: TrialOffer(rows=("0,0.9", f"10,0.{number}")) for number in numbers}
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake.create(tmp_path / "lake")
+def made_lake(folder: Path) -> Lake:
+    lake = Lake.create(folder / "lake")
     files = study_files(trials(1, 2, 3), 8, WORKLOAD) | study_files(trials(1), 16, WORKLOAD)
-    ingest(lake, [unpacked(tmp_path / "logs", files | study_files(trials(1), 8, "shelf/mnist/mlp/sgd"))])
+    ingest(lake, [unpacked(folder / "logs", files | study_files(trials(1), 8, "shelf/mnist/mlp/sgd"))])
     return lake
 
 
 @pytest.fixture
-def client(lake: Lake) -> Iterator[TestClient]:
+def lake(tmp_path: Path) -> Lake:
+    return made_lake(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A service over a lake of which a trial was withdrawn."""
+    lake = made_lake(tmp_path_factory.mktemp("withdrawn"))
     withdraw(lake, [f"{WORKLOAD}/8/2"], HOSTILE, "me")
     with TestClient(without_sql(lake)) as client:
         yield client

@@ -117,11 +117,17 @@ def test_documents_are_revalidated_by_their_tag(explorer: TestClient, path: str)
     assert explorer.head(path).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def published(three_releases: Lake) -> TestClient:
+    """A service with a public URL."""
+    app = without_sql(three_releases, public_url="https://lake.example")
+    return TestClient(app, base_url="https://lake.example")
+
+
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_no_request_puts_a_foreign_host_into_them(three_releases: Lake, path: str) -> None:
-    client = TestClient(without_sql(three_releases, public_url="https://lake.example"), base_url="https://lake.example")
-    assert client.get(path, headers={"Host": "evil.example"}).status_code == 400
+def test_no_request_puts_a_foreign_host_into_them(published: TestClient, path: str) -> None:
+    assert published.get(path, headers={"Host": "evil.example"}).status_code == 400
     hostile = {"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example", "X-Forwarded-Proto": "evil"}
-    text = client.get(path, headers=hostile).text
+    text = published.get(path, headers=hostile).text
     assert "evil" not in text
     assert "https://lake.example/" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
 
 import pytest
@@ -12,10 +13,15 @@ from tests.applications import without_sql
 from tests.bundled import bundled_lake
 
 
-def test_only_figures_with_data_are_shown(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     with TestClient(without_sql(bundled_lake(tmp_path_factory))) as client:
-        rows = client.get("/v1/papers").json()["rows"]
-        page = client.get("/papers").text
+        yield client
+
+
+def test_only_figures_with_data_are_shown(client: TestClient) -> None:
+    rows = client.get("/v1/papers").json()["rows"]
+    page = client.get("/papers").text
     drawn = [row for row in rows if row["series_without_data"] < row["series"]]
     assert {row["paper"] for row in drawn} == {"bundled"}
     assert page.count('class="of-paper"') == len(drawn)
@@ -24,19 +30,18 @@ def test_only_figures_with_data_are_shown(tmp_path_factory: pytest.TempPathFacto
     assert f"Not shown: {len(rows) - len(drawn)} figures" in page
 
 
-def test_a_figure_can_be_framed_by_its_shared_lines(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with TestClient(without_sql(bundled_lake(tmp_path_factory))) as client:
-        page = unescape(unescape(client.get("/papers").text))
-        (first, *_) = re.findall(r'<iframe src="http://localhost([^"]*)"', page)
-        answer = client.get(first)
-        assert "frame-ancestors *" in answer.headers["content-security-policy"]
-        assert "immutable" in answer.headers["cache-control"]
-        (picture,) = re.findall(r'<img src="([^"]*)"', answer.text)
-        assert client.get(unescape(picture)).headers["content-type"] == "image/svg+xml"
-        (source,) = re.findall(r'<a href="(/papers[^"]*)"', answer.text)
-        assert f'id="{source.partition("#")[2]}"' in client.get(source).text
-        for path in ("/embed/papers/nobody/1", "/embed/papers/bundled/99", "/embed/papers/shallue2018/1"):
-            refused = client.get(path, headers={"accept": "text/html"})
-            assert refused.status_code == 404
-            assert "frame-ancestors 'none'" in refused.headers["content-security-policy"]
-        assert client.get(f"{first}&no=1").status_code == 422
+def test_a_figure_can_be_framed_by_its_shared_lines(client: TestClient) -> None:
+    page = unescape(unescape(client.get("/papers").text))
+    (first, *_) = re.findall(r'<iframe src="http://localhost([^"]*)"', page)
+    answer = client.get(first)
+    assert "frame-ancestors *" in answer.headers["content-security-policy"]
+    assert "immutable" in answer.headers["cache-control"]
+    (picture,) = re.findall(r'<img src="([^"]*)"', answer.text)
+    assert client.get(unescape(picture)).headers["content-type"] == "image/svg+xml"
+    (source,) = re.findall(r'<a href="(/papers[^"]*)"', answer.text)
+    assert f'id="{source.partition("#")[2]}"' in client.get(source).text
+    for path in ("/embed/papers/nobody/1", "/embed/papers/bundled/99", "/embed/papers/shallue2018/1"):
+        refused = client.get(path, headers={"accept": "text/html"})
+        assert refused.status_code == 404
+        assert "frame-ancestors 'none'" in refused.headers["content-security-policy"]
+    assert client.get(f"{first}&no=1").status_code == 422
