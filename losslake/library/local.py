@@ -53,7 +53,7 @@ class LocalSource:
             if name not in known and not (known and name.startswith(METAPARAMETER)):
                 raise _unknown(name, {**fields, **known})
         arguments = _checked(question.parameters, {k: v for k, v in parameters.items() if k not in filters})
-        subject = self._view(release) if question.is_of_release else self._lake
+        subject = self.view(release) if question.is_of_release else self._lake
         if question.listing is not None:
             texts = {name: [text for _, text in pairs({name: value})] for name, value in filters.items()}
             arguments = ListRequest(arguments, texts, is_json=False)
@@ -75,7 +75,7 @@ class LocalSource:
 
     def _specification(self, kind: Kind, question: Question, parameters: Mapping[str, Any]) -> bytes:
         model = figure_parameters(kind, question)
-        view = self._view(parameters.get("release"))
+        view = self.view(parameters.get("release"))
         arguments = kind.with_defaults(with_goal(view, _checked(model, parameters)))
         url = query_url(kind, urlencode(list(pairs(parameters))).encode(), view.number)
         answer = answer_to_draw(kind, question, view, arguments)
@@ -83,7 +83,7 @@ class LocalSource:
 
     def sql(self, statement: str, parameters: Any, release: int | None) -> pa.Table:
         """Return the result of a statement, of which only reading ones run; raises LossLakeError."""
-        view = self._view(release)
+        view = self.view(release)
         cursor = view.cursor()
         try:
             statements = cursor.extract_statements(statement)
@@ -98,7 +98,8 @@ class LocalSource:
         reader = relation.to_arrow_reader()
         return _as_sent(Answer({"release": view.number}, reader.schema, iter(reader)))
 
-    def _view(self, release: int | None) -> ReleaseView:
+    def view(self, release: int | None) -> ReleaseView:
+        """Return an open release; None for the newest. Those used last stay open."""
         return self._opened(self._lake.release(release).number)
 
 

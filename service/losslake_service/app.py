@@ -45,12 +45,17 @@ infinities are the strings NaN, Infinity and -Infinity; in CSV they are NaN, inf
 never changes, byte for byte. Errors are problem documents (RFC 9457) with stable types."""
 
 
-def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
-    """Return the application for a lake; without settings it uses the defaults and writes no log."""
+def create_app(lake: Lake, settings: Settings | None = None, *, starts_sql_at_once: bool = True) -> FastAPI:
+    """Return the application for a lake; without settings it uses the defaults and writes no log.
+
+    starts_sql_at_once: whether the workers for SQL start with the application, or with the first statement.
+    """
     settings = settings or Settings.model_construct(log_format="off")
     releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
     metrics = Metrics()
-    sql = SqlStatements(settings, releases, metrics) if settings.sql_enabled else None
+    sql = None
+    if settings.sql_enabled:
+        sql = SqlStatements(settings, releases, metrics, starts_at_once=starts_sql_at_once)
     renderer = Renderer()
 
     @asynccontextmanager

@@ -50,24 +50,33 @@ def test_maintenance_keeps_the_files_of_contributions(service: Service, ada: Sen
     check_stored(service.lake, accepted, waiting)
 
 
+@pytest.fixture(scope="module")
+def accepted(shared_service: Service) -> tuple[Lake, SpooledRun, Sender]:
+    """A lake with one run, which is accepted, and who sent it."""
+    ada, run = shared_service.sender("Ada", ADA), SpooledRun()
+    accept(shared_service.database, ada.submitted(run), "me")
+    return shared_service.lake, run, ada
+
+
 def test_no_release_export_or_check_has_the_files_of_contributions(
-    service: Service, ada: Sender, tmp_path: Path
+    accepted: tuple[Lake, SpooledRun, Sender], tmp_path: Path
 ) -> None:
-    accept(service.database, ada.submitted(SpooledRun()), "me")
-    release = service.lake.release()
-    assert not any("contributions/" in file.path for file in service.lake.files(release))
-    assert verify(service.lake, release).problems == ()
-    export(service.lake, release, tmp_path / "export")
+    lake = accepted[0]
+    release = lake.release()
+    assert not any("contributions/" in file.path for file in lake.files(release))
+    assert verify(lake, release).problems == ()
+    export(lake, release, tmp_path / "export")
     exported = [path for path in (tmp_path / "export").rglob("*") if path.is_file()]
     assert exported
     assert not [path for path in exported if path.name.endswith(".zst") or b"llc_" in path.read_bytes()]
 
 
-def test_the_read_service_serves_no_file_of_contributions_and_writes_none(service: Service, ada: Sender) -> None:
-    run = SpooledRun()
-    accept(service.database, ada.submitted(run), "me")
-    (path,) = files_of(service.lake)
-    with TestClient(without_sql(service.lake), raise_server_exceptions=False) as client:
+def test_the_read_service_serves_no_file_of_contributions_and_writes_none(
+    accepted: tuple[Lake, SpooledRun, Sender],
+) -> None:
+    lake, run, ada = accepted
+    (path,) = files_of(lake)
+    with TestClient(without_sql(lake), raise_server_exceptions=False) as client:
         assert client.get("/v1/workloads").status_code == 200
         for place in (path, f"1/{path}", f"../{path}", "contributions/", f"1/../{path}"):
             assert client.get(f"/data/{place}").status_code == 404
@@ -76,13 +85,16 @@ def test_the_read_service_serves_no_file_of_contributions_and_writes_none(servic
             assert response.status_code in (404, 405)
 
 
-@pytest.fixture(params=["empty_lake", "lake_in_postgresql"])
+@pytest.fixture
 def either(request: pytest.FixtureRequest) -> Iterator[Service]:
     """A service with each kind of database."""
     with serving(request.getfixturevalue(request.param)) as made:
         yield made
 
 
+@pytest.mark.parametrize(
+    "either", ["empty_lake", pytest.param("lake_in_postgresql", marks=pytest.mark.slow)], indirect=True
+)
 def test_files_that_were_never_acknowledged_are_deleted_after_a_day(either: Service) -> None:
     ada, run = either.sender("Ada", ADA), SpooledRun()
     ada.contribute(run)
@@ -93,6 +105,7 @@ def test_files_that_were_never_acknowledged_are_deleted_after_a_day(either: Serv
     assert files_of(either.lake) == before
 
 
+@pytest.mark.parametrize("either", ["empty_lake", "lake_in_postgresql"], indirect=True)
 def test_runs_that_were_never_finished_are_deleted_after_some_days(either: Service) -> None:
     old, gone_on, empty, done = (SpooledRun(batch_size=size) for size in (1, 2, 3, 4))
     ada = either.sender("Ada", ADA)

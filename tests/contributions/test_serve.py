@@ -57,6 +57,7 @@ def test_several_workers_take_runs_together(empty_lake: Lake, tmp_path: Path) ->
     push_and_accept(empty_lake, tmp_path / "runs", 2)
 
 
+@pytest.mark.slow
 def test_a_lake_may_have_its_database_in_postgresql(lake_in_postgresql: Lake, tmp_path: Path) -> None:
     push_and_accept(lake_in_postgresql, tmp_path / "runs", 1)
 

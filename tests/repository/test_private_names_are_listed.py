@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -26,14 +27,14 @@ def is_private(name: str) -> bool:
 
 def foreign_names(source: str, package: str) -> set[str]:
     """Return the private names of other packages that a module of this package imports, reads or overrides."""
-    tree = ast.parse(source)
-    imports = {name: origin for name, origin in _imports(tree) if origin.partition(".")[0] != package}
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, _LOOKED_AT)]
+    imports = {name: origin for name, origin in _imports(nodes) if origin.partition(".")[0] != package}
     found = {part for origin in imports.values() for part in origin.split(".") if is_private(part)}
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    defined |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_of_self(node)}
-    targets = [node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    defined |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and _is_of_self(node)}
+    targets = [node.target for node in nodes if isinstance(node, ast.AnnAssign)]
     defined |= {each.id for each in targets if isinstance(each, ast.Name)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not _is_of_self(node):
             if _root(node) in imports or node.attr not in defined | DOCUMENTED:
                 found.add(node.attr)
@@ -42,9 +43,13 @@ def foreign_names(source: str, package: str) -> set[str]:
     return found
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+# To walk through all nodes of all modules takes a second each time.
+_LOOKED_AT = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Attribute, ast.AnnAssign)
+
+
+def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the name that each import gives, and what it is."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name.partition(".")[0], alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -53,17 +58,20 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _inherited(node: ast.ClassDef, imports: dict[str, str]) -> set[str]:
     """Return the private names of base classes from other packages that a class overrides or uses."""
-    names = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    names |= {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute) and _is_of_self(each)}
     known: set[str] = set()
     for base in node.bases:
         expression = base.value if isinstance(base, ast.Subscript) else base
         root, _, rest = ast.unparse(expression).partition(".")
         if root in imports:
             known |= _members(f"{imports[root]}.{rest}".strip("."))
+    if not known:
+        return set()
+    names = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    names |= {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute) and _is_of_self(each)}
     return {name for name in names & known if is_private(name)} - DOCUMENTED
 
 
+@cache
 def _members(path: str) -> set[str]:
     """Return the names that a class has, and those that it annotates; none of a trainer that isn't installed."""
     module, _, name = path.rpartition(".")
@@ -97,6 +105,7 @@ def used() -> dict[str, set[str]]:
     return {module: names for module, names in found.items() if names}
 
 
+@cache
 def reasons() -> list[str]:
     """Return the rows of the table."""
     section = (ROOT / "ARCHITECTURE.md").read_text().partition(SECTION)[2].partition("\n## ")[0]

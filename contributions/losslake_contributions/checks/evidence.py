@@ -115,14 +115,14 @@ class Evidence:
         """The draft's release with the runs; None if none is stored."""
         if self.draft.after is None:
             return None
-        return ReleaseView.open(self.draft.lake, self.draft.lake.release(self.draft.after))
+        return self.draft.source.view(self.draft.after)
 
     @cached_property
     def before(self) -> ReleaseView | None:
         """The draft's release with stored workloads only; None without any."""
         if self.draft.before is None:
             return None
-        return ReleaseView.open(self.draft.lake, self.draft.lake.release(self.draft.before))
+        return self.draft.source.view(self.draft.before)
 
     @cached_property
     def stored(self) -> ReleaseView | None:

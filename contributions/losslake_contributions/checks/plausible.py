@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from losslake.library.lake import Lake as Library
-from losslake.library.lake import opened
 from losslake_contributions.checks.claims import first_step
 from losslake_contributions.checks.evidence import Curve, Evidence
 from losslake_contributions.checks.rules import WARNING, Finding, Rule
@@ -54,7 +53,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     yield from _flagged(evidence, runs)
     if evidence.draft.before is None:
         return
-    before = opened(evidence.draft.lake.folder, evidence.draft.before)
+    before = Library(evidence.draft.source, evidence.draft.before)
     tasks: dict[tuple[str, str], list[_Run]] = {}
     for run in runs:
         tasks.setdefault((run.trial.study.workload.dataset, run.trial.study.workload.model), []).append(run)

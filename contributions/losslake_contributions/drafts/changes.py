@@ -8,7 +8,6 @@ from importlib import resources
 from typing import Any
 
 from losslake.library.lake import Lake as Library
-from losslake.library.lake import opened
 from losslake.questions.regimes import AS_DEFINED, MAX_USEFUL, PERFECT_END
 from losslake_contributions.drafts.draft import Draft
 from losslake_ingest.contracts.report import Quarantined
@@ -142,10 +141,8 @@ def changes(draft: Draft) -> DraftChanges:
     facts = {"quarantined": tuple(draft.quarantined), "left_out": tuple(draft.left_out)}
     if draft.after is None:
         return DraftChanges(draft.before, None, **facts)  # type: ignore[arg-type]
-    library = opened(draft.lake.folder, None)
-    pair = _Pair(
-        library.release(draft.before) if draft.before is not None else None, library.release(draft.after), draft
-    )
+    before = Library(draft.source, draft.before) if draft.before is not None else None
+    pair = _Pair(before, Library(draft.source, draft.after), draft)
     trials = tuple(pair.trials())
     goals, not_compared = pair.goals()
     return DraftChanges(

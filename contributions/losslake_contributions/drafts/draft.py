@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
+from losslake.library.local import LocalSource
 from losslake_contributions.spools.spool import Spool
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Quarantined
@@ -52,6 +54,11 @@ class Draft:
     def names(self) -> Mapping[Trial, str]:
         """The runs, by trial."""
         return {trial: name for name, trial in self.trials.items()}
+
+    @cached_property
+    def source(self) -> LocalSource:
+        """Both releases, each opened once for all that asks about it."""
+        return LocalSource(self.lake.folder)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ def application_over(lake: Lake, outer: ServerSettings, **changes: Any) -> FastA
     """Return the read service's application over a lake, without a log, limits of rates and pages of other origins.
 
     outer: the settings of the contribution service, whose host, port and names of hosts it shares. changes: of others.
+    Most drafts are looked at and never asked by SQL, whose workers take a second of processor time to start.
     """
     shared = {name: getattr(outer, name) for name in ServerSettings.model_fields}
     inner = {"lake": str(lake), "log_format": "off", "rate_limit": 0.0, "cors_origins": (), "answer_cache_mb": 4}
-    return create_app(lake, Settings.model_construct(**{**shared, **inner, **changes}))
+    return create_app(lake, Settings.model_construct(**{**shared, **inner, **changes}), starts_sql_at_once=False)

@@ -28,9 +28,14 @@ _log = logging.getLogger(__name__)
 
 
 class SqlStatements:
-    """Runs the statements of requests; counts them, and cancels them when the client disconnects."""
+    """Runs the statements of requests; counts them, and cancels them when the client disconnects.
 
-    def __init__(self, settings: Settings, releases: Releases, metrics: Metrics) -> None:
+    starts_at_once: start the workers with the application; otherwise the first statement starts them, and waits.
+    """
+
+    def __init__(
+        self, settings: Settings, releases: Releases, metrics: Metrics, *, starts_at_once: bool = True
+    ) -> None:
         self.limits = SqlLimits(
             seconds=settings.sql_seconds,
             memory_mb=settings.sql_memory_mb,
@@ -44,11 +49,11 @@ class SqlStatements:
         self._releases = releases
         self._data_files: WeakKeyDictionary[ReleaseView, DataFiles] = WeakKeyDictionary()
         self._outcomes = metrics.sql_statements
-        self._failure = "its workers are starting"
+        self._failure = "its workers are starting" if starts_at_once else ""
         self._is_stopping = asyncio.Event()
 
     def check(self) -> None:
-        """Raise LossLakeError unless the workers have started."""
+        """Raise LossLakeError if the workers are to start with the application, and haven't."""
         if self._failure:
             raise LossLakeError(self._failure)
 
@@ -64,7 +69,7 @@ class SqlStatements:
             await warming
 
     async def _warm_up(self) -> None:
-        """Start the workers; retry until it works, as a lake may get its first release later."""
+        """Start the workers, if they are to start; retry until it works, as a lake may get its first release later."""
         while self._failure and not self._is_stopping.is_set():
             try:
                 view = await asyncio.to_thread(self._releases.view)

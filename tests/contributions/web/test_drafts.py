@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
+import psutil
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -18,6 +19,7 @@ from losslake_contributions.web.drafts import COOKIE, Drafts
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_service.problems import add_problem_handlers
+from losslake_service.sandbox.workers import PROGRAM
 from losslake_service.settings import Settings
 from tests.made_up_lake import write_small_archive
 
@@ -141,7 +143,15 @@ def test_draft_closed_for_another_one_opens_again(lake: Lake, small: Lake) -> No
             assert client.get(f"/drafts/{link_token('draft', KEY, submission)}/healthz").status_code == 200
 
 
-def test_sql_runs_in_a_draft(client: TestClient) -> None:
-    path = f"/drafts/{link_token('draft', KEY, FIRST)}/v1/sql"
-    answer = client.post(path, json={"sql": "SELECT count(*) AS n FROM trials"})
+def sql_workers() -> int:
+    commands = [child.cmdline() for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    return sum(any(PROGRAM in part for part in command) for command in commands)
+
+
+def test_sql_runs_in_a_draft_and_its_workers_start_with_the_first_statement(client: TestClient) -> None:
+    draft = f"/drafts/{link_token('draft', KEY, FIRST)}/"
+    assert client.get(f"{draft}readyz").status_code == 200
+    before = sql_workers()
+    answer = client.post(f"{draft}v1/sql", json={"sql": "SELECT count(*) AS n FROM trials"})
     assert answer.json()["rows"] == [{"n": 50}]
+    assert sql_workers() > before

@@ -7,7 +7,7 @@ import json
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -42,14 +42,20 @@ FIRST, SECOND = "0001/000001.jsonl", "0001/000002.jsonl"
 Event = tuple[str, Any]
 
 
-@pytest.fixture
-def running(tmp_path: Any) -> Iterator[RunningService]:
-    with running_service(Lake.create(tmp_path / "lake")) as service:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with running_service(Lake.create(tmp_path_factory.mktemp("live") / "lake")) as service:
         yield service
 
 
 @pytest.fixture
 def sender(running: RunningService) -> Iterator[Sender]:
+    with sender_to(running) as sender:
+        yield sender
+
+
+@contextmanager
+def sender_to(running: RunningService) -> Iterator[Sender]:
     token = create_token(Database.open(running.lake), "Ada", None, ("contribute",), 1, None)
     with httpx.Client(base_url=running.url, timeout=SECONDS) as client:
         yield Sender(client, token)
@@ -119,16 +125,16 @@ def test_values_that_are_not_finite_are_words(sender: Sender) -> None:
     assert curve["values"] == ["NaN", "Infinity", "-Infinity", "NaN"]
 
 
-def test_open_streams_end_when_the_service_stops(running: RunningService, sender: Sender) -> None:
-    _, path = begun(sender)
-    with sender.client.stream("GET", path) as response:
-        coming = events(response)
-        next(coming)
-        assert running.process is not None
-        running.process.send_signal(signal.SIGTERM)
-        # Ended as a whole, not broken off: httpx would raise.
-        assert list(coming) == []
-    running.end()
+def test_open_streams_end_when_the_service_stops(empty_lake: Lake) -> None:
+    with running_service(empty_lake) as running, sender_to(running) as sender:
+        _, path = begun(sender)
+        with sender.client.stream("GET", path) as response:
+            coming = events(response)
+            next(coming)
+            assert running.process is not None
+            running.process.send_signal(signal.SIGTERM)
+            # Ended as a whole, not broken off: httpx would raise.
+            assert list(coming) == []
     assert not [line for line in running.errors if "Cancel" in line or "Traceback" in line]
 
 
@@ -157,6 +163,11 @@ def test_state_of_a_run_is_said() -> None:
     assert state_text(silent) == "silent since 2026-11-28 03:40 UTC: INCOMPLETE"
     assert state_text(replace(silent, is_silent=False)) == "finished: INCOMPLETE"
     assert state_text(replace(silent, is_silent=False, status=None)) == "open"
+
+
+@pytest.fixture(scope="module")
+def service(shared_service: Service) -> Service:
+    return shared_service
 
 
 @pytest.fixture

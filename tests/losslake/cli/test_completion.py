@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -21,20 +22,30 @@ WORKLOAD = "root/mnist/cnn/sgd"
 METRIC = "val/classification_error"
 
 
-def completed(lake: Lake | Path, *words: str) -> list[str]:
-    """Return what bash is offered for the last of these words."""
-    folder = lake.folder if isinstance(lake, Lake) else lake
-    environment = {
-        **os.environ,
-        "LOSSLAKE_LAKE": str(folder),
-        "_LOSSLAKE_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(["losslake", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    program = "import sys; sys.argv[:] = ['losslake']; from losslake.__main__ import main; main()"
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+# Answers one command line after another: to start a process for each takes half a second.
+PROGRAM = """
+import json, os, sys
+asked = json.loads(sys.argv[1])
+sys.argv[:] = ["losslake"]
+from losslake.__main__ import main
+for words in asked:
+    os.environ |= {"COMP_WORDS": " ".join(["losslake", *words]), "COMP_CWORD": str(len(words))}
+    try:
+        main()
+    except SystemExit:
+        print(end="\\0")
+"""
+
+
+def completed(folder: Path, *asked: tuple[str, ...]) -> list[list[str]]:
+    """Return what bash is offered for the last word of each of some command lines."""
+    environment = {**os.environ, "LOSSLAKE_LAKE": str(folder), "_LOSSLAKE_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-c", PROGRAM, json.dumps(asked)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert not run.stderr
-    return run.stdout.split()
+    *answers, rest = run.stdout.split("\0")
+    assert (len(answers), rest) == (len(asked), "")
+    return [answer.split() for answer in answers]
 
 
 def files_of(lake: Lake) -> list[Path]:
@@ -44,14 +55,17 @@ def files_of(lake: Lake) -> list[Path]:
 
 def test_names_of_the_lake_are_completed_without_building_files(lake: Lake) -> None:
     before = files_of(lake)
-    assert completed(lake, "steps", "root/m") == [WORKLOAD]
-    assert METRIC in completed(lake, "steps", WORKLOAD, "--metric", "val/")
-    assert completed(lake, "sql", "--release", "") == ["1"]
+    workloads, metrics, releases = completed(
+        lake.folder, ("steps", "root/m"), ("steps", WORKLOAD, "--metric", "val/"), ("sql", "--release", "")
+    )
+    assert workloads == [WORKLOAD]
+    assert METRIC in metrics
+    assert releases == ["1"]
     assert files_of(lake) == before
 
 
 def test_completion_is_silent_where_there_is_no_lake(tmp_path: Path) -> None:
-    assert completed(tmp_path, "steps", "root") == []
+    assert completed(tmp_path, ("steps", "root")) == [[]]
 
 
 # How each shell starts without anyone's settings, and what it needs before it reads a script of completions.
