@@ -90,7 +90,8 @@ class ReadRoute(UndocumentedRoute):
             arguments["parameters"] = read_query(query, self._model)
         elif query:
             await no_parameters(request)
-        return await self._documented_endpoint(request, **arguments)
+        response: Response = await self._documented_endpoint(request, **arguments)
+        return response
 
 
 class AnswerRoute(ReadRoute):

@@ -98,7 +98,6 @@ def test_each_path_and_method_has_one_route(lake: Lake) -> None:
 def test_an_unknown_path_does_not_build_the_openapi_document(lake: Lake) -> None:
     app = without_sql(lake)
     with TestClient(app) as client:
-        near = client.get("/v1/scalin").json()["near_matches"]
-        assert near[0] == "/v1/scaling"
+        assert client.get("/v1/scalin").json()["near_matches"][0] == "/v1/scaling"
+        assert client.get("/ready").json()["near_matches"][0] == "/readyz"
         assert app.openapi_schema is None
-        assert set(near) < client.get("/openapi.json").json()["paths"].keys()
