@@ -115,7 +115,7 @@ def test_a_curve_that_differs_from_the_truth_fails(run: Run, wrong: dict[str, An
     truth = run.truths[0]
     answer = CurvesQuestion(truth, False).answered(run.view)
     CurvesQuestion(truth, False).check(answer)
-    with pytest.raises(WrongAnswer):
+    with pytest.raises(WrongAnswer, match="curve"):
         CurvesQuestion(replace(truth, **wrong), False).check(answer)
 
 
@@ -124,7 +124,7 @@ def test_a_study_with_other_evaluations_or_trials_than_the_truth_fails(run: Run,
     truth = run.truths[0]
     answer = CurvesQuestion(truth, True).answered(run.view)
     CurvesQuestion(truth, True).check(answer)
-    with pytest.raises(WrongAnswer):
+    with pytest.raises(WrongAnswer, match=r"^(evaluations|trials) of "):
         CurvesQuestion(replace(truth, **wrong), True).check(answer)
 
 

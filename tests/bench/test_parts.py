@@ -42,7 +42,7 @@ def test_needs_and_time_are_printed_before_the_first_part(capfd: pytest.CaptureF
 
 
 def test_unknown_part_is_refused_with_the_names_of_all(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match=r"^2$"):
         main(["hole"], [BROKEN, WHOLE])
     assert "no such part: hole; there are broken, whole" in capfd.readouterr().err
 
@@ -53,7 +53,7 @@ def test_every_part_is_a_module_with_a_name_of_its_own() -> None:
 
 
 def test_help_lists_every_part(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match=r"^0$"):
         main(["--help"])
     text = capfd.readouterr().out
     assert [part.name for part in PARTS if f"  {part.name} " not in text] == []

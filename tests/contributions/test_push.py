@@ -247,10 +247,17 @@ def test_files_that_are_no_runs_are_said_to_be_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://losslake.example", "http://192.0.2.7:8010", "ftp://localhost", "https://a:b@losslake.example", "x"]
+    ("url", "message"),
+    [
+        ("http://losslake.example", "isn't https://, so that others could read the token on its way"),
+        ("http://192.0.2.7:8010", "isn't https://, so that others could read the token on its way"),
+        ("ftp://localhost", "is not an http:// or https:// URL"),
+        ("https://a:b@losslake.example", "give the URL without user, password and query"),
+        ("x", "is not an http:// or https:// URL"),
+    ],
 )
-def test_the_token_is_sent_only_on_safe_ways(url: str) -> None:
-    with pytest.raises(LossLakeError) as caught:
+def test_the_token_is_sent_only_on_safe_ways(url: str, message: str) -> None:
+    with pytest.raises(LossLakeError, match=message) as caught:
         ContributionClient(url, "llc_1_2")
     assert "llc_" not in str(caught.value)
 

@@ -92,7 +92,7 @@ def test_a_request_fails_in_the_way_that_was_chosen(s3: S3, proxy: FailingProxy,
     careless = client(s3, proxy.url, retries=0)
     assert len(bytes(careless.get("large").bytes())) == 1_000_000
     proxy.share, proxy.failures = 1.0, (failure,)
-    with pytest.raises(BaseError):
+    with pytest.raises(BaseError, match="Generic S3 error"):
         bytes(careless.get("large").bytes())
     assert proxy.failed[failure] == proxy.requests - 1 >= 1
 
@@ -101,7 +101,7 @@ def test_what_failed_after_it_was_done_is_done(s3: S3, proxy: FailingProxy) -> N
     proxy.share = 1.0
     for failure, is_done in [(Failure.UNANSWERED, True), (Failure.DROPPED, False)]:
         proxy.failures = (failure,)
-        with pytest.raises(BaseError):
+        with pytest.raises(BaseError, match="error sending request"):
             client(s3, proxy.url, retries=0).put(f"{failure.name}/text", b"text")
         assert len(client(s3).list(failure.name).collect()) == is_done
 
@@ -119,7 +119,7 @@ def test_only_the_requests_that_are_meant_fail(s3: S3, proxy: FailingProxy) -> N
     proxy.share, proxy.only = 1.0, lambda method, _: method == "GET"
     careless = client(s3, proxy.url, retries=0)
     careless.put("meant", b"text")
-    with pytest.raises(BaseError):
+    with pytest.raises(BaseError, match="Generic S3 error"):
         careless.get("meant").bytes()
 
 

@@ -113,7 +113,7 @@ def test_values_have_six_significant_digits() -> None:
 
 def test_failed_run_leaves_no_archive(tmp_path: Path) -> None:
     file = tmp_path / "broken.tar.bz2"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="missing"):
         write_archive(file, (files[name] for files in [{"a": ("a", b"")}] for name in ("a", "missing")))
     assert not file.exists()
 

@@ -87,6 +87,8 @@ def test_curve_comes_again_after_each_change_until_the_run_ends(sender: Sender) 
         assert response.headers["content-type"].startswith("text/event-stream")
         assert response.headers["cache-control"] == "no-store, no-transform"
         assert "content-encoding" not in response.headers
+        page = sender.client.get(path.partition("/events")[0], headers={"accept-encoding": "gzip"})
+        assert page.headers["content-encoding"] == "gzip"
         coming = events(response)
         name, curve = next(coming)
         assert (name, curve["steps"], curve["last_step"]) == ("curve", list(range(50)), 49)

@@ -214,7 +214,7 @@ def test_an_archive_cut_short_gives_the_runs_before_the_break(tmp_path: Path, wh
     source = open_source(written(tmp_path / "cut.tar", archive[: 512 + len(whole) + 600]))
     found = FORMAT.read(source, LogMapping())
     assert isinstance(next(found), RunLog)
-    with pytest.raises(SourceBroken):
+    with pytest.raises(SourceBroken, match=r"cut short after a/trainer_state\.json"):
         next(found)
 
 

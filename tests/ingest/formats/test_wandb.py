@@ -48,7 +48,7 @@ def test_complete_runs_of_a_broken_archive_are_read_before_the_error(tmp_path: P
     reading = FORMAT.read(open_source(tmp_path / "cut.tar"), LogMapping())
     found = [next(reading) for _ in range(4)]
     assert [item.run for item in found if isinstance(item, RunLog)] == ["a#x", "a#y", "b/run.wandb", "c/history.jsonl"]
-    with pytest.raises(SourceBroken):
+    with pytest.raises(SourceBroken, match=r"cut short after a/q\.csv"):
         next(reading)
 
 

@@ -101,7 +101,7 @@ def test_curve_has_the_last_value_of_each_metric_and_step_unless_two_disagree(pi
                     overwritten += int(step) in own
                     own[int(step)] = repr(float(value))
     if not expected:
-        with pytest.raises(Refusal):
+        with pytest.raises(Refusal, match="contains no measurements"):
             curve_of(run_of(*pieces), MAPPING, 8, {})
         return
     rules = {Rule.VALUES_DISAGREE} if conflicts(pieces, "a") or conflicts(pieces, "b") else set()

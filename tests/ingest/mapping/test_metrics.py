@@ -33,13 +33,13 @@ def test_exact_column_name_precedes_an_earlier_pattern() -> None:
 
 def test_a_star_is_text_and_not_an_expression() -> None:
     assert name_of("a.b/loss", {"a.b/*": line("test/*")}, {}) == "test/loss"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="aXb/loss"):
         name_of("aXb/loss", {"a.b/*": line("test/*")}, {})
 
 
 def test_a_column_named_as_metrics_are_needs_no_line() -> None:
     assert name_of("val/f1", {}, {}) == "val/f1"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="performance/f1"):
         name_of("performance/f1", {}, {})
 
 

@@ -79,7 +79,7 @@ def test_a_comparator_is_corrected_by_offering_all_logs_of_the_workload_again(la
     ingest(lake, [logs(tmp_path / "logs", mapping("strict", 0.5), *places)])
     (tmp_path / "logs/losslake.toml").write_bytes(mapping("inclusive", 0.5))
     for part in (places[:1], places[::2]):
-        with pytest.raises(GoalConflict):
+        with pytest.raises(GoalConflict, match=r"0\.5 .* is stated as inclusive .* the lake has 0\.5 as strict"):
             ingest(lake, [logs(tmp_path / f"part of {len(part)}", mapping("inclusive", 0.5), *part)])
     plan_ingest(lake, [tmp_path / "logs"], Request())
     assert ingest(lake, [tmp_path / "logs"]).published

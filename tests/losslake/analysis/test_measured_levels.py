@@ -56,7 +56,7 @@ def test_a_miss_is_what_binomial_errors_do_not_explain() -> None:
 def test_the_worst_of_several_levels_is_stated_and_none_that_was_not_measured() -> None:
     assert stated("critical-batch-size interval") == "90%"
     assert stated("compare differs") == "5%"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="nothing"):
         stated("nothing")
     with pytest.raises(ValueError, match="no level"):
         _ = measured_levels()["compare power"].percent
@@ -77,7 +77,7 @@ def test_statements_without_a_level_say_how_often_they_held() -> None:
     outside = measured_levels()["critical-batch-size outside"]
     worst = min(100 * hits / n for hits, n in outside.trials.values())
     assert measured("critical-batch-size outside") == f"{int(worst)}%"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="nothing"):
         measured("nothing")
 
 

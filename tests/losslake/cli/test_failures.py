@@ -100,7 +100,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
     with pytest.raises(AssertionError, match="internal error"):
         losslake("releases")
     monkeypatch.setenv("LOSSLAKE_DEBUG", "1")
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="odd"):
         losslake("releases")
 
 

@@ -42,7 +42,7 @@ def test_renderer_starts_with_the_first_figure_and_ends_when_closed() -> None:
 @pytest.mark.slow
 def test_dead_renderer_is_replaced_without_losing_the_figure(renderer: Renderer) -> None:
     # What can't be drawn is no reason to die.
-    with pytest.raises(RenderingFailed):
+    with pytest.raises(RenderingFailed, match="Vega-Lite to SVG conversion failed"):
         render(renderer, b'{"mark": 1}')
     assert renderer.process_id is not None
     os.kill(renderer.process_id, signal.SIGKILL)

@@ -64,13 +64,13 @@ def test_a_database_that_stays_away_raises_after_the_time_limit(server: PostgreS
 
 
 @pytest.mark.parametrize(
-    ("statement", "kind"),
+    ("statement", "kind", "message"),
     [
-        ("SELECT nothing_like_it", ProgrammingError),
-        ("INSERT INTO losslake_release_snapshots VALUES (1, 'x', 1)", IntegrityError),
+        ("SELECT nothing_like_it", ProgrammingError, '"nothing_like_it" does not exist'),
+        ("INSERT INTO losslake_release_snapshots VALUES (1, 'x', 1)", IntegrityError, "violates foreign key"),
     ],
 )
-def test_permanent_errors_are_not_retried(engine: Engine, statement: str, kind: type[DBAPIError]) -> None:
+def test_permanent_errors_are_not_retried(engine: Engine, statement: str, kind: type[DBAPIError], message: str) -> None:
     attempts = 0
 
     def work() -> None:
@@ -79,7 +79,7 @@ def test_permanent_errors_are_not_retried(engine: Engine, statement: str, kind: 
         with engine.begin() as connection:
             connection.execute(text(statement))
 
-    with pytest.raises(kind):
+    with pytest.raises(kind, match=message):
         with_retries(work, 20)
     assert attempts == 1
 
@@ -91,7 +91,7 @@ def test_errors_of_sqlite_are_not_retried() -> None:
         attempts.append(1)
         return one(engine)
 
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError, match="unable to open database file"):
         with_retries(work, 20)
     assert len(attempts) == 1
 

@@ -39,7 +39,7 @@ def test_a_reader_waits_as_long_as_an_ingest_for_a_database_that_restarts(tmp_pa
     assert lake.seconds_to_read == connecting.SECONDS_TO_WRITE
     assert query_once(lake, clock, 59) == "answered"
     began = clock.seconds
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError, match="ConnectionRefusedError"):
         query_once(lake, clock, 500)
     assert clock.seconds - began == pytest.approx(connecting.SECONDS_TO_WRITE)
 
@@ -48,7 +48,7 @@ def test_whoever_has_to_answer_soon_waits_five_seconds(tmp_path: Path, clock: Cl
     lake = Lake(location_of(tmp_path), SECONDS_TO_ANSWER)
     assert query_once(lake, clock, 4.9) == "answered"
     began = clock.seconds
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError, match="ConnectionRefusedError"):
         query_once(lake, clock, 50)
     assert clock.seconds - began == pytest.approx(SECONDS_TO_ANSWER)
 

@@ -47,7 +47,7 @@ def test_two_urls_give_database_and_warehouse(between: str) -> None:
 
 def test_the_password_is_never_shown() -> None:
     assert "secret" not in str(location_of(f"{DATABASE} {BUCKET}"))
-    with pytest.raises(LossLakeError) as raised:
+    with pytest.raises(LossLakeError, match=r"is one URL: give a folder, a lake\.toml, or two URLs") as raised:
         location_of(DATABASE)
     assert "secret" not in str(raised.value)
 

@@ -82,23 +82,25 @@ def test_sql_gives_the_same_table(folder: Lake, service: Lake, statement: str, p
 
 
 @pytest.mark.parametrize(
-    "ask",
+    ("ask", "message"),
     [
-        lambda lake: lake.scaling("bundled/digits/mlp_64/adamw"),
-        lambda lake: lake.scaling(WORKLOAD, trials=0),
-        lambda lake: lake.scaling(WORKLOAD, metric="val/nothing"),
-        lambda lake: lake.scaling(WORKLOAD, measure="epochs"),
-        lambda lake: lake.workloads(colour="red"),
-        lambda lake: lake.curves(),
-        lambda lake: lake.sql("SELEC 1"),
-        lambda lake: lake.sql("COPY (SELECT 1) TO 'x.csv'"),
-        lambda lake: lake.release(99).scaling(WORKLOAD),
-        lambda lake: lake.metrics().plot().svg(),
+        (lambda lake: lake.scaling("bundled/digits/mlp_64/adamw"), "no workload 'bundled/digits/mlp_64/adamw'"),
+        (lambda lake: lake.scaling(WORKLOAD, trials=0), "trials=0: [Ii]nput should be greater than or equal to 1"),
+        (lambda lake: lake.scaling(WORKLOAD, metric="val/nothing"), "has no metric 'val/nothing'"),
+        (lambda lake: lake.scaling(WORKLOAD, measure="epochs"), "give examples_per_epoch=N"),
+        (lambda lake: lake.workloads(colour="red"), "there is no parameter 'colour'"),
+        (lambda lake: lake.curves(), "give either trial=… or study=…"),
+        (lambda lake: lake.sql("SELEC 1"), 'syntax error at or near "SELEC"'),
+        (lambda lake: lake.sql("COPY (SELECT 1) TO 'x.csv'"), "COPY.* disabled|COPY is not allowed"),
+        (lambda lake: lake.release(99).scaling(WORKLOAD), "no release '?99"),
+        (lambda lake: lake.metrics().plot().svg(), "has no figure 'metrics"),
     ],
 )
-def test_both_refuse_what_cannot_be_answered(folder: Lake, service: Lake, ask: Callable[[Lake], object]) -> None:
+def test_both_refuse_what_cannot_be_answered(
+    folder: Lake, service: Lake, ask: Callable[[Lake], object], message: str
+) -> None:
     for lake in (folder, service):
-        with pytest.raises(LossLakeError):
+        with pytest.raises(LossLakeError, match=message):
             ask(lake)
 
 

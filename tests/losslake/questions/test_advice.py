@@ -115,7 +115,7 @@ def test_what_is_no_step_time_is_refused_in_a_line(parameters: dict[str, Any], w
 
 @pytest.mark.parametrize("price", [0, -1, math.nan, math.inf])
 def test_what_is_no_price_is_refused(price: float) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError, match="price"):
         advice_of(view_of(rows_of(STEPS)), price=price)
 
 

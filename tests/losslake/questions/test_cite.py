@@ -49,7 +49,7 @@ def test_workloads_are_cited_by_their_collections_and_none_by_all(view: ReleaseV
     assert len(cite.cite(view, []).text.splitlines()) == 2
     assert cite.cite(view, [Workload("root/*", "mnist", "*", "*")]) == cite.cite(view, [OTHER])
     assert "@misc{root-sub-release-1," in cite.cite(view, [OTHER]).bibtex
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownName, match="no workload 'no/such/work/load'"):
         cite.cite(view, [Workload("no", "such", "work", "load")])
 
 

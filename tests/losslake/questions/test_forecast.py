@@ -164,7 +164,10 @@ def test_step_beyond_64_bits_is_the_largest_one() -> None:
     assert found[1]["steps_upper"] >= 2**53
 
 
-@pytest.mark.parametrize("curve", [[], [f"{step}=1" for step in range(forecast.MOST_POINTS + 1)]])
-def test_curve_of_no_points_or_too_many_is_refused(curve: list[str]) -> None:
-    with pytest.raises(ValidationError):
+@pytest.mark.parametrize(
+    ("curve", "message"),
+    [([], "at least 1 item"), ([f"{step}=1" for step in range(forecast.MOST_POINTS + 1)], "at most 200 items")],
+)
+def test_curve_of_no_points_or_too_many_is_refused(curve: list[str], message: str) -> None:
+    with pytest.raises(ValidationError, match=f"curve\n.*{message}"):
         forecast_of(view_of(rows_of(CURVES)), curve=curve)

@@ -152,5 +152,5 @@ def test_unlike_batch_sizes_are_not_counted_together_in_examples() -> None:
 
 
 def test_metric_that_no_workload_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownName, match="no metric 'val/nothing'"):
         frontier_of(view_of([Row(8, 1, "COMPLETE", 1, 0.5)]), metric="val/nothing")

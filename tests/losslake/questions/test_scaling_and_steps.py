@@ -346,11 +346,12 @@ def test_a_grid_of_targets_has_both_ends() -> None:
     assert target_grid(0.1, 0.5, 3, is_log=False) == pytest.approx([0.1, 0.3, 0.5])
     assert target_grid(0.01, 1, 3, is_log=True) == pytest.approx([0.01, 0.1, 1])
     assert target_grid(0.2, 0.3, 2, is_log=False)[-1] == 0.3
-    for bad in ((0.5, 0.1, 3, False), (0.0, 1.0, 3, True)):
-        with pytest.raises(BadParameter):
-            target_grid(*bad)
+    with pytest.raises(BadParameter, match="target_min and target_max, the lower one first"):
+        target_grid(0.5, 0.1, 3, is_log=False)
+    with pytest.raises(BadParameter, match="spacing=log needs targets above 0"):
+        target_grid(0.0, 1.0, 3, is_log=True)
     for wrong in ({"target_max": NAN}, {"n_targets": 0}):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
             answer_to(
                 targets.QUESTION,
                 view_of(GOLDEN),

@@ -360,9 +360,9 @@ def test_exception_in_the_block_leaves_the_run_incomplete(started: Callable[...,
     def train() -> None:
         with run:
             run.log({"train/loss": 1.0}, step=1)
-            raise KeyError
+            raise KeyError("batch")
 
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="batch"):
         train()
     assert end(place(run))["status"] == "INCOMPLETE"
 

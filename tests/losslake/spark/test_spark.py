@@ -113,9 +113,8 @@ def test_an_unsupported_statement_is_refused_in_one_line(spark: SparkSession, st
             with query.rows():
                 pass
 
-    with pytest.raises(LossLakeError) as refused:
+    with pytest.raises(LossLakeError, match=re.escape(complaint)) as refused:
         run_queries()
-    assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -150,7 +150,7 @@ def test_service_serves_only_ranges_of_the_releases_files(requested: tuple[str, 
 def test_invalid_file_requests_close_the_channel(message: bytes) -> None:
     pair = Pair(Data())
     pair.theirs.sendall(message)
-    with pytest.raises(ChannelClosed):
+    with pytest.raises(ChannelClosed, match="invalid request for a data file"):
         pair.respond()
 
 
@@ -158,7 +158,7 @@ def test_silent_worker_times_out_with_its_statement() -> None:
     for message in (b"\0", question(PATH, 0, MAX_RANGE_BYTES)):
         pair = Pair(Data())
         pair.theirs.sendall(message)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError, match="timed out"):
             pair.respond(0.1)
 
 
@@ -210,9 +210,12 @@ def test_reads_that_hang_keep_no_other_worker_waiting() -> None:
             data.may_answer.set()
 
 
-@pytest.mark.parametrize(("seconds", "error"), [(1, TimeoutError), (10, StoreUnavailable)])
+@pytest.mark.parametrize(
+    ("seconds", "error", "message"),
+    [(1, TimeoutError, "^$"), (10, StoreUnavailable, f"no response for {PATH}")],
+)
 def test_only_a_long_read_is_blamed_on_the_store(
-    seconds: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    seconds: int, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = HangingData()
     pair = Pair(data)
@@ -221,7 +224,7 @@ def test_only_a_long_read_is_blamed_on_the_store(
     # The read begins at the deadline, so that it is given up at once, and a clock says how long it took.
     clock = iter([deadline, deadline + seconds])
     monkeypatch.setattr(stored_data, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    with pytest.raises(error):
+    with pytest.raises(error, match=message):
         pair.ours.respond(deadline)
     data.may_answer.set()
 

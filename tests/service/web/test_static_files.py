@@ -65,8 +65,9 @@ def test_every_font_exists_with_source_and_licence(client: TestClient) -> None:
         assert name.removeprefix("fonts/") in source
         response = client.get(STATIC_FILES.address(name))
         assert response.headers["content-type"] == "font/woff2"
-        assert "content-encoding" not in response.headers
+        assert "content-encoding" not in response.headers  # as it is compressed already
         assert response.content.startswith(b"wOF2")
+    assert client.get(STATIC_FILES.address("style.css")).headers["content-encoding"] in ("gzip", "zstd")
     for licence in re.findall(r"LICENSE-\w+\.txt", source):
         assert b"SIL OPEN FONT LICENSE Version 1.1" in files[f"fonts/{licence}"].content
 

@@ -162,14 +162,14 @@ def test_complete_runs_before_a_break_are_read(tmp_path: Path) -> None:
             archive.addfile(entry, io.BytesIO(SMALL))
     path.write_bytes(path.read_bytes()[:1700])
     found: list[object] = []
-    with pytest.raises(SourceBroken):
+    with pytest.raises(SourceBroken, match=r"cut short in b/events\.out"):
         found.extend(FORMAT.read(open_source(path), LogMapping()))
     found = []
     reading = FORMAT.read(open_source(path), LogMapping())
     found.append(next(reading))
     assert isinstance(found[0], RunLog)
     assert found[0].run == "a"
-    with pytest.raises(SourceBroken):
+    with pytest.raises(SourceBroken, match=r"cut short in b/events\.out"):
         next(reading)
 
 

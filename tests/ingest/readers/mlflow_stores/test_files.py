@@ -214,7 +214,7 @@ def test_an_archive_cut_short_gives_the_runs_that_are_whole(tmp_path: Path) -> N
     data = tar_bytes(run_files() | run_files(B))
     source = open_source(written(tmp_path / "cut.tar", data[: len(data) // 2 + 100]))
     found: list[object] = []
-    with pytest.raises(SourceBroken):
+    with pytest.raises(SourceBroken, match=f"cut short after mlruns/5/{B}/meta.yaml"):
         found.extend(FORMAT.read(source, LogMapping()))
     whole, refused = found
     assert isinstance(whole, RunLog)

@@ -152,7 +152,7 @@ def test_the_files_of_an_unlisted_release_stay_for_the_grace_time(lake: Lake) ->
     clean(lake, policy(timedelta(hours=1)))
     assert lake.files(release)
     clean(lake, policy())
-    with pytest.raises(LakeBroken):
+    with pytest.raises(LakeBroken, match=r"the file list .* is missing: restore it, or use another release"):
         lake.files(release)
     clean(lake, policy(timedelta(hours=1)))
     assert problems(lake) == []

@@ -64,11 +64,18 @@ def test_a_reference_changes_no_row_and_none_is_there_without() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "error"), [(str(OTHER), BadParameter), ("a/b", BadParameter), ("no/such/work/load", UnknownName)]
+    ("reference", "error", "message"),
+    [
+        (str(OTHER), BadParameter, "has no goal: give a reference that has one"),
+        ("a/b", BadParameter, "'a/b' is not a workload"),
+        ("no/such/work/load", UnknownName, "no workload 'no/such/work/load'"),
+    ],
 )
-def test_a_reference_without_a_goal_or_a_workload_is_refused(reference: str, error: type[Exception]) -> None:
+def test_a_reference_without_a_goal_or_a_workload_is_refused(
+    reference: str, error: type[Exception], message: str
+) -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)], goal=GOAL, of_other=[Row(8, 1, "COMPLETE", 7, 0.1)])
-    with pytest.raises(error):
+    with pytest.raises(error, match=message):
         scaling.QUESTION.answer(view, parameters_of(reference))
 
 

@@ -115,6 +115,6 @@ def test_a_path_is_taken_as_it_is(view: ReleaseView) -> None:
 def test_words_that_several_or_no_workloads_match_are_refused(view: ReleaseView) -> None:
     with pytest.raises(SeveralWorkloads, match="'resnet50' matches 2 workloads: give more words, a pattern, or one of"):
         named_workload(view, "resnet50")
-    for text in ("beside", "nothing", ""):
-        with pytest.raises(LossLakeError):
+    for text, message in (("beside", "no workload"), ("nothing", "no workload"), ("", "'' matches 2 workloads")):
+        with pytest.raises(LossLakeError, match=message):
             named_workload(view, text)
