@@ -1,0 +1,127 @@
+"""Every benchmark runs at its smallest size; those that ask in several ways fail unless all answers are the same."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from bench import analysis, measure, pages
+from bench.__main__ import PARTS, Part, smallest
+from bench.analysis import forecastable
+from bench.lakes import write_smallest
+from bench.measure import measured
+from bench.peers.drawing import known_workloads, questions
+from bench.peers.questions import Kind, Sweep
+from bench.scaling import LANGUAGE_LOSS
+from losslake.lake.lake import Lake
+from losslake.questions import forecast
+from losslake.questions.release.view import ReleaseView
+from losslake_ingest.pipeline import offer
+from losslake_schema import registry
+from tests.forked import Forked
+
+START = measure.start
+
+
+class ForkedProgram(Forked):
+    """A program of Python in a fork of a process that has imported it already."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> None:
+        super().__init__(_run_module, arguments, environment, streams={1: output}, may_start_others=True)
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while it runs."""
+        return None if self.is_running() else self.wait()
+
+
+def _run_module(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)
+    sys.argv = [*arguments]
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+
+
+def start(command: Sequence[str], environment: Mapping[str, str], output: int) -> object:
+    """Start a program: to start Python anew for each would take longer than the benchmarks."""
+    if command[:2] != [sys.executable, "-m"]:
+        return START(command, environment, output)
+    with Path(os.devnull).open("w") as nothing:
+        opened = nothing.fileno() if output == subprocess.DEVNULL else output
+        return ForkedProgram(command[2:], dict(environment), opened)
+
+
+@pytest.fixture(scope="module")
+def existing(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    return write_smallest(tmp_path_factory.mktemp("smallest"))
+
+
+@pytest.fixture(scope="module")
+def view(existing: Mapping[str, Path]) -> ReleaseView:
+    lake = Lake.open(existing["--lake"])
+    return ReleaseView.open(lake, lake.release())
+
+
+@pytest.fixture(autouse=True)
+def forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork what would be started, without processes for SQL, which take longest."""
+    monkeypatch.setattr(measure, "start", start)
+    monkeypatch.setattr(measure, "START_METHOD", "forkserver")
+    monkeypatch.setenv("LOSSLAKE_SQL_ENABLED", "false")
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_each_benchmark_runs(
+    part: Part, existing: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = import_module(part.module)
+    if hasattr(module, "__path__"):
+        module = import_module(f"{part.module}.__main__")
+    if part.name == "service":
+        monkeypatch.setenv("LOSSLAKE_SQL_ENABLED", "true")
+        monkeypatch.setenv("LOSSLAKE_SQL_WORKERS", "1")
+    if part.name != "recording":  # it breaks a recorder, for good
+        for each in [each for name, each in sys.modules.items() if name.startswith("bench.")]:
+            if hasattr(each, "in_own_process"):
+                monkeypatch.setattr(each, "in_own_process", measured)
+    monkeypatch.setattr(offer, "MOST_KEPT", offer.MOST_KEPT)  # many-studies sets it
+    assert module.main(smallest(part, existing)) in (None, 0)
+    assert len(capsys.readouterr().out.splitlines()) > 1
+
+
+def test_slow_page_gives_exit_status_1(
+    existing: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pages, "PAGES", pages.PAGES[:1])
+    assert pages.main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].endswith("| **no** |")
+
+
+def test_targets_are_values_that_the_metric_can_have(view: ReleaseView) -> None:
+    known = known_workloads(view)
+    for sweep in islice(questions(known, Kind.SWEEP), 50):
+        assert isinstance(sweep, Sweep)
+        lowest, highest = registry.metrics()[sweep.aim.metric].limits
+        assert all(lowest <= target <= highest for target in sweep.targets)
+
+
+def test_forecasts_are_asked_where_9_settings_can_be_compared(view: ReleaseView) -> None:
+    (workload,) = (each for each in view.workloads if each.dataset == "lm1b")
+    facts = view.workloads[workload]
+    n_trials = [len(facts.trials.trial_id[facts.rows_of(study)]) for study in range(len(facts.batch_sizes))]
+    assert n_trials == [15, 11, 8]
+    assert forecastable(view, workload, LANGUAGE_LOSS) == list(facts.batch_sizes[:2])
+
+
+def test_no_forecast_is_asked_where_no_study_has_enough_settings(
+    view: ReleaseView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "groups_needed", lambda _: 1000)
+    assert list(analysis.queries(forecast.QUESTION, view, 3)) == []
+    assert analysis.measured(forecast.QUESTION, view, 0, 3) is None
