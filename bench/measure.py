@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-START_METHOD = "spawn"
+STARTING = multiprocessing.get_context("spawn")
 _WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
@@ -35,9 +35,8 @@ class Measured:
 
 def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured:
     """Run a function in a fresh process; imports at its module's top are not counted."""
-    starting = multiprocessing.get_context(START_METHOD)
-    receiving, sending = starting.Pipe(duplex=False)
-    process = starting.Process(target=_run, args=(sending, function, arguments))
+    receiving, sending = STARTING.Pipe(duplex=False)
+    process = STARTING.Process(target=_run, args=(sending, function, arguments))
     process.start()
     sending.close()  # else a child that fails would be waited for without end
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import runpy
 import subprocess
@@ -72,7 +73,7 @@ def view(existing: Mapping[str, Path]) -> ReleaseView:
 def forks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork what would be started, without processes for SQL, which take longest."""
     monkeypatch.setattr(measure, "start", start)
-    monkeypatch.setattr(measure, "START_METHOD", "forkserver")
+    monkeypatch.setattr(measure, "STARTING", multiprocessing.get_context("forkserver"))
     monkeypatch.setenv("LOSSLAKE_SQL_ENABLED", "false")
 
 
