@@ -7,14 +7,16 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bench import analysis, measure, pages
+from bench import analysis, measure, pages, recording, servers
 from bench.__main__ import PARTS, Part, smallest
 from bench.analysis import forecastable
 from bench.lakes import write_smallest
@@ -22,6 +24,7 @@ from bench.measure import measured
 from bench.peers.drawing import known_workloads, questions
 from bench.peers.questions import Kind, Sweep
 from bench.scaling import LANGUAGE_LOSS
+from bench.servers import Server
 from losslake.lake.lake import Lake
 from losslake.questions import forecast
 from losslake.questions.release.view import ReleaseView
@@ -29,7 +32,7 @@ from losslake_ingest.pipeline import offer
 from losslake_schema import registry
 from tests.forked import Forked
 
-START = measure.start
+START, SERVICE, IN_OWN_PROCESS = measure.start, servers.service, measure.in_own_process
 
 
 class ForkedProgram(Forked):
@@ -69,38 +72,73 @@ def view(existing: Mapping[str, Path]) -> ReleaseView:
     return ReleaseView.open(lake, lake.release())
 
 
-@pytest.fixture(autouse=True)
-def forks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork what would be started, without processes for SQL, which take longest."""
-    monkeypatch.setattr(measure, "start", start)
-    monkeypatch.setattr(measure, "STARTING", multiprocessing.get_context("forkserver"))
-    monkeypatch.setenv("LOSSLAKE_SQL_ENABLED", "false")
+@pytest.fixture(scope="module")
+def forks() -> Iterator[None]:
+    """Fork what would be started."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(measure, "start", start)
+        patched.setattr(measure, "STARTING", multiprocessing.get_context("forkserver"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def server(existing: Mapping[str, Path], forks: None) -> Iterator[Server]:
+    with SERVICE(existing["--lake"], 1, pages.NO_ANSWERS_KEPT | {"LOSSLAKE_SQL_WORKERS": "1"}) as running:
+        yield running
+
+
+@pytest.fixture
+def shared(existing: Mapping[str, Path], server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Return a function that imports a benchmark, which then measures in this process and shares a service.
+
+    A service of another lake is one of its own, without SQL, whose processes take long to start.
+    """
+
+    @contextmanager
+    def service(lake: Path, workers: int, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+        if lake == existing["--lake"]:
+            yield server
+            return
+        with SERVICE(lake, workers, {**(settings or {}), "LOSSLAKE_SQL_ENABLED": "false"}) as own:
+            yield own
+
+    def imported(name: str) -> Any:
+        module = import_module(name)
+        if hasattr(module, "__path__"):
+            module = import_module(f"{name}.__main__")
+        for each in [each for name, each in sys.modules.items() if name.startswith("bench.")]:
+            if getattr(each, "service", None) is SERVICE:
+                monkeypatch.setattr(each, "service", service)
+            if (
+                getattr(each, "in_own_process", None) is IN_OWN_PROCESS and each is not recording
+            ):  # it breaks a recorder, for good
+                monkeypatch.setattr(each, "in_own_process", measured)
+        return module
+
+    return imported
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 def test_each_benchmark_runs(
-    part: Part, existing: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    part: Part,
+    existing: Mapping[str, Path],
+    shared: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    module = import_module(part.module)
-    if hasattr(module, "__path__"):
-        module = import_module(f"{part.module}.__main__")
-    if part.name == "service":
-        monkeypatch.setenv("LOSSLAKE_SQL_ENABLED", "true")
-        monkeypatch.setenv("LOSSLAKE_SQL_WORKERS", "1")
-    if part.name != "recording":  # it breaks a recorder, for good
-        for each in [each for name, each in sys.modules.items() if name.startswith("bench.")]:
-            if hasattr(each, "in_own_process"):
-                monkeypatch.setattr(each, "in_own_process", measured)
     monkeypatch.setattr(offer, "MOST_KEPT", offer.MOST_KEPT)  # many-studies sets it
-    assert module.main(smallest(part, existing)) in (None, 0)
+    assert shared(part.module).main(smallest(part, existing)) in (None, 0)
     assert len(capsys.readouterr().out.splitlines()) > 1
 
 
 def test_slow_page_gives_exit_status_1(
-    existing: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    existing: Mapping[str, Path],
+    shared: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(pages, "PAGES", pages.PAGES[:1])
-    assert pages.main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
+    assert shared("bench.pages").main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
     assert capsys.readouterr().out.splitlines()[-1].endswith("| **no** |")
 
 
