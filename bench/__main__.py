@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: `python -m bench [PART …]`, which is `make bench`.
+"""All benchmarks, one after the other: `python -m bench [PART …] [--smallest]`, which is `make bench`.
 
 Says first what they need and how long they take, and what each part used. A part that fails stops none of the
 others: all that failed are listed at the end, and the exit status is 1.
@@ -10,11 +10,13 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
+from bench.lakes import write_smallest
 from bench.measure import watched
 from bench.servers import nginx_program
 
@@ -23,8 +25,9 @@ from bench.servers import nginx_program
 class Part:
     """A benchmark: a module with its arguments.
 
-    nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: measured on two idle cores, peers
-    without chDB; the line that ends a part says what it used.
+    smallest: arguments for a run that only shows that it works. existing: options for what that need not make, of
+    those of `bench.lakes.write_smallest`. nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: measured
+    on two idle cores, peers without chDB; the line that ends a part says what it used.
     """
 
     name: str
@@ -34,24 +37,64 @@ class Part:
     memory_gb: float
     disk_gb: float
     arguments: tuple[str, ...] = ()
+    smallest: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     nginx: bool = False
 
 
 # Each part makes its own archive and lake of a tenth of the published size, so that it can be run alone.
+# fmt: off
 PARTS = (
-    Part("ingest", "bench.ingest", "ingest beside its floors", 1.9, 0.7, 0.4),
-    Part("scaling", "bench.scaling", "the scaling query", 0.7, 0.7, 0.7),
-    Part("analysis", "bench.analysis", "every analysis", 1, 0.9, 0.7),
-    Part("service", "bench.service", "the service under load, beside nginx", 3.8, 2.6, 0.7, nginx=True),
-    Part("pages", "bench.pages", "every page", 0.8, 0.8, 0.7),
-    Part("formats", "bench.formats", "every log format", 6.6, 0.5, 0.1),
-    Part("tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1),
-    Part("recording", "bench.recording", "a call of the recorder, beside other loggers", 1.5, 0.5, 0.1),
-    Part("peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 2.1, 1.2, 1.2),
-    Part("full", "bench.full", "all steps of a lake", 3.5, 0.8, 1, ("--scales", "0.01", "0.1")),
-    Part("many-studies", "bench.many_studies", "a lake of small studies", 0.5, 0.8, 0.1, ("--studies", "1000")),
-    Part("history", "bench.history", "a long history of releases", 0.1, 0.2, 0.1, ("--releases", "20")),
+    Part(
+        "ingest", "bench.ingest", "ingest beside its floors", 1.9, 0.7, 0.4,
+        smallest=("--rounds", "1"), existing=("--archive",),
+    ),
+    Part(
+        "scaling", "bench.scaling", "the scaling query", 0.7, 0.7, 0.7,
+        smallest=("--questions", "4"), existing=("--lake",),
+    ),
+    Part(
+        "analysis", "bench.analysis", "every analysis", 1, 0.9, 0.7,
+        smallest=("--questions", "1"), existing=("--lake",),
+    ),
+    Part(
+        "service", "bench.service", "the service under load, beside nginx", 3.8, 2.6, 0.7, nginx=True,
+        smallest=("--seconds", "0", "--requests", "20", "--workers", "1"), existing=("--lake",),
+    ),
+    Part(
+        "pages", "bench.pages", "every page", 0.8, 0.8, 0.7,
+        smallest=("--questions", "1", "--limit", "inf"), existing=("--lake",),
+    ),
+    Part(
+        "formats", "bench.formats", "every log format", 6.6, 0.5, 0.1,
+        smallest=("--rounds", "1", "--runs", "2", "--rows", "60"),
+    ),
+    Part(
+        "tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1,
+        smallest=("--events", "60", "--rounds", "1"),
+    ),
+    Part(
+        "recording", "bench.recording", "a call of the recorder, beside other loggers", 1.5, 0.5, 0.1,
+        smallest=("--calls", "10"),
+    ),
+    Part(
+        "peers", "bench.peers", "questions, beside pandas, Polars, DuckDB and SQLite", 2.1, 1.2, 1.2,
+        smallest=("--rounds", "1"), existing=("--archive", "--lake"),
+    ),
+    Part(
+        "full", "bench.full", "all steps of a lake", 3.5, 0.8, 1, ("--scales", "0.01", "0.1"),
+        smallest=("--scales", "0.1", "--quick"), existing=("--archives",),
+    ),
+    Part(
+        "many-studies", "bench.many_studies", "a lake of small studies", 0.5, 0.8, 0.1, ("--studies", "1000"),
+        smallest=("--studies", "12", "--questions", "4"),
+    ),
+    Part(
+        "history", "bench.history", "a long history of releases", 0.1, 0.2, 0.1, ("--releases", "20"),
+        smallest=("--releases", "2"),
+    ),
 )
+# fmt: on
 
 
 def needs(parts: Sequence[Part]) -> Iterator[str]:
@@ -74,12 +117,21 @@ def table(parts: Sequence[Part]) -> Iterator[str]:
         yield f"  {part.name:13} {part.minutes:4g} min  {part.measures}"
 
 
-def run(parts: Sequence[Part]) -> list[str]:
-    """Run each part in a process, whatever became of those before; return the names of those that failed."""
+def smallest(part: Part, existing: Mapping[str, Path]) -> list[str]:
+    """Return the arguments for the smallest run. existing: what `bench.lakes.write_smallest` returned."""
+    return [*part.smallest, *(text for option in part.existing for text in (option, str(existing[option])))]
+
+
+def run(parts: Sequence[Part], existing: Mapping[str, Path] | None = None) -> list[str]:
+    """Run each part in a process, whatever became of those before; return the names of those that failed.
+
+    existing: of the smallest runs; None for the usual ones.
+    """
     failed = []
     for part in parts:
-        print(f"\n== {part.name}: python -m {' '.join((part.module, *part.arguments))}", flush=True)
-        took = watched([sys.executable, "-m", part.module, *part.arguments])
+        command = [part.module, *(part.arguments if existing is None else smallest(part, existing))]
+        print(f"\n== {part.name}: python -m {' '.join(command)}", flush=True)
+        took = watched([sys.executable, "-m", *command])
         ended = f"failed with exit status {took.status} after" if took.status else "took"
         cost = f"{took.minutes:.1f} min, {took.memory_gb:.1f} GB of memory, {took.disk_gb:.1f} GB of disk"
         print(f"== {part.name} {ended} {cost}", flush=True)
@@ -97,13 +149,19 @@ def main(arguments: Sequence[str] | None = None, parts: Sequence[Part] = PARTS) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("part", nargs="*", help="which to run; default: all")
-    names = parser.parse_args(arguments).part
+    parser.add_argument("--smallest", action="store_true", help="only show that they work, in a minute")
+    options = parser.parse_args(arguments)
+    names = options.part
     unknown = sorted(set(names) - {part.name for part in parts})
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(part.name for part in parts)}")
     chosen = [part for part in parts if part.name in names or not names]
     print("\n".join([*table(chosen), *needs(chosen)]), flush=True)
-    failed = run(chosen)
+    if options.smallest:
+        with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+            failed = run(chosen, write_smallest(Path(folder)))
+    else:
+        failed = run(chosen)
     print(f"\nfailed: {', '.join(failed)}" if failed else f"\nall {len(chosen)} parts passed", flush=True)
     return 1 if failed else 0
 

@@ -1,7 +1,7 @@
 """Every analysis of a workload, in-process and over HTTP: `python -m bench.analysis [--lake DIR] [--questions 20]`.
 
-Each question is about another workload, metric and target, so nothing can be answered from a cache. An analysis has to
-answer within 100 ms in the median, one that resamples within 1 s.
+Each question is about another workload, metric and target, so nothing can be answered from a cache. Both ways have to
+give the same answer. An analysis has to answer within 100 ms in the median, one that resamples within 1 s.
 """
 
 from __future__ import annotations
@@ -12,24 +12,37 @@ import random
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
+import numpy as np
+
+from bench.answers import expect
 from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.measure import machine
-from bench.scaling import askable, get, milliseconds
+from bench.scaling import Askable, askable, get, milliseconds
 from bench.servers import service
+from losslake.analysis.forecast import REQUIRED_LEVEL
+from losslake.analysis.neighbour_bands import groups_needed
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.comparable_trials import comparable_trials
+from losslake.questions.trials.search import open_search
+from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema.names import Workload
+from losslake_schema.statuses import COMPLETE, INFEASIBLE
 from losslake_service.routes.reading import read_query
 
 LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0
 # Those that compute their answer again for samples, or with each of some trials held out.
 RESAMPLING = ("critical-batch-size", "forecast", "tuning-budget")
 SEVERAL = ("compare", "profiles")
+# Of the partial curves that are forecast.
+LAST_STEP = 1
 
 
 @dataclass(frozen=True)
@@ -52,18 +65,34 @@ class Times:
         return f"| {self.name} | {inside:,.1f} | {slowest:,.1f} | {over:,.1f} | {self.limit:,.0f} | {verdict} |"
 
 
+def forecastable(view: ReleaseView, workload: Workload, metric: Askable) -> list[int]:
+    """Return the batch sizes of which enough settings ran on after LAST_STEP for a forecast."""
+    search = open_search(view, Selection((workload,), metric.name, statuses=(COMPLETE, INFEASIBLE)), workload)
+    sizes = []
+    for study, size in enumerate(view.workloads[workload].batch_sizes):
+        trials = comparable_trials(view, search, Goal(metric.highest), study).comparable
+        ran_on = (trials.last_steps > LAST_STEP) & np.isfinite(trials.losses_at(LAST_STEP))
+        if len(np.unique(trials.groups[ran_on])) >= groups_needed(REQUIRED_LEVEL):
+            sizes.append(size)
+    return sizes
+
+
 def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
-    """Yield random queries of a question: workloads, metrics, and targets or budgets."""
+    """Yield random queries of a question: workloads, metrics, and targets or budgets; none if no study has answers."""
     name, fields = question.path.removeprefix(PREFIX), question.parameters.model_fields
     chance = random.Random(name)
-    workloads = sorted(view.workloads)
-    for number in range(count):
+    metrics = {workload: askable(facts) for workload, facts in sorted(view.workloads.items())}
+    if "curve" in fields:
+        enough = {key: [each for each in some if forecastable(view, key, each)] for key, some in metrics.items()}
+        metrics = {workload: some for workload, some in enough.items() if some}
+    workloads = list(metrics)
+    for number in range(count if workloads else 0):
         workload = chance.choice(workloads)
         if "workload" not in fields:  # of all workloads, at goals of their own
             yield urlencode([("dataset", workload.dataset), ("model", workload.model)])
             continue
-        metric = chance.choice(askable(view.workloads[workload]))
-        others = [other for other in workloads if other != workload and metric in askable(view.workloads[other])]
+        metric = chance.choice(metrics[workload])
+        others = [other for other in workloads if other != workload and metric in metrics[other]]
         other = chance.choice(others or [workload])
         pairs = [("workload", str(workload)), ("metric", metric.name)]
         if name in SEVERAL:
@@ -74,12 +103,8 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
             sizes = view.workloads[workload].batch_sizes
             pairs += [("step_time", f"{size}={0.1 + size / 1000}") for size in sorted({sizes[0], sizes[-1]})]
         if "curve" in fields:
-            study = chance.choice(view.workloads[workload].batch_sizes)
-            pairs += [
-                ("batch_size", str(study)),
-                ("curve", f"0={metric.highest!r}"),
-                ("curve", f"1={metric.highest!r}"),
-            ]
+            pairs.append(("batch_size", str(chance.choice(forecastable(view, workload, metric)))))
+            pairs += [("curve", f"{step}={metric.highest!r}") for step in range(LAST_STEP + 1)]
         if "target" in fields:
             pairs.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:
@@ -89,25 +114,31 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         yield urlencode(pairs)
 
 
-def measured(question: Question, view: ReleaseView, port: int, count: int) -> Times:
-    """Measure a question that is answered in JSON."""
+def measured(question: Question, view: ReleaseView, port: int, count: int) -> Times | None:
+    """Measure a question that is answered in JSON; None if no study of the release has enough trials for an answer.
+
+    Raises WrongAnswer if an answer over HTTP is another one.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port)
     requests = list(queries(question, view, count + 1))
+    if not requests:
+        return None
+    answers: list[bytes] = []
 
     def answered(query: str) -> None:
         parameters = read_query(query.encode(), question.parameters)
         answer = question.answer(view, parameters)
-        for _ in FORMATS["json"].encode(answer):
-            pass
+        answers.append(b"".join(FORMATS["json"].encode(answer)))
 
     def fetched(query: str) -> None:
-        get(connection, f"{question.path}?{query}")
+        answers.append(get(connection, f"{question.path}?{query}"))
 
-    answered(requests[0])
-    fetched(requests[0])
-    inside = [milliseconds(lambda q=query: answered(q)) for query in requests[1:]]  # type: ignore[misc]
-    over_http = [milliseconds(lambda q=query: fetched(q)) for query in requests[1:]]  # type: ignore[misc]
-    return Times(question.path.removeprefix(PREFIX), inside, over_http)
+    inside = [milliseconds(partial(answered, query)) for query in requests]
+    over_http = [milliseconds(partial(fetched, query)) for query in requests]
+    for query, ours, over in zip(requests, answers[: len(requests)], answers[len(requests) :], strict=True):
+        expect(f"{question.path}?{query} over HTTP", over, ours)
+    # The first ones are with one-time work.
+    return Times(question.path.removeprefix(PREFIX), inside[1:], over_http[1:])
 
 
 def report(lake: Lake, count: int) -> Iterator[str]:
@@ -120,14 +151,15 @@ def report(lake: Lake, count: int) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: | ---: | --- |"
     with service(lake.folder, 1) as server:
         for question in ANALYSES:
-            yield measured(question, view, server.port, count).line()
+            times = measured(question, view, server.port, count)
+            yield times.line() if times else f"| {question.path.removeprefix(PREFIX)} | too few trials | | | | |"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=20)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.questions):
             print(text, flush=True)

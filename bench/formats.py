@@ -1,4 +1,6 @@
-"""How fast each log format goes in, beside a plain read of the same bytes: python -m bench.formats [names…].
+"""How fast each log format goes in, beside a plain read of the same bytes.
+
+python -m bench.formats [names…] [--rounds 3] [--runs N] [--rows N]
 
 Every measurement is made in a process of its own. `reader` is the format alone, from bytes to columns; `ingest` is all
 of it, to a published release.
@@ -6,11 +8,13 @@ of it, to a published release.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from bench.answers import expect
 from bench.logs import MAPPING, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake
@@ -19,8 +23,6 @@ from losslake_ingest.formats.format import format_named
 from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source
-
-ROUNDS = 3
 
 
 def plain_read(folder: Path) -> int:
@@ -41,37 +43,43 @@ def whole_ingest(folder: Path) -> tuple[int, int, int]:
     return summary.trials_ingested, summary.evaluations, summary.measurements
 
 
-def measure(name: str) -> str:
-    """Return a row of the table for one kind of log."""
+def measure(name: str, rounds: int, most_runs: int | None, most_rows: int | None) -> str:
+    """Return a row of the table for one kind of log; raises WrongAnswer unless every run is read and stored."""
     writer, runs, rows = WRITERS[name]
+    runs, rows = min(runs, most_runs or runs), min(rows, most_rows or rows)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "logs")
         writer(folder, runs, rows)
         log_format = name.partition(",")[0]
         (folder / MAPPING_NAME).write_text(MAPPING.replace("FORMAT", log_format))
-        rounds = [
+        measured = [
             (
                 in_own_process(plain_read, folder),
                 in_own_process(reader, log_format, folder),
                 in_own_process(whole_ingest, folder),
             )
-            for _ in range(ROUNDS)
+            for _ in range(rounds)
         ]
-    size = rounds[0][0].result / 1e6
-    plain, read, whole = (median(measured[at].wall_s for measured in rounds) for at in range(3))
-    trials, evaluations, measurements = rounds[0][2].result
-    if (rounds[0][1].result, trials) != (runs, runs):
-        raise RuntimeError(f"{name}: {rounds[0][1].result} runs read and {trials} trials stored of {runs}")
+    size = measured[0][0].result / 1e6
+    plain, read, whole = (median(each[at].wall_s for each in measured) for at in range(3))
+    trials, evaluations, measurements = measured[0][2].result
+    expect(f"runs of {name} that are read, and trials that are stored", (measured[0][1].result, trials), (runs, runs))
     return (
         f"| {name} | {size:.1f} | {size / plain:,.0f} | {size / read:,.0f} | {size / whole:,.0f} "
         f"| {evaluations / whole:,.0f} | {measurements / whole:,.0f} | {whole / plain:,.0f} |"
     )
 
 
-def main(names: list[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=f"default: all of {', '.join(WRITERS)}")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--runs", type=int, help="at most; default: 20 or 40")
+    parser.add_argument("--rows", type=int, help="of a run, at most; default: 3,000 to 50,000")
+    options = parser.parse_args(arguments)
     print(machine())
-    print(f"\nMedians of {ROUNDS} rounds, every part in a process of its own.\n")
+    print(f"\nMedians of {options.rounds} rounds, every part in a process of its own.\n")
     columns = [
         "MB",
         "plain read, MB/s",
@@ -83,9 +91,9 @@ def main(names: list[str]) -> None:
     ]
     print(f"| format | {' | '.join(columns)} |")
     print(f"| --- |{' ---: |' * len(columns)}")
-    for name in names or WRITERS:
-        print(measure(name), flush=True)
+    for name in options.names or WRITERS:
+        print(measure(name, options.rounds, options.runs, options.rows), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -23,7 +23,7 @@ from bench.answers import expect
 from bench.archive import END_OF_ARCHIVE, write_archive
 from bench.corrected import write_correction
 from bench.floors import decompress, parse
-from bench.full_questions import Effort, measure_questions, measure_scaling
+from bench.full_questions import LEAST_EFFORT, Effort, measure_questions, measure_scaling
 from bench.full_statements import measure_sql, measurements_of
 from bench.growth import AtScale, Figure, Limit, growth_table
 from bench.ingest import IngestTimes, ingest_again, ingest_and_verify
@@ -220,7 +220,7 @@ def _folder(given: Path | None) -> Iterator[Path]:
     yield given.absolute()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", type=float, nargs="+", default=SCALES, help="default: 0.01 0.1 1")
     parser.add_argument(
@@ -228,12 +228,14 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, help="where to leave the lakes; by default they are removed")
     parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
-    given = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="ask few questions, each kind in one process")
+    given = parser.parse_args(arguments)
+    effort = LEAST_EFFORT if given.quick else Effort()
     with _folder(given.archives) as archives, _folder(given.keep) as lakes:
         there = [lake for scale in given.scales if (lake := lakes / f"lake-{scale:g}").exists()]
         if there:
             parser.error(f"{there[0]} is there already: give --keep another folder")
-        lines = [f"{line}\n" for line in report(given.scales, archives, lakes, Effort(), given.keep is not None)]
+        lines = [f"{line}\n" for line in report(given.scales, archives, lakes, effort, given.keep is not None)]
     print("".join(lines), end="")
     if given.markdown:
         given.markdown.write_text("".join(lines), "utf-8")

@@ -49,6 +49,9 @@ class Effort:
     processes: int = 5
 
 
+LEAST_EFFORT = Effort(scaling=2, all_workloads=1, curves=2, studies=1, openings=1, processes=1)
+
+
 class Question(Protocol):
     """A question that can be asked in-process and over HTTP."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,11 +59,11 @@ def figures(lake: Lake, ingest_s: float) -> Iterator[Figure]:
     yield Figure("listing all releases", (time.perf_counter() - started) * 1000, "ms")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=1000, help="default: %(default)s")
     parser.add_argument("--lake", type=Path, help="where to make it, or one that goes on; it stays")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
         growth = list(history((given.lake or Path(temporary) / "lake").absolute(), given.releases))
     print("\n".join([machine(), "", *growth_table(growth)]))

@@ -1,14 +1,14 @@
-"""The lake of a benchmark: an existing one, or a temporary one."""
+"""The lake of a benchmark: an existing one, or a temporary one; and the smallest that every benchmark can use."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.archive import write_archive
-from bench.plan import Scale
+from bench.archive import write_archive, write_studies
+from bench.plan import Scale, smallest_plans
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 
@@ -27,3 +27,15 @@ def benchmark_lake(existing: Path | None) -> Iterator[Lake]:
         lake = Lake.create(Path(folder) / "lake")
         ingest(lake, [archive])
         yield lake
+
+
+def write_smallest(folder: Path) -> Mapping[str, Path]:
+    """Write an archive of few studies and a lake of it; return them by the option that takes them.
+
+    The archive is named as `bench.full` names that of the default scale.
+    """
+    archive, place = folder / f"synthetic-{Scale.size:g}.tar.bz2", folder / "lake"
+    write_studies(archive, smallest_plans(), processes=1)
+    lake = Lake.create(place)
+    ingest(lake, [archive])
+    return {"--archive": archive, "--archives": folder, "--lake": place}

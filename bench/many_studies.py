@@ -29,7 +29,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake_ingest.pipeline import offer
 from losslake_ingest.run import ingest
 
-QUESTIONS, CHECKED, OPENINGS = 400, 200, 5
+CHECKED, OPENINGS = 200, 5
 PAGES = {"the first page": "/", "the page of workloads": "/workloads", "a list of 100 studies": "/v1/studies?limit=100"}
 OF_ONE_STUDY = """SELECT count(*) FROM measurements
 WHERE collection = $1 AND dataset = $2 AND model = $3 AND optimizer = $4 AND batch_size = $5"""
@@ -52,11 +52,11 @@ def ingest_archive(archive: Path, folder: Path) -> None:
     assert not summary.quarantined and not summary.broken, summary
 
 
-def measure_scaling(folder: Path, archive: Path) -> ScalingTimes:
+def measure_scaling(folder: Path, archive: Path, count: int) -> ScalingTimes:
     """Scaling of random workloads, each question new, one way and the other; some of the truth is checked before."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
-    drawn = questions(view, QUESTIONS)
+    drawn = questions(view, count)
     inside = [milliseconds(lambda q=question: q.answered(view)) for question in drawn]  # type: ignore[misc]
     truths = list(read_truth(truth_path(archive)))
     check_scaling(view, truths[:CHECKED])
@@ -88,7 +88,7 @@ def count_of_one_study(folder: Path) -> float:
     return milliseconds(lambda: connection.execute(OF_ONE_STUDY, list(keys)).fetchall())
 
 
-def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
+def measured(archive: Path, lake: Path, studies: int, n_questions: int) -> Iterator[Figure]:
     """Yield all figures; the lake is made if it doesn't exist."""
     if not (archive.is_file() and truth_path(archive).is_file()):
         write_studies(archive, list(plans_of_many(studies)), 1)
@@ -114,7 +114,7 @@ def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
     yield Figure("opening, warm, the first in a process", _median(one.first_ms for one in warm), "ms", Limit(3000.0))
     yield Figure("… another time in that process", _median(one.again_ms for one in warm), "ms", Limit(3000.0))
     yield Figure("… memory of a process that opened it", once.peak_mb, "MB")
-    times: ScalingTimes = in_own_process(measure_scaling, lake, archive).result
+    times: ScalingTimes = in_own_process(measure_scaling, lake, archive, n_questions).result
     yield Figure("scaling of a workload, in-process, median", statistics.median(times.inside), "ms", Limit(10.0))
     yield Figure("… p99", percentile(times.inside, 0.99), "ms")
     yield Figure("scaling of a workload, over HTTP, median", statistics.median(times.over_http), "ms", Limit(10.0))
@@ -129,17 +129,18 @@ def _median(values: Iterator[float]) -> float:
     return statistics.median(values)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=100_000, help="default: %(default)s")
+    parser.add_argument("--questions", type=int, default=400, help="of scaling; default: %(default)s")
     parser.add_argument("--archive", type=Path, help="where the archive is, or is made and stays; .tar.bz2")
     parser.add_argument("--lake", type=Path, help="a lake of this archive, or where to make it; it stays")
     parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
         folder = Path(temporary)
         archive = given.archive or folder / "many.tar.bz2"
-        figures = tuple(measured(archive, (given.lake or folder / "lake").absolute(), given.studies))
+        figures = tuple(measured(archive, (given.lake or folder / "lake").absolute(), given.studies, given.questions))
     report = "\n".join([machine(), "", *growth_table([AtScale(given.studies, figures)])])
     print(report)
     if given.markdown:

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import platform
 import resource
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,6 +19,7 @@ from typing import Any
 
 import psutil
 
+STARTING = multiprocessing.get_context("spawn")
 _WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
@@ -33,8 +35,8 @@ class Measured:
 
 def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured:
     """Run a function in a fresh process; imports at its module's top are not counted."""
-    receiving, sending = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=_run, args=(sending, function, arguments))
+    receiving, sending = STARTING.Pipe(duplex=False)
+    process = STARTING.Process(target=_run, args=(sending, function, arguments))
     process.start()
     sending.close()  # else a child that fails would be waited for without end
     try:
@@ -44,6 +46,11 @@ def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured
     finally:
         process.join()
     return measurement
+
+
+def start(command: Sequence[str], environment: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+    """Start a program. output: the file that becomes its standard output."""
+    return subprocess.Popen(command, env=environment, stdout=output)
 
 
 def measured(function: Callable[..., Any], *arguments: object) -> Measured:

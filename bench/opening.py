@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import measure
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 
@@ -39,9 +41,13 @@ def opened_by_new_process(folder: Path) -> Opening:
     """Open it in a process of its own."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "bench.opening", str(folder)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    took = (time.perf_counter() - started) * 1000
-    first, again = map(float, done.stdout.split())
+    with tempfile.TemporaryFile() as output:
+        status = measure.start(command, os.environ, output.fileno()).wait()
+        took = (time.perf_counter() - started) * 1000
+        if status:
+            raise RuntimeError(f"{' '.join(command)} ended with status {status}, see above")
+        output.seek(0)
+        first, again = map(float, output.read().split())
     return Opening(first, again, took - again)
 
 

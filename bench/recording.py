@@ -1,6 +1,6 @@
 """Measure the time of a call of losslake.record, its median and its longest, beside other loggers.
 
-python -m bench.recording [calls]
+python -m bench.recording [--calls 200000]
 
 Every logger gets the same two metrics at every step, in a process of its own. Fast: one call after the other, which no
 training does. Paced: after 1 ms each, in which the thread waits as for an accelerator. The first row is an empty call:
@@ -9,9 +9,9 @@ what the machine itself adds.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -20,7 +20,6 @@ from pathlib import Path
 
 from bench.measure import in_own_process, machine
 
-CALLS = 200_000
 PACED = 5_000
 SLOW_CALLS = 5_000
 Log = Callable[[int], object]
@@ -116,8 +115,11 @@ def row(name: str, taken: Sequence[float]) -> str:
     return f"{name:30} {len(taken):9,} {median:10.1f} {rare:12.1f} {taken[-1]:12.1f}"
 
 
-def main(calls: int = CALLS) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the times of each logger."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=200_000, help="at most; default: %(default)s")
+    calls = parser.parse_args(arguments).calls
     print(machine())
     print(f"{'microseconds':30} {'calls':>9} {'median':>10} {'99.9th':>12} {'longest':>12}")
     for logger in LOGGERS:
@@ -128,4 +130,4 @@ def main(calls: int = CALLS) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main()

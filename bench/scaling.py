@@ -116,11 +116,15 @@ def run(lake: Lake, count: int) -> str:
     again = milliseconds(lambda: ReleaseView.open(lake, release))
     view = ReleaseView.open(lake, release)
     drawn = questions(view, count)
-    inside = [milliseconds(lambda q=question: q.answered(view)) for question in drawn]  # type: ignore[misc]
+    answers: list[bytes] = []
+    inside = [milliseconds(lambda q=question: answers.append(q.answered(view))) for question in drawn]  # type: ignore[misc]
+    bodies: list[bytes] = []
     with service(lake.folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in drawn]  # type: ignore[misc]
+        over_http = [milliseconds(lambda q=q: bodies.append(get(connection, q.path))) for q in drawn]  # type: ignore[misc]
         floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in drawn]
+    if answers != bodies:
+        raise RuntimeError("an answer over HTTP differs from that in-process")
     (records,) = open_release(lake, release).execute("SELECT count(*) FROM records").fetchall()[0]
     return "\n".join(
         [
@@ -134,11 +138,11 @@ def run(lake: Lake, count: int) -> str:
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=400)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with benchmark_lake(options.lake) as lake:
         print(run(lake, options.questions))
 

@@ -16,6 +16,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import MappingProxyType
 
+from bench import measure
 from losslake_service.settings import CONTRIBUTIONS_PREFIX
 
 SECONDS_TO_START = 60
@@ -99,7 +100,7 @@ def nginx_program() -> str:
 
 @contextmanager
 def _running(command: Sequence[str], port: int, environment: Mapping[str, str], path: str) -> Iterator[Server]:
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+    process = measure.start(command, {**os.environ, **environment}, subprocess.DEVNULL)
     server = Server(port, process.pid)
     try:
         _wait_for(server, process, path)

@@ -1,4 +1,4 @@
-"""The service under load: `python -m bench.service [--lake DIR] [--seconds 4] [--workers 2]`.
+"""The service under load: `python -m bench.service [--lake DIR] [--seconds 4] [--requests 10000] [--workers 2]`.
 
 One and sixteen clients, each asking one question after the other, from one process beside the server. Beside each kind
 of answer, the same server returning a constant of the same size; beside the download, nginx serving the same file.
@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 
 import psutil
 
+from bench.answers import expect
 from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.load import Load, get, load, post, send
 from bench.measure import machine, memory_of
@@ -28,8 +29,6 @@ from losslake.questions.release.view import ReleaseView
 CLIENTS = (1, 16)
 SQL = "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = $collection AND \
 dataset = $dataset AND model = $model AND optimizer = $optimizer ORDER BY batch_size"
-FEW, MANY = 1_000, 10_000
-DIFFERENT = 20_000
 ROUNDS = 9
 
 
@@ -41,14 +40,14 @@ class Case:
     requests: Sequence[bytes]
 
 
-def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
-    """Yield the questions of the report."""
+def cases(view: ReleaseView, count: int, seed: int = 1) -> Iterator[Case]:
+    """Yield the questions of the report. count: different ones of a kind."""
     chance = random.Random(seed)
-    drawn = questions(view, DIFFERENT, seed)
+    drawn = questions(view, count, seed)
     yield Case("scaling, each question new", [get(question.path) for question in drawn])
     yield Case("scaling, the same again", [get(drawn[0].path)])
     trials = []
-    for _ in range(DIFFERENT):
+    for _ in range(count):
         facts = chance.choice(list(view.workloads.values()))
         row = chance.randrange(len(facts.trials.trial_id))
         size = facts.batch_sizes[int(facts.study_of_trial[row])]
@@ -81,10 +80,10 @@ def line(name: str, clients: int, result: Load, beside: Load | None = None) -> s
     )
 
 
-def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
+def report(lake: Lake, seconds: float, requests: int, workers: int) -> Iterator[str]:
     """Yield the report, line by line."""
     view = ReleaseView.open(lake, lake.release())
-    kinds = list(cases(view))
+    kinds = list(cases(view, 2 * requests))
     yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row"
     with service(lake.folder, workers) as server, constants(lake.folder, workers) as constant:
         yield from heading("what", "of a constant's rate")
@@ -96,11 +95,12 @@ def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
                 yield line(case.name, clients, measured, beside)
         yield from downloads(lake, server, seconds, workers)
     with service(lake.folder, workers) as server:
-        megabytes = [memory_after(server, count, list(mixed(kinds))) for count in (FEW, MANY - FEW)]
+        few, sent = requests // 10, list(mixed(kinds, requests))
+        megabytes = [memory_after(server, count, sent) for count in (few, requests - few)]
     yield ""
     growth = f"{megabytes[1] / megabytes[0] - 1:+.1%}"
     yield "memory of all processes, without mapped files:"
-    yield f"after {FEW:,} mixed requests {megabytes[0]:,.0f} MB, after {MANY:,} {megabytes[1]:,.0f} MB: {growth}"
+    yield f"after {few:,} mixed requests {megabytes[0]:,.0f} MB, after {requests:,} {megabytes[1]:,.0f} MB: {growth}"
 
 
 def heading(what: str, ratio: str) -> Iterator[str]:
@@ -129,15 +129,17 @@ def downloads(lake: Lake, server: Server, seconds: float, workers: int) -> Itera
             ]
             # The machine's own pace changes from second to second: the round in the middle counts.
             measured, beside = sorted(rounds, key=lambda pair: pair[0].per_second / pair[1].per_second)[ROUNDS // 2]
+            sizes = {each.bytes / len(each.latencies) for pair in rounds for each in pair}
+            expect("bytes of a download", sizes, {largest["bytes"]})
             yield line("from the service", clients, measured, beside)
             yield line("from nginx", clients, beside)
 
 
-def mixed(kinds: Sequence[Case]) -> Iterator[bytes]:
-    """Questions of every kind in turn, and lists."""
+def mixed(kinds: Sequence[Case], count: int) -> Iterator[bytes]:
+    """Yield questions of every kind in turn, and lists."""
     lists = [get(f"/v1/{name}") for name in ("workloads", "studies", "trials?limit=100", "metrics", "releases")]
     chosen = [case.requests for case in kinds] + [lists]
-    for number in range(MANY):
+    for number in range(count):
         yield chosen[number % len(chosen)][number % len(chosen[number % len(chosen)])]
 
 
@@ -147,18 +149,19 @@ def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float
     return memory_of(psutil.Process(server.process)) / 1e6
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--requests", type=int, default=10_000, help="before memory is measured; default: %(default)s")
     parser.add_argument("--workers", type=int, default=2)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         nginx_program()  # before minutes of measuring, which its absence would lose
     except FileNotFoundError as error:
         parser.error(str(error))
     with benchmark_lake(options.lake) as lake:
-        for text in report(lake, options.seconds, options.workers):
+        for text in report(lake, options.seconds, options.requests, options.workers):
             print(text, flush=True)
 
 

@@ -1,15 +1,15 @@
 """How fast event files are read, beside TensorBoard's own loaders, on the same file in one process.
 
-python -m bench.tensorboard [events]
+python -m bench.tensorboard [--events 200000 3000] [--rounds 3]
 """
 
 from __future__ import annotations
 
+import argparse
 import io
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +26,7 @@ from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.event_files.file import read_event_file
 from losslake_ingest.sources.open import open_source
 
-EVENTS, ROUNDS = 200_000, 3
 TAGS = ("train/loss", "train/accuracy", "learning_rate", "grad_norm", "val/loss", "val/accuracy")
-FEW = 3_000
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def written(events: int, run: int = 0) -> bytes:
     return file.getvalue()
 
 
-def measured(events: int = EVENTS, rounds: int = ROUNDS) -> list[Rate]:
+def measured(events: int, rounds: int) -> list[Rate]:
     """Return the rates of our reader and of TensorBoard's own on one generated file, in alternating rounds."""
     data = written(events)
     with tempfile.TemporaryDirectory() as name:
@@ -104,12 +102,18 @@ def _accumulator(file: Path) -> int:
     return sum(len(accumulator.Scalars(tag)) for tag in accumulator.Tags()["scalars"])
 
 
-def main(events: int = EVENTS) -> None:
-    """Print the rates on a large file and on a small one."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the rates on each file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--events", type=int, nargs="+", default=(200_000, 3_000), help="of a file; default: 200000 3000"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args(arguments)
     print(machine())
-    for count in (events, FEW):
-        rates = measured(count)
-        print(f"\n{count:,} scalars, {rates[0].bytes / 1e6:.1f} MB, best of {ROUNDS} rounds")
+    for count in options.events:
+        rates = measured(count, options.rounds)
+        print(f"\n{count:,} scalars, {rates[0].bytes / 1e6:.1f} MB, best of {options.rounds} rounds")
         for rate in rates:
             print(rate)
         ours, theirs = rates[1].seconds, rates[2].seconds
@@ -117,4 +121,4 @@ def main(events: int = EVENTS) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main()

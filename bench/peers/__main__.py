@@ -71,7 +71,7 @@ def run(data: Places, patience: Patience, command: str) -> str:
         return report(command, release, losslake, peers, times)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, help="an archive made by bench.archive")
     parser.add_argument("--lake", type=Path, help="a lake of that archive")
@@ -86,8 +86,8 @@ def main() -> None:
         default=5.0,
         help="after so many spent on a kind of question a peer is asked no more of it; default: %(default)s",
     )
-    given = parser.parse_args()
-    command = shlex.join(["python", "-m", "bench.peers", *sys.argv[1:]])
+    given = parser.parse_args(arguments)
+    command = shlex.join(["python", "-m", "bench.peers", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with places(Given(given.archive, given.lake, given.unpacked, given.scale)) as data:
             print(run(data, Patience(given.rounds, given.seconds), command))

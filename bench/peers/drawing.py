@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from bench.peers.questions import Aim, AllScalings, Best, Curve, Kind, Question, Scaling, Sweep
 from bench.plan import Scale
 from bench.published import PublishedWorkload, published
@@ -19,6 +17,7 @@ from losslake_schema.statuses import STATUSES
 
 N_TARGETS = 50
 # How far targets lie from the goal, as part of the way back to where training starts: most are reached, some nowhere.
+# None is beyond the limit of the workload: an error rate would be below 0.
 HARDEST, EASIEST = -0.05, 0.3
 COMPLETE = STATUSES.index("COMPLETE")
 
@@ -34,8 +33,22 @@ class Known:
     def aim(self) -> Aim:
         return Aim(self.facts.workload, self.plan.metrics.goal_metric, -1 if self.plan.is_maximized else 1)
 
-    def target(self, part: float) -> float:
-        """So far from the goal."""
+    @property
+    def hardest(self) -> float:
+        """How far its hardest target lies from the goal."""
+        return max(HARDEST, (self.plan.limit - self.plan.goal) / (self.plan.start - self.plan.goal))
+
+    def target(self, chance: random.Random) -> float:
+        """Draw a target."""
+        return self._at(chance.uniform(self.hardest, EASIEST))
+
+    def targets(self, chance: random.Random) -> tuple[float, ...]:
+        """Draw N_TARGETS targets at equal distances."""
+        between = (EASIEST - self.hardest) / N_TARGETS
+        first = self.hardest + chance.uniform(0, between)
+        return tuple(self._at(first + number * between) for number in range(N_TARGETS))
+
+    def _at(self, part: float) -> float:
         return self.plan.goal + part * (self.plan.start - self.plan.goal)
 
 
@@ -58,11 +71,11 @@ def questions(known: list[Known], kind: Kind, seed: int = 1) -> Iterator[Questio
 
 def _scaling(known: list[Known], chance: random.Random) -> Scaling:
     chosen = chance.choice(known)
-    return Scaling(chosen.aim, chosen.target(chance.uniform(HARDEST, EASIEST)))
+    return Scaling(chosen.aim, chosen.target(chance))
 
 
 def _all_scalings(known: list[Known], chance: random.Random) -> AllScalings:
-    return AllScalings(tuple(Scaling(one.aim, one.target(chance.uniform(HARDEST, EASIEST))) for one in known))
+    return AllScalings(tuple(Scaling(one.aim, one.target(chance)) for one in known))
 
 
 def _curve(known: list[Known], chance: random.Random) -> Curve:
@@ -81,8 +94,7 @@ def _best(known: list[Known], chance: random.Random) -> Best:
 
 def _sweep(known: list[Known], chance: random.Random) -> Sweep:
     chosen = chance.choice(known)
-    parts = np.linspace(HARDEST, EASIEST, N_TARGETS) + chance.uniform(0, (EASIEST - HARDEST) / N_TARGETS)
-    return Sweep(chosen.aim, tuple(chosen.target(float(part)) for part in parts))
+    return Sweep(chosen.aim, chosen.targets(chance))
 
 
 _DRAWN: dict[Kind, Callable[[list[Known], random.Random], Question]] = {

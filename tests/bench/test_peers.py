@@ -1,4 +1,4 @@
-"""Every peer answers every question of the benchmark as LossLake does, bit for bit."""
+"""Answers that differ from LossLake's in one bit end a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from bench.archive import write_studies
-from bench.peers.__main__ import run
 from bench.peers.drawing import known_workloads, questions
 from bench.peers.losslake import LossLake
 from bench.peers.places import Given, Places, places
@@ -28,14 +27,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     write_studies(archive, [plan for plan in made if plan.workload.path.startswith(SOME)][::3], processes=1)
     with places(Given(archive)) as found:
         yield found
-
-
-@pytest.mark.slow
-def test_every_peer_agrees_with_losslake_and_has_a_ratio_for_every_kind_of_question(small: Places) -> None:
-    report = run(small, Patience(rounds=1, seconds=60), "the command")
-    table = [line for line in report.splitlines() if line.startswith("| ")]
-    assert [line.count(" x (1)") for line in table[2:]] == [0, *[len(Kind)] * (len(table) - 3)]
-    assert len(table) >= 9  # one more where chDB is installed
 
 
 class Wrong(LossLake):

@@ -1,0 +1,166 @@
+"""Every benchmark runs at its smallest size; those that ask in several ways fail unless all answers are the same."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import analysis, measure, pages, recording, servers
+from bench.__main__ import PARTS, Part, smallest
+from bench.analysis import forecastable
+from bench.lakes import write_smallest
+from bench.measure import measured
+from bench.peers.drawing import known_workloads, questions
+from bench.peers.questions import Kind, Sweep
+from bench.scaling import LANGUAGE_LOSS
+from bench.servers import Server
+from losslake.lake.lake import Lake
+from losslake.questions import forecast
+from losslake.questions.release.view import ReleaseView
+from losslake_ingest.pipeline import offer
+from losslake_schema import registry
+from tests.forked import Forked
+
+START, SERVICE, IN_OWN_PROCESS = measure.start, servers.service, measure.in_own_process
+
+
+class ForkedProgram(Forked):
+    """A program of Python in a fork of a process that has imported it already."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> None:
+        super().__init__(_run_module, arguments, environment, streams={1: output}, may_start_others=True)
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while it runs."""
+        return None if self.is_running() else self.wait()
+
+
+def _run_module(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)
+    sys.argv = [*arguments]
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+
+
+def start(command: Sequence[str], environment: Mapping[str, str], output: int) -> object:
+    """Start a program: to start Python anew for each would take longer than the benchmarks."""
+    if command[:2] != [sys.executable, "-m"]:
+        return START(command, environment, output)
+    with Path(os.devnull).open("w") as nothing:
+        opened = nothing.fileno() if output == subprocess.DEVNULL else output
+        return ForkedProgram(command[2:], dict(environment), opened)
+
+
+@pytest.fixture(scope="module")
+def existing(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    return write_smallest(tmp_path_factory.mktemp("smallest"))
+
+
+@pytest.fixture(scope="module")
+def view(existing: Mapping[str, Path]) -> ReleaseView:
+    lake = Lake.open(existing["--lake"])
+    return ReleaseView.open(lake, lake.release())
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[None]:
+    """Fork what would be started."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(measure, "start", start)
+        patched.setattr(measure, "STARTING", multiprocessing.get_context("forkserver"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def server(existing: Mapping[str, Path], forks: None) -> Iterator[Server]:
+    with SERVICE(existing["--lake"], 1, pages.NO_ANSWERS_KEPT | {"LOSSLAKE_SQL_WORKERS": "1"}) as running:
+        yield running
+
+
+@pytest.fixture
+def shared(existing: Mapping[str, Path], server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Return a function that imports a benchmark, which then measures in this process and shares a service.
+
+    A service of another lake is one of its own, without SQL, whose processes take long to start.
+    """
+
+    @contextmanager
+    def service(lake: Path, workers: int, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+        if lake == existing["--lake"]:
+            yield server
+            return
+        with SERVICE(lake, workers, {**(settings or {}), "LOSSLAKE_SQL_ENABLED": "false"}) as own:
+            yield own
+
+    def imported(name: str) -> Any:
+        module = import_module(name)
+        if hasattr(module, "__path__"):
+            module = import_module(f"{name}.__main__")
+        for each in [each for name, each in sys.modules.items() if name.startswith("bench.")]:
+            if getattr(each, "service", None) is SERVICE:
+                monkeypatch.setattr(each, "service", service)
+            if (
+                getattr(each, "in_own_process", None) is IN_OWN_PROCESS and each is not recording
+            ):  # it breaks a recorder, for good
+                monkeypatch.setattr(each, "in_own_process", measured)
+        return module
+
+    return imported
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_each_benchmark_runs(
+    part: Part,
+    existing: Mapping[str, Path],
+    shared: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(offer, "MOST_KEPT", offer.MOST_KEPT)  # many-studies sets it
+    assert shared(part.module).main(smallest(part, existing)) in (None, 0)
+    assert len(capsys.readouterr().out.splitlines()) > 1
+
+
+def test_slow_page_gives_exit_status_1(
+    existing: Mapping[str, Path],
+    shared: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(pages, "PAGES", pages.PAGES[:1])
+    assert shared("bench.pages").main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].endswith("| **no** |")
+
+
+def test_targets_are_values_that_the_metric_can_have(view: ReleaseView) -> None:
+    known = known_workloads(view)
+    for sweep in islice(questions(known, Kind.SWEEP), 50):
+        assert isinstance(sweep, Sweep)
+        lowest, highest = registry.metrics()[sweep.aim.metric].limits
+        assert all(lowest <= target <= highest for target in sweep.targets)
+
+
+def test_forecasts_are_asked_where_9_settings_can_be_compared(view: ReleaseView) -> None:
+    (workload,) = (each for each in view.workloads if each.dataset == "lm1b")
+    facts = view.workloads[workload]
+    n_trials = [len(facts.trials.trial_id[facts.rows_of(study)]) for study in range(len(facts.batch_sizes))]
+    assert n_trials == [15, 11, 8]
+    assert forecastable(view, workload, LANGUAGE_LOSS) == list(facts.batch_sizes[:2])
+
+
+def test_no_forecast_is_asked_where_no_study_has_enough_settings(
+    view: ReleaseView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "groups_needed", lambda _: 1000)
+    assert list(analysis.queries(forecast.QUESTION, view, 3)) == []
+    assert analysis.measured(forecast.QUESTION, view, 0, 3) is None
