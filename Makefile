@@ -33,7 +33,7 @@ install = { test -x $(VENV)/bin/uv && { $(by_uv) --offline 2>/dev/null || $(by_u
 .PHONY: help
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "  Settings: PYTHON=$(PYTHON) HOST=$(HOST) PORT=$(PORT) LAKE=$(LAKE) N=$(N) SEED=$(SEED) JOBS=$(JOBS)"
+	@echo "  Settings: PYTHON=$(PYTHON) HOST=$(HOST) PORT=$(PORT) LAKE=$(LAKE)"
 
 .PHONY: setup
 setup: $(VENV)/.developing $(VENV)-httpfs/.installed ## Make .venv from the lock files, with losslake installed in place
@@ -137,14 +137,17 @@ slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cro
 trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face's Trainer, Lightning and Keras
 	@$(VENV)-trainers/bin/python -m pytest -m slow --numprocesses 0 $(HALF_AN_HOUR) tests/losslake/record/trainers $(PYTEST)
 
-# For `make mutants`: how many lines, drawn by which seed, in how many processes at once.
+# For `make mutants`: how many lines, drawn by which seed; at how many at once tests look, and for how many seconds of
+# processor time; which of the lines only, as in ONLY="losslake/cli/shell.py:77", after a test was written for them.
 N ?= 300
 SEED ?= 0
 JOBS ?= $(TESTERS)
+SECONDS ?= 15
+ONLY ?=
 
 .PHONY: mutants
 mutants: setup ## Change N random lines by SEED, one at a time, and list the changes that no test notices
-	@$(VENV)/bin/python tests/mutants.py . $(N) $(SEED) $(JOBS)
+	@$(VENV)/bin/python tests/mutants.py $(N) $(SEED) $(JOBS) $(SECONDS) . $(ONLY)
 
 # These take as long as they take.
 UNLIMITED := --timeout 0 -o faulthandler_timeout=0

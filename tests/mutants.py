@@ -28,7 +28,7 @@ import pytest
 PACKAGES = {"losslake": "."} | {f"losslake_{name}": name for name in ("schema", "ingest", "service", "contributions")}
 # Imported once, as each run of tests is a fork. Not Polars, whose threads don't survive one.
 SHARED = "pyarrow.parquet duckdb pyiceberg.catalog.sql alembic.command scipy.stats fastapi.testclient hypothesis mcp"
-AT_ONCE, MOST_SECONDS = 4, 15  # files of tests in a run, processor time for a mutant
+AT_ONCE = 4  # files of tests in a run
 LIMITS = {resource.RLIMIT_CPU: 120, resource.RLIMIT_DATA: 6 * 2**30}  # of a run that a mutant makes endless
 SIGNS = [{ast.Eq: ast.NotEq, ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Is: ast.IsNot, ast.In: ast.NotIn}]
 SIGNS = [table | {new: old for old, new in table.items()} for table in (*SIGNS, {ast.Lt: ast.LtE, ast.Gt: ast.GtE})]
@@ -148,7 +148,7 @@ def failure(tree: Path, tests: list[str]) -> tuple[str, int, float]:
     return "" if passed else [tests[0], *names][-1], len(names), usage.ru_utime + usage.ru_stime
 
 
-def fate(root: Path, folder: Path, mutant: Mutant) -> tuple[str, int, float]:
+def fate(root: Path, folder: Path, limit: int, mutant: Mutant) -> tuple[str, int, float]:
     """Return the test that fails in a copy of the tree with a mutant, or "", how many began, and their seconds."""
     tree, failed, n_tests, seconds = copied(root, folder), "", 0, 0.0
     module = tree / mutant.path
@@ -160,7 +160,7 @@ def fate(root: Path, folder: Path, mutant: Mutant) -> tuple[str, int, float]:
         for begin in (0, *range(1, len(tests), AT_ONCE)):
             failed, n, spent = failure(tree, tests[begin : begin + AT_ONCE if begin else 1])
             n_tests, seconds = n_tests + n, seconds + spent
-            if failed or seconds > MOST_SECONDS:
+            if failed or seconds > limit:
                 break
         return failed, n_tests, seconds
     finally:
@@ -178,16 +178,22 @@ def copied(root: Path, folder: Path) -> Path:
     return copy
 
 
-def main(root: Path, n: int, seed: int, jobs: int) -> None:
-    """Print the fate of each mutant, then the survivors."""
+def main(root: Path, only: list[str], n: int, seed: int, jobs: int, limit: int) -> None:
+    """Print the fate of each mutant, or of those of some lines, then the survivors.
+
+    Args:
+        only: lines to try, as path:line, instead of all that are drawn.
+        limit: processor time in seconds, after which a mutant survives.
+    """
     for name in SHARED.split() if root.samefile(Path(__file__).parents[1]) else []:
         import_module(name)
     sys.dont_write_bytecode = False
-    mutants, survivors, killers = drawn(root, n, seed), list[str](), set[str]()
+    mutants = [each for each in drawn(root, n, seed) if not only or f"{each.path}:{each.line}" in only]
+    survivors, killers = list[str](), set[str]()
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(prefix="losslake-mutants-") as name, ProcessPoolExecutor(jobs, context) as pool:
         folder = Path(name)
-        fates = [pool.submit(fate, root, folder, mutant) for mutant in mutants]
+        fates = [pool.submit(fate, root, folder, limit, mutant) for mutant in mutants]
         for mutant, (killer, n_tests, seconds) in zip(mutants, (each.result() for each in fates), strict=True):
             text = f"{mutant.path}:{mutant.line}: {' -> '.join(' '.join(each.split())[:60] for each in mutant[-2:])}"
             says = f"killed by {killer}" if killer else "survived"
@@ -201,4 +207,4 @@ def main(root: Path, n: int, seed: int, jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), *map(int, sys.argv[2:]))
+    main(Path(sys.argv[5]).resolve(), sys.argv[6:], *map(int, sys.argv[1:5]))

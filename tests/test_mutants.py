@@ -102,9 +102,9 @@ def test_mirroring_a_module_begin_with_its_own(root: Path) -> None:
     assert mirroring(root, "losslake/numbers/small.py") == [f"tests/losslake/{name}" for name in names]
 
 
-def printed(root: Path) -> list[str]:
+def printed(root: Path, *only: str) -> list[str]:
     """Return what the tool says about the tree, without times."""
-    command = [sys.executable, str(ROOT / "tests" / "mutants.py"), str(root), "9", "3", "1"]
+    command = [sys.executable, str(ROOT / "tests" / "mutants.py"), "9", "3", "1", "10", str(root), *only]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return re.sub(r", [0-9.]+ s\)", ")", done.stdout).splitlines()
 
@@ -125,4 +125,7 @@ def test_each_mutant_is_killed_or_survives_and_the_tree_stays_as_it_is(root: Pat
 
 def test_test_that_fails_anyway_is_named(root: Path) -> None:
     (root / OWN).write_text(f"{TESTS}\ndef test_wrong():\n    assert first([1]) == 2\n")
-    assert printed(root)[-1] == f"fails without a mutant as well: {OWN}::test_wrong"
+    assert printed(root, "losslake/numbers/small.py:8")[1:] == [
+        "0 of 1 survived",
+        f"fails without a mutant as well: {OWN}::test_wrong",
+    ]
