@@ -140,6 +140,18 @@ slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cro
 trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face's Trainer, Lightning and Keras
 	@$(VENV)-trainers/bin/python -m pytest -m slow --numprocesses 0 $(HALF_AN_HOUR) tests/losslake/record/trainers $(PYTEST)
 
+# For `make mutants`: how many lines, drawn by which seed; at how many at once tests look, and for how many seconds of
+# processor time; which of the lines only, as in ONLY="losslake/cli/shell.py:77", after a test was written for them.
+N ?= 300
+SEED ?= 0
+JOBS ?= $(TESTERS)
+SECONDS ?= 15
+ONLY ?=
+
+.PHONY: mutants
+mutants: setup ## Change N random lines by SEED, one at a time, and list the changes that no test notices
+	@$(VENV)/bin/python tests/mutants.py $(N) $(SEED) $(JOBS) $(SECONDS) . $(ONLY)
+
 # These take as long as they take.
 UNLIMITED := --timeout 0 -o faulthandler_timeout=0
 

@@ -10,6 +10,7 @@ import fcntl
 import os
 import signal
 import sys
+import tempfile
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -123,6 +124,7 @@ def _run(
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # which TMPDIR says, not what the server found
     function(*arguments)
 
 

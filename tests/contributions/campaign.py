@@ -10,7 +10,6 @@ import os
 import random
 import re
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -149,7 +148,6 @@ def push_the_rest(target: Target, folder: str) -> None:
 
 
 def accept_all(lake: str) -> None:
-    tempfile.tempdir = str(Path(lake).parent)  # what a kill leaves there goes with the test
     database = Database.open(Lake.open(lake))
     for state in ("accepting", "submitted"):
         for submission in list_submissions(database, state).submissions:
