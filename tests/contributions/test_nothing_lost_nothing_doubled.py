@@ -26,6 +26,14 @@ from losslake_contributions.store.tables import HeldSegment, OpenSegment, Piece
 from tests.contributions.campaign import Campaign
 from tests.contributions.spooled_runs import Rows, remaining, same
 from tests.contributions.stored import stored_curves
+from tests.forked import Forked
+
+
+@pytest.fixture(autouse=True)
+def temporary_files_go_with_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is killed leave its temporary files where the test's own are."""
+    assert Forked(print).wait() == 0  # starts the server that forks, whose socket needs a short path
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 def lines_of(place: Path) -> dict[str, Rows]:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from losslake.record.run import Run
+
 WORKLOAD = "mine/mnist/cnn/sgd"
 FACTS: dict[str, Any] = {"workload": WORKLOAD, "batch_size": 64}
 
@@ -42,3 +44,8 @@ def end(run: Path) -> dict[str, Any]:
     """How a run ended."""
     known: dict[str, Any] = json.loads((run / "end.json").read_text())
     return known
+
+
+def place(run: Run) -> Path:
+    assert run.folder is not None
+    return run.folder

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,20 +17,10 @@ from hypothesis import strategies as st
 
 import losslake.record
 from losslake.record import writer as writing
-from losslake.record.run import MOST_QUEUED, Run
-from losslake.record.spool import Spool
-from tests.losslake.record.runs import FACTS, curve, end, lines
+from losslake.record.run import Run
+from tests.losslake.record.runs import FACTS, curve, end, lines, place
 from tests.repository.checkout import ROOT
-
-
-@pytest.fixture
-def started(tmp_path: Path) -> Callable[..., Run]:
-    return lambda **facts: losslake.record.start(**{**FACTS, "folder": tmp_path, **facts})
-
-
-def place(run: Run) -> Path:
-    assert run.folder is not None
-    return run.folder
+from tests.servers.processes import wait_until
 
 
 def test_facts_and_measurements_are_in_the_folder(started: Callable[..., Run]) -> None:
@@ -190,121 +179,6 @@ def test_ten_thousand_metrics_are_recorded_and_no_more(started: Callable[..., Ru
     assert run.n_dropped == 3
 
 
-class SlowDisk(Spool):
-    """A spool whose disk waits until the test lets it go."""
-
-    gate = threading.Event()
-
-    def append(self, text: bytes) -> bool:
-        self.gate.wait()
-        return super().append(text)
-
-
-def test_full_queue_drops_and_states_the_steps(started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslake.record.run.Spool", SlowDisk)
-    SlowDisk.gate.clear()
-    run = started()
-    n_calls = MOST_QUEUED // 5 + 40_000
-    for step in range(n_calls):
-        run.log({"train/loss": 1.0}, step=step)
-    SlowDisk.gate.set()
-    run.finish()
-    known = end(place(run))
-    steps = sorted(curve(place(run))["train/loss"])
-    (gap,) = known["gaps"]
-    assert known["status"] == "INCOMPLETE"
-    missing = sorted(set(range(n_calls)) - set(steps))
-    assert missing
-    assert steps[-1] == n_calls - 1  # the latest call is kept beside the full queue
-    assert gap["reason"] == "the queue was full"
-    assert (gap["n"], gap["first_step"], gap["last_step"]) == (len(missing), missing[0], missing[-1])
-    assert run.n_dropped == gap["n"] == known["n_dropped"]
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
-def test_value_that_a_signal_handler_finishes_with_is_stored_beside_a_full_queue(
-    started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("losslake.record.run.Spool", SlowDisk)
-    monkeypatch.setattr("losslake.record.run.MOST_QUEUED", 50)
-    SlowDisk.gate.clear()
-    run = started()
-    fill(run)
-
-    def stop(*_: object) -> None:
-        run.log({"val/loss": 0.5}, step=CALLS)
-        SlowDisk.gate.set()
-        run.finish("INFEASIBLE")
-
-    before = signal.signal(signal.SIGUSR1, stop)
-    try:
-        signal.raise_signal(signal.SIGUSR1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    known, stored = end(place(run)), curve(place(run))
-    assert stored["val/loss"] == {CALLS: 0.5}
-    assert len(stored["train/loss"]) + known["n_dropped"] == CALLS
-    assert known["gaps"][0]["last_step"] == CALLS - 1
-    assert known["status"] == "INFEASIBLE"
-
-
-@pytest.mark.parametrize("next_call", ["log", "rewind"])
-def test_call_kept_beside_a_full_queue_comes_before_the_next(
-    started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, next_call: str
-) -> None:
-    monkeypatch.setattr("losslake.record.run.Spool", SlowDisk)
-    monkeypatch.setattr("losslake.record.run.MOST_QUEUED", 50)
-    SlowDisk.gate.clear()
-    run = started()
-    fill(run)
-    SlowDisk.gate.set()
-    wait_until(lambda: not run._queue)
-    if next_call == "rewind":
-        run.rewind(CALLS)
-    run.log({"train/loss": 9.0}, step=CALLS)
-    run.finish()
-    stored = curve(place(run))["train/loss"]
-    assert sorted(stored)[-2:] == [CALLS - 1, CALLS]
-    assert len(stored) + run.n_dropped == CALLS + 1
-    assert "assumed_rewinds" not in end(place(run))
-
-
-CALLS = 3_000  # more than the thread takes at once, and a queue of 50
-
-
-def fill(run: Run) -> None:
-    """Log values of a metric until the queue is full, beside a disk that waits."""
-    for step in range(CALLS):
-        run.log({"train/loss": 1.0}, step=step)
-
-
-class FullDisk(Spool):
-    """A spool whose disk is full at first, in the middle of a line."""
-
-    left = 3
-
-    def append(self, text: bytes) -> bool:
-        if FullDisk.left:
-            FullDisk.left -= 1
-            file = self._open()
-            file.write(text[: len(text) // 2])
-            self._take_back(file)
-            raise OSError(28, "No space left on device")
-        return super().append(text)
-
-
-def test_full_disk_is_tried_again_and_nothing_is_lost(
-    started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("losslake.record.run.Spool", FullDisk)
-    FullDisk.left = 3
-    with started() as run:
-        for step in range(100):
-            run.log({"train/loss": float(step)}, step=step)
-    assert curve(place(run)) == {"train/loss": {step: float(step) for step in range(100)}}
-    assert end(place(run))["status"] == "COMPLETE"
-
-
 def test_folder_that_cannot_be_written_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("")
     run = losslake.record.start(**FACTS, folder=tmp_path / "file" / "runs")
@@ -321,7 +195,7 @@ def test_removed_folder_is_not_made_again_and_is_reported(
 ) -> None:
     run = started()
     run.log({"train/loss": 1.0}, step=1)
-    wait_until(lambda: any(place(run).rglob("*.jsonl")))
+    wait_until(lambda: any(place(run).rglob("*.jsonl")), "a segment is there")
     for path in sorted(place(run).rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     place(run).rmdir()
@@ -335,9 +209,9 @@ def test_removed_folder_is_not_made_again_and_is_reported(
 def test_removed_segment_is_a_gap_and_the_rest_is_recorded(started: Callable[..., Run]) -> None:
     run = started()
     run.log({"train/loss": 1.0}, step=1)
-    wait_until(lambda: any(path.stat().st_size for path in place(run).rglob("*.jsonl")))
+    wait_until(lambda: any(path.stat().st_size for path in place(run).rglob("*.jsonl")), "a segment has lines")
     next(place(run).rglob("*.jsonl")).unlink()
-    wait_until(lambda: run.n_dropped == 1)
+    wait_until(lambda: run.n_dropped == 1, "the loss is noticed")
     run.log({"train/loss": 2.0}, step=2)
     run.finish()
     assert curve(place(run)) == {"train/loss": {2: 2.0}}
@@ -522,13 +396,3 @@ def test_recorder_needs_only_the_standard_library(tmp_path: Path) -> None:
 def ran(code: str) -> None:
     """Run a program that records."""
     subprocess.run([sys.executable, "-c", f"import losslake.record\n{code}"], cwd=ROOT, check=True, timeout=60)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, at most a minute."""
-    pause = threading.Event()
-    for _ in range(1200):
-        if condition():
-            return
-        pause.wait(0.05)
-    raise AssertionError("not within a minute")
