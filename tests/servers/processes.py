@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 import shutil
 import signal
 import socket
@@ -42,9 +42,9 @@ def free_port(among: Iterable[int] | None = None) -> int:
 def _outside_of_the_range_for_any_port() -> list[int]:
     low, high = map(int, _ANY_PORT.read_text().split()) if _ANY_PORT.exists() else (49_152, 65_535)
     ports = [port for port in range(10_000, 65_536) if not low <= port <= high]
-    # Not the seed of a test: processes that start at once would all try the same ports.
-    random.SystemRandom().shuffle(ports)
-    return ports
+    # Not by the seed of a test: processes that start at once would all try the same ports.
+    first = secrets.randbelow(len(ports))
+    return ports[first:] + ports[:first]
 
 
 def program(name: str, package: str, folders: Iterable[Path] = ()) -> Path:
