@@ -25,7 +25,7 @@ def test_every_level_holds_for_each_number_of_trials() -> None:
 Simulation = Callable[[int], list[SimulatedRow]]
 # Studies a cell of what takes long, with trials of one spread: an interval that ignores the spacing of evaluations
 # holds in three quarters of studies, which few don't show; the other ranges take 0.1 s a study.
-SAMPLED: Mapping[Simulation, int] = {simulated_curves.critical_batch_sizes: 64, simulated_curves.other_ranges: 2}
+SAMPLED: Mapping[Simulation, int] = {simulated_curves.critical_batch_sizes: 64, simulated_curves.other_ranges: 4}
 
 
 @pytest.mark.parametrize("simulate", SIMULATIONS, ids=lambda each: each.__name__)

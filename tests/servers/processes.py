@@ -64,12 +64,15 @@ def program(name: str, package: str, folders: Iterable[Path] = ()) -> Path:
     return Path(found)
 
 
-def wait_until(happened: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    """Look again and again until something has happened; AssertionError names what hasn't."""
+def wait_until(happened: Callable[[], bool], what: str, seconds: float = SECONDS, pause: float = 0.02) -> None:
+    """Look again and again until something has happened; AssertionError names what hasn't.
+
+    pause: between two looks, so that they don't take the time of what is waited for.
+    """
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def accepts(port: int) -> bool:
