@@ -15,7 +15,6 @@ from losslake.cli.check import check
 from losslake.cli.console import describe_error, print_error, print_failure
 from losslake.cli.download import download, fetch
 from losslake.cli.erase import erase
-from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
 from losslake.cli.lake import export, init, ledger, releases, verify
 from losslake.cli.live import live
@@ -31,6 +30,7 @@ from losslake.cli.steps import StepsCommand, steps
 from losslake.cli.tokens import tokens
 from losslake.cli.withdraw import withdraw
 from losslake.cli.workloads import workloads
+from losslake.output.imports import without_pandas
 from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C

@@ -25,5 +25,5 @@ def client_with_sql(lake: Lake, **settings: Any) -> Iterator[TestClient]:
     chosen: dict[str, Any] = {"log_format": "off", "sql_workers": 1, "sql_seconds": 60.0, "sql_client_seconds": 0.0}
     app = create_app(lake, Settings.model_construct(None, **(chosen | settings)))
     with TestClient(app, raise_server_exceptions=False) as client:
-        wait_until(lambda: client.get("/readyz").status_code == 200, "SQL can be run")
+        wait_until(lambda: client.get("/readyz").status_code == 200, "SQL can be run", pause=0.1)
         yield client

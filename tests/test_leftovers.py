@@ -55,7 +55,7 @@ def test_the_folder_of_a_failed_session_stays_until_the_next(tmp_path: Path) -> 
     status, _, failed = session(tmp_path, "assert not (own / 'log').write_text('x')")
     assert status == 1
     assert failed.is_dir()
-    session(tmp_path, "pass")
+    session(tmp_path, "pass", workers=0)
     assert not failed.exists()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from losslake.cli.console import LakeOption, echo, echo_some, plural
-from losslake.cli.imports import without_pandas
+from losslake.output.imports import without_pandas
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from losslake.cli.imports import without_pandas
+from losslake.output.imports import without_pandas
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake

@@ -22,7 +22,7 @@ from pygments.lexers.sql import SqlLexer
 from losslake.cli.console import FORMATS, Format, echo, print_error, print_failure
 from losslake.cli.query_output import Output, run_script
 from losslake.cli.session import Session, ctrl_c_noted
-from losslake.index.serving import MACROS, VIEWS
+from losslake.index.view_texts import MACROS, VIEWS
 from losslake_schema.errors import LossLakeError
 
 HELP = """\

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.cli.console import EngineOption, Format, LakeOption, ReleaseOption
-from losslake.cli.imports import without_pandas
+from losslake.output.imports import without_pandas
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from losslake.cli.imports import without_pandas
+from losslake.output.imports import without_pandas
 
 
 class StepsCommand(TyperCommand):

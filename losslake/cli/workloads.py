@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, WideOption, open_release
-from losslake.cli.imports import without_pandas
 from losslake.cli.table import print_rows
+from losslake.output.imports import without_pandas
 from losslake_schema.names import Workload
 
 if TYPE_CHECKING:

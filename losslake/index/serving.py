@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from losslake.index.shared import ensure, exclusive, path_of
-from losslake.index.view_texts import SERVING_VERSION, overridden, sql
+from losslake.index.view_texts import MACROS, SERVING_VERSION, VIEWS, overridden, sql
 from losslake.index.workloads import target_ranges_of
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
@@ -32,11 +32,6 @@ from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 REMOTE_VERSION = 11
 MOST_REMOTE_FILES = 16
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")
-VIEWS = (
-    "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "records", "measurements",
-    "trial_resources", "flags", "steps_to_target", "steps_to_result",
-)  # fmt: skip
-MACROS = ("steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at")
 
 
 def serving_file(lake: Lake, release: Release) -> Path:

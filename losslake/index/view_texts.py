@@ -1,4 +1,4 @@
-"""The texts of views and macros, which are files in `losslake_schema/views`."""
+"""The names of views and macros, and their texts, which are files in `losslake_schema/views`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from losslake_schema import registry
 
 # Of the serving files; a change of their views or tables has a new one.
 SERVING_VERSION = 16
+VIEWS = (
+    "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "records", "measurements",
+    "trial_resources", "flags", "steps_to_target", "steps_to_result",
+)  # fmt: skip
+MACROS = ("steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at")
 _SHARED = re.compile(r"\$(first_hits|best_trials)\b")
 _MATCHES = re.compile(r"\$matches\((\w)\)")
 _BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")

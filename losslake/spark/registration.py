@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from losslake.index.serving import BASE_TABLES, MACROS, VIEWS, open_release
+from losslake.index.serving import BASE_TABLES, open_release
+from losslake.index.view_texts import MACROS, VIEWS
 from losslake.lake.data_files import check_files_exist, folder_of
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
@@ -34,7 +35,7 @@ _DECODED = "decode(encode({0}, 'ISO-8859-1'), 'UTF-8') AS {0}"
 def register(spark: SparkSession, lake: Lake, release: Release) -> None:
     """Register the views and table functions of a release as temporary ones; they replace those of another release.
 
-    Views: `losslake.index.serving.VIEWS`. Functions: FUNCTIONS, with constant arguments. The executors must have
+    Views: `losslake.index.view_texts.VIEWS`. Functions: FUNCTIONS, with constant arguments. The executors must have
     access to the lake's files. Raises LakeBroken if a data file is missing.
     """
     if tuple(map(int, spark.version.split(".")[:2])) < _FIRST_WITH_SPLIT_BYTES:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bench import analysis, measure, pages, recording, servers
+from bench import analysis, load, measure, pages, recording, servers
 from bench.__main__ import PARTS, Part, smallest
 from bench.analysis import forecastable
 from bench.lakes import write_smallest
@@ -127,6 +127,10 @@ def test_each_benchmark_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(offer, "MOST_KEPT", offer.MOST_KEPT)  # many-studies sets it
+    monkeypatch.setattr(load, "_READ", 1 << 16)
+    monkeypatch.setattr("bench.service.CLIENTS", (1, 2))
+    monkeypatch.setattr("bench.service.ROUNDS", 1)
+    monkeypatch.setattr("bench.many_studies.OPENINGS", 1)
     assert shared(part.module).main(smallest(part, existing)) in (None, 0)
     assert len(capsys.readouterr().out.splitlines()) > 1
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.index.serving import MACROS
-from losslake.index.view_texts import sql
+from losslake.index.view_texts import MACROS, sql
 from losslake_schema.reached import COMPARATORS, Comparator
 from losslake_schema.registry import DIRECTIONS
 from losslake_schema.tables import GOALS, MEASUREMENTS, METRICS, RECORDS, STUDIES, TRIALS

@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from losslake.index.serving import MACROS, VIEWS, open_release
-from losslake.index.view_texts import sql
+from losslake.index.serving import open_release
+from losslake.index.view_texts import MACROS, VIEWS, sql
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 import shutil
 import signal
 import socket
@@ -42,9 +42,9 @@ def free_port(among: Iterable[int] | None = None) -> int:
 def _outside_of_the_range_for_any_port() -> list[int]:
     low, high = map(int, _ANY_PORT.read_text().split()) if _ANY_PORT.exists() else (49_152, 65_535)
     ports = [port for port in range(10_000, 65_536) if not low <= port <= high]
-    # Not the seed of a test: processes that start at once would all try the same ports.
-    random.SystemRandom().shuffle(ports)
-    return ports
+    # Not by the seed of a test: processes that start at once would all try the same ports.
+    first = secrets.randbelow(len(ports))
+    return ports[first:] + ports[:first]
 
 
 def program(name: str, package: str, folders: Iterable[Path] = ()) -> Path:
@@ -64,12 +64,15 @@ def program(name: str, package: str, folders: Iterable[Path] = ()) -> Path:
     return Path(found)
 
 
-def wait_until(happened: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    """Look again and again until something has happened; AssertionError names what hasn't."""
+def wait_until(happened: Callable[[], bool], what: str, seconds: float = SECONDS, pause: float = 0.02) -> None:
+    """Look again and again until something has happened; AssertionError names what hasn't.
+
+    pause: between two looks, so that they don't take the time of what is waited for.
+    """
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def accepts(port: int) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from losslake.index.serving import MACROS
+from losslake.index.view_texts import MACROS
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.errors import SqlProblem
 

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from losslake.output.imports import without_pandas
 from losslake_service.sandbox.admission import admit, allowed_functions
 from losslake_service.sandbox.channel import MAX_REQUEST_BYTES, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import MEGABYTE, address_space, confine, limit_cpu_seconds, limit_memory
@@ -31,6 +32,7 @@ def main(admit: Admission) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     os.environ.clear()
+    without_pandas()
     allowed_functions()
     allowed_calls(platform.machine())
     warm_up()

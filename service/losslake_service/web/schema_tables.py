@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from losslake.index.serving import MACROS, VIEWS
-from losslake.index.view_texts import sql
+from losslake.index.view_texts import MACROS, VIEWS, sql
 from losslake.output.columns import row_shape
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS

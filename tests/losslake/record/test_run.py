@@ -373,7 +373,7 @@ def test_signal_handler_may_log_and_finish(tmp_path: Path) -> None:
         "import os, signal, sys\n"
         f"run = losslake.record.start(workload='a/b/c/d', batch_size=1, folder={str(tmp_path)!r})\n"
         "def stop(*_):\n    run.log({'val/loss': 1.0}, step=7)\n    run.finish('INCOMPLETE')\n    sys.exit(0)\n"
-        "signal.signal(signal.SIGALRM, stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\n"
+        "signal.signal(signal.SIGALRM, stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\n"
         "while True: run.log({'train/loss': 1.0}, step=1)"
     )
     (run,) = tmp_path.iterdir()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from losslake.record.run import MOST_QUEUED, Run
+from losslake.record.run import Run
 from losslake.record.spool import Spool
 from tests.losslake.record.runs import curve, end, place
 from tests.servers.processes import wait_until
@@ -26,9 +26,10 @@ class SlowDisk(Spool):
 
 def test_full_queue_drops_and_states_the_steps(started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("losslake.record.run.Spool", SlowDisk)
+    monkeypatch.setattr("losslake.record.run.MOST_QUEUED", 50)
     SlowDisk.gate.clear()
     run = started()
-    n_calls = MOST_QUEUED // 5 + 40_000
+    n_calls = CALLS
     for step in range(n_calls):
         run.log({"train/loss": 1.0}, step=step)
     SlowDisk.gate.set()

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from losslake.index.serving import VIEWS
+from losslake.index.view_texts import VIEWS
 from losslake.spark.registration import FUNCTIONS
 from tests.losslake.spark.hostile import MAXIMIZED, MINIMIZED, UNKNOWN
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client import Transport
 
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
@@ -71,7 +72,7 @@ def service(running: Running) -> Iterator[httpx.Client]:
         yield client
 
 
-def use(server: str | StdioServerParameters, work: Use) -> Any:
+def use(server: str | StdioServerParameters | Transport, work: Use) -> Any:
     """Return what the work gets, as a client of the server."""
 
     async def run() -> Any:

@@ -303,3 +303,8 @@ def _is_alive(process: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def test_a_worker_starts_without_pandas(python_sandbox: SandboxClient) -> None:
+    (row,) = python_sandbox("'pandas' in __import__('sys').modules")
+    assert row["value"] == "False"

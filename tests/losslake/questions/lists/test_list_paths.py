@@ -155,7 +155,7 @@ def test_unknown_parameter_is_refused(client: TestClient, name: str, query: str)
     assert client.get(f"/v1/{name}?{query}").json()["status"] in (404, 422)
 
 
-@pytest.mark.parametrize("limit", [1, 7, 49, 50, 51])
+@pytest.mark.parametrize("limit", [pytest.param(1, marks=pytest.mark.slow), 7, 49, 50, 51])
 def test_links_lead_to_every_row_once_and_in_order(client: TestClient, limit: int) -> None:
     start = f"/v1/trials?sort=-status,last_step&limit={limit}&batch_size=8&batch_size=64&batch_size=1&batch_size=512"
     whole = rows(client, "/v1/trials?sort=-status,last_step")

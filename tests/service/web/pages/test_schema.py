@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.index.serving import MACROS, VIEWS
+from losslake.index.view_texts import MACROS, VIEWS
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import ALL_TABLES, PARTITIONED
 from losslake_service.web.code_lines import statement

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.index.serving import MACROS, VIEWS, open_release
+from losslake.index.serving import open_release
+from losslake.index.view_texts import MACROS, VIEWS
 from losslake.lake.lake import Lake
 from tests.applications import client_with_sql, without_sql
 from tests.made_up_lake import ERROR

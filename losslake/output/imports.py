@@ -1,4 +1,4 @@
-"""Imports that commands do without."""
+"""Imports that commands and the processes for SQL do without."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class _NoPandas:
 
     def find_spec(self, name: str, *_: object) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("this command needs no pandas", name=name)
+            raise ModuleNotFoundError("nothing here needs pandas", name=name)
 
 
 def without_pandas() -> None:
