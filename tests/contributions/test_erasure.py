@@ -121,9 +121,11 @@ def test_no_byte_of_an_erased_run_remains_after_one_that_was_killed(erased: Eras
 
 def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, lake_in_postgresql: Lake, tmp_path: Path) -> None:
     lake = lake_in_postgresql
-    places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base")
     made = make(lake)
     with postgresql.connect(autocommit=True) as connection:
+        database = "SELECT oid::text FROM pg_database WHERE datname = %s"
+        (folder,) = connection.execute(database, [lake.engine.url.database]).fetchone() or [""]
+        places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base" / folder)
         connection.execute("CHECKPOINT")
         assert found(*places) == EVERYTHING
         assert erase_completely(lake, [TRIAL], "why", "me").runs == {made.secret.id}

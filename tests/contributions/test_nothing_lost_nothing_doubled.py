@@ -127,9 +127,7 @@ SIZES = pytest.mark.parametrize(
 
 
 @SIZES
-def test_a_few_trainings_are_stored_exactly_once(
-    empty_lake: Lake, tmp_path: Path, trainings: int, pace: float
-) -> None:
+def test_a_few_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path, trainings: int, pace: float) -> None:
     Campaign(empty_lake, tmp_path / "runs", trainings, seed=1, pace=pace).run()
     check_nothing_lost(empty_lake, tmp_path / "runs", trainings)
 

@@ -37,7 +37,7 @@ Submissions = Callable[[], Sequence[SubmissionStatus]]
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake")) as service:
+    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake"), early_reviews=False) as service:
         yield service
 
 

@@ -62,7 +62,9 @@ def test_naming_its_owner_as_contributor_does_not_make_it_one_s_own(stored: Serv
     assert "collection_facts" not in found
 
 
-def test_a_stranger_s_run_is_a_warning_for_the_reviewer_and_changes_nothing_that_is_stored(service: Service, bob: Sender, reviewer: Sender) -> None:
+def test_a_stranger_s_run_is_a_warning_and_changes_nothing_that_is_stored(
+    service: Service, bob: Sender, reviewer: Sender
+) -> None:
     store(service)
     lake = service.lake
     before = {table: small(lake, table) for table in ("collections", "goals", "metrics", "contributors")}

@@ -120,9 +120,7 @@ def test_page_shows_what_was_sent_escaped(service: Service, reviewed: Reviewed, 
     assert segment.headers["x-content-type-options"] == "nosniff"
 
 
-def test_pictures_of_the_review_are_those_of_the_draft(
-    service: Service, reviewed: Reviewed, reviewer: Sender
-) -> None:
+def test_pictures_of_the_review_are_those_of_the_draft(service: Service, reviewed: Reviewed, reviewer: Sender) -> None:
     sign_in(reviewer)
     pictures = [each for each in Page(page_of(service, reviewed.name)).loads if "/v1/figures/" in each]
     assert pictures
