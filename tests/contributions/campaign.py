@@ -48,11 +48,12 @@ SILENT = re.compile(r"finished (\d+) runs as INCOMPLETE")
 
 @dataclass(frozen=True)
 class Target:
-    """Where runs are sent to. is_live: while they train."""
+    """Where runs are sent to. is_live: while they train. pace: what multiplies the times of trainings."""
 
     url: str
     token: str
     is_live: bool
+    pace: float = 1.0
 
 
 def train(folder: str, seed: int, name: str | None, kills: int, target: Target) -> None:
@@ -92,7 +93,7 @@ def train(folder: str, seed: int, name: str | None, kills: int, target: Target) 
             step = chance.randrange(step)
             run.rewind(step)
         if chance.random() < 0.02:
-            time.sleep(0.3 if target.is_live else 0.05)  # as a step of a training takes
+            time.sleep((0.3 if target.is_live else 0.05) * target.pace)  # as a step of a training takes
     run.finish()
     Path(folder, f"{seed}.calls").write_text(json.dumps(calls))
 
@@ -108,7 +109,7 @@ def record(folder: Path, seed: int, target: Target, killed: Counter[str]) -> Non
         if kills == 0 and chance.random() < 0.4:
             is_to_be_killed = True
         if is_to_be_killed and kills < 3:
-            time.sleep((0.2 + chance.random() * 0.6) * (3 if target.is_live else 1))
+            time.sleep((0.2 + chance.random() * 0.6) * (3 if target.is_live else 1) * target.pace)
             process.kill()
         status = process.wait(300)
         ended_well = status == 0
@@ -122,7 +123,7 @@ def record(folder: Path, seed: int, target: Target, killed: Counter[str]) -> Non
         if ended_well or (stays_killed and name is not None):
             return
         if target.is_live and chance.random() < 0.5:
-            time.sleep(3)  # long enough for its run to fall silent
+            time.sleep(3 * target.pace)  # at the usual pace long enough for its run to fall silent
 
 
 def push_until_stopped(target: Target, folder: str) -> None:
@@ -158,6 +159,7 @@ def accept_all(lake: str) -> None:
 class Campaign:
     """A campaign. is_live: runs are sent while they train. check: called while no service runs.
 
+    pace: what multiplies the times that trainings and whatever disturbs them take; below 1, no run falls silent.
     killed: how often what was killed. errors: what the service logged.
     """
 
@@ -167,6 +169,7 @@ class Campaign:
     seed: int
     is_live: bool = False
     check: Callable[[], None] = lambda: None
+    pace: float = 1.0
     killed: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
     cuts: int = 0
@@ -197,7 +200,7 @@ class Campaign:
         with running_service(self.lake, **settings) as service, disturbing_proxy(service.port, self.seed) as proxy:
             if self.is_live:
                 proxy.share = LIVE_SHARE
-            target = Target(f"http://127.0.0.1:{proxy.port}", token, self.is_live)
+            target = Target(f"http://127.0.0.1:{proxy.port}", token, self.is_live, self.pace)
             try:
                 self._send(service, target)
             finally:
@@ -215,7 +218,7 @@ class Campaign:
             numbers = range(1, self.trainings + 1)
             recording = [pool.submit(record, self.folder, number, target, self.killed) for number in numbers]
             while not all(each.done() for each in recording):
-                time.sleep(0.5 + self.chance.random())
+                time.sleep((0.5 + self.chance.random()) * self.pace)
                 next(disturbing)
         for each in recording:
             each.result()
@@ -291,7 +294,7 @@ class Campaign:
         """Run a function in processes that are killed some times, then until one ends well."""
         for _ in range(self._times):
             process = Forked(function, *arguments, may_start_others=True)
-            time.sleep(self.chance.random() * 1.5)
+            time.sleep(self.chance.random() * 1.5 * self.pace)
             self._kill(process, function.__name__)
         for _ in range(30):
             if Forked(function, *arguments, may_start_others=True).wait(300) == 0:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.contributions.spooled_runs import COLLECTION, Rows, SpooledRun, rows
 from tests.servers.postgresql import PostgreSQL
 
 SECRET, FACT, NOTE, CLAIMED = 0.123454321, "hush_fact", "a note on hush_note", 0.7654321
+WORD = "hush_word"  # a part of notes, and of the name of a parameter, that is removed from what stays
 EVERYTHING = {SECRET, FACT, NOTE, CLAIMED}
 TRIAL = f"{COLLECTION}/mnist/cnn/sgd/64/1"
 SEGMENTS: dict[str, Rows] = {"0001/000001.jsonl": [*rows(range(12)), {"step": 12, "val/loss": SECRET}]}
@@ -41,41 +41,45 @@ class Made:
     copied: str
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, Path]:
-    """Return what was made, and a copy of its lake."""
-    made = make(Lake.create(tmp_path_factory.mktemp("erasure") / "lake"))
-    return made, shutil.copytree(made.lake.folder, made.lake.folder.with_name("as_made"))
+@dataclass
+class Erased(Made):
+    """The same after WORD was removed, an erasure was killed, and another one ended.
 
+    note, facts: of the accepted submission and of the secret run, before the erasures.
+    """
 
-@pytest.fixture
-def made(original: tuple[Made, Path]) -> Made:
-    """Return the lake as it was made, in its place; its catalog names paths, so that it can't be used elsewhere."""
-    made, copy = original
-    made.lake.engine.dispose()
-    shutil.rmtree(made.lake.folder)
-    lake = Lake.open(shutil.copytree(copy, made.lake.folder))
-    assert found(lake.folder) == EVERYTHING
-    return replace(made, lake=lake)
+    note: str
+    facts: str
 
 
 @pytest.fixture(scope="module")
-def erased(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def erased(tmp_path_factory: pytest.TempPathFactory) -> Erased:
     made = make(Lake.create(tmp_path_factory.mktemp("erased") / "lake"))
-    erasure = erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
-    assert erasure.runs == {made.secret.id}
-    return made
+    assert erase_runs(made.lake, [], [WORD]) == 0
+    note = find_any(Database.open(made.lake), made.accepted).note or ""
+    facts = rows_of(made.lake, made.secret)[0].facts
+    assert found(made.lake.folder) == EVERYTHING
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("losslake_ingest.releases.erasure.republish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
+    erase_completely(made.lake, [TRIAL], "a court's order", "the operator")
+    return Erased(**vars(made), note=note, facts=facts)
 
 
 def make(lake: Lake) -> Made:
-    parameters = {"learning_rate": 0.1, FACT: 1.0}
+    parameters = {"learning_rate": 0.1, FACT: 1.0, WORD: 2.0}
     secret, other = SpooledRun(segments=SEGMENTS, parameters=parameters), SpooledRun(batch_size=7)
     copy = SpooledRun(segments=SEGMENTS, parameters=parameters, batch_size=99)
     claim = {"contribution": secret.id, "metric": "val/loss", "target": CLAIMED, "steps": 1}
     with serving(lake) as service:
         ada, bob = service.sender("Ada", ADA), service.sender("Bob", BOB)
         reviewer = service.sender("Rea", None, "review")
-        accepted = ada.submitted(secret, other, note=NOTE, claims=[claim])
+        accepted = ada.submitted(secret, other, note=f"{NOTE}, {WORD}", claims=[claim])
         response = reviewer.send("POST", f"/v1/submissions/{accepted}/accept")
         assert response.status_code == 200, response.text
         copied = bob.submitted(copy, note=NOTE)
@@ -110,25 +114,27 @@ def rows_of(lake: Lake, run: SpooledRun) -> tuple[Contribution, list[HeldSegment
     return lake.read(query)
 
 
-def test_no_byte_of_an_erased_run_remains(erased: Made) -> None:
+def test_no_byte_of_an_erased_run_remains_after_one_that_was_killed(erased: Erased) -> None:
     assert found(erased.lake.folder) == set()
     assert not (erased.lake.folder / "drafts").exists()
 
 
 def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, lake_in_postgresql: Lake, tmp_path: Path) -> None:
     lake = lake_in_postgresql
-    places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base")
     made = make(lake)
     with postgresql.connect(autocommit=True) as connection:
+        database = "SELECT oid::text FROM pg_database WHERE datname = %s"
+        (folder,) = connection.execute(database, [lake.engine.url.database]).fetchone() or [""]
+        places = (tmp_path / "files", lake.folder, postgresql.folder / "data" / "base" / folder)
         connection.execute("CHECKPOINT")
         assert found(*places) == EVERYTHING
-        erase_completely(lake, [TRIAL], "why", "me")
+        assert erase_completely(lake, [TRIAL], "why", "me").runs == {made.secret.id}
         connection.execute("CHECKPOINT")
         assert found(*places) == set()
     assert find_any(Database.open(lake), made.accepted).note == GONE
 
 
-def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Made) -> None:
+def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Erased) -> None:
     for run in (erased.secret, erased.copy):
         row, held = rows_of(erased.lake, run)
         assert (row.facts, row.bytes > 0) == (ERASED_FACTS, True)
@@ -147,7 +153,7 @@ def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Made) -> None:
     assert all(erased.lake.store.read(each.path) for each in held)
 
 
-def test_an_erased_run_is_not_taken_again(erased: Made) -> None:
+def test_an_erased_run_is_not_taken_again(erased: Erased) -> None:
     with serving(erased.lake) as service:
         ada: Sender = service.sender("Ada", ADA)
         bob: Sender = service.sender("Bob", BOB)
@@ -166,25 +172,11 @@ def test_an_erased_run_is_not_taken_again(erased: Made) -> None:
         assert service.client.get("/healthz").status_code == 200
 
 
-def test_running_it_again_finishes_what_a_kill_left(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("losslake_ingest.releases.erasure.republish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            erase_completely(made.lake, [TRIAL], "why", "me")
-    erase_completely(made.lake, [TRIAL], "why", "me")
-    assert found(made.lake.folder) == set()
-
-
-def test_texts_are_removed_from_what_stays(made: Made) -> None:
-    assert erase_runs(made.lake, [], ["hush_note", FACT]) == 0
-    database = Database.open(made.lake)
-    assert find_any(database, made.accepted).note == f"a note on {GONE}"
-    row, _ = rows_of(made.lake, made.secret)
-    assert FACT not in row.facts
-    assert GONE in row.facts
+def test_texts_are_removed_from_what_stays(erased: Erased) -> None:
+    assert erased.note == f"{NOTE}, {GONE}"
+    assert WORD not in erased.facts
+    assert GONE in erased.facts
+    assert FACT in erased.facts
 
 
 def test_a_lake_without_contributions_is_left_as_it_is(empty_lake: Lake) -> None:

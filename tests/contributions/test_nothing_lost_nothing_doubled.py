@@ -100,8 +100,8 @@ class GrowingRuns:
         return held
 
 
-def live_campaign(lake: Lake, folder: Path, trainings: int, seed: int) -> Campaign:
-    campaign = Campaign(lake, folder, trainings, seed, is_live=True, check=GrowingRuns(lake, folder).check)
+def live_campaign(lake: Lake, folder: Path, trainings: int, seed: int, pace: float = 1.0) -> Campaign:
+    campaign = Campaign(lake, folder, trainings, seed, True, GrowingRuns(lake, folder).check, pace)
     campaign.run()
     return campaign
 
@@ -120,14 +120,23 @@ def told(campaign: Campaign) -> str:
     )
 
 
-def test_a_few_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path) -> None:
-    Campaign(empty_lake, tmp_path / "runs", 2, seed=1).run()
-    check_nothing_lost(empty_lake, tmp_path / "runs", 2)
+# The small ones are short, so that no run falls silent.
+SIZES = pytest.mark.parametrize(
+    ("trainings", "pace"), [(1, 0.2), pytest.param(4, 1.0, marks=pytest.mark.slow)], ids=["small", "usual pace"]
+)
 
 
-@pytest.mark.parametrize("trainings", [1, pytest.param(4, marks=pytest.mark.slow)])
-def test_a_few_live_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path, trainings: int) -> None:
-    live_campaign(empty_lake, tmp_path / "runs", trainings, seed=1)
+@SIZES
+def test_a_few_trainings_are_stored_exactly_once(empty_lake: Lake, tmp_path: Path, trainings: int, pace: float) -> None:
+    Campaign(empty_lake, tmp_path / "runs", trainings, seed=1, pace=pace).run()
+    check_nothing_lost(empty_lake, tmp_path / "runs", trainings)
+
+
+@SIZES
+def test_a_few_live_trainings_are_stored_exactly_once(
+    empty_lake: Lake, tmp_path: Path, trainings: int, pace: float
+) -> None:
+    live_campaign(empty_lake, tmp_path / "runs", trainings, seed=1, pace=pace)
     check_nothing_lost(empty_lake, tmp_path / "runs", trainings)
     check_nothing_open(empty_lake)
 

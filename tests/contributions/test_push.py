@@ -37,7 +37,7 @@ Submissions = Callable[[], Sequence[SubmissionStatus]]
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake")) as service:
+    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake"), early_reviews=False) as service:
         yield service
 
 
@@ -169,22 +169,22 @@ def test_a_run_that_goes_on_after_its_push_is_sent_again(
 def test_many_runs_are_counted_and_not_listed(
     push: Push, running: RunningService, submissions: Submissions, tmp_path: Path
 ) -> None:
-    runs = [SpooledRun(batch_size=size) for size in range(1, 41)]
+    runs = [SpooledRun(batch_size=size) for size in range(1, 22)]
     for run in runs:
         run.write(tmp_path / "runs")
     planned = push("--dry-run").splitlines()
-    assert (len(planned), planned[-2]) == (22, "  … and 20 more")
+    assert (len(planned), planned[-2]) == (22, "  … and 1 more")
     said = push().splitlines()
     assert [line for line in said if line.startswith("held")] == [
-        f"held         {number} of 40 runs" for number in range(4, 41, 4)
+        f"held         {number} of 21 runs" for number in range(3, 22, 2)
     ]
     (submission,) = submissions()
     again = push().splitlines()
-    assert again[10:] == [f"submitted    40 runs in the submission {submission.id}"]
+    assert again[10:] == [f"submitted    21 runs in the submission {submission.id}"]
     SpooledRun().write(tmp_path / "runs")
     return_to_contributor(Database.open(running.lake), "me", submission.id, "say more")
     third = push().splitlines()
-    assert f"returned     40 runs in the submission {submission.id}: say more" in third
+    assert f"returned     21 runs in the submission {submission.id}: say more" in third
     assert len(third) < 20
 
 

@@ -48,20 +48,6 @@ def stored(shared_service: Service) -> Service:
     return shared_service
 
 
-def test_a_collection_of_others_is_a_warning_for_the_reviewer(stored: Service) -> None:
-    bob = stored.sender("Bob", BOB)
-    found = findings(
-        stored, bob.submitted(*(SpooledRun(segments=each, licence=LICENCE) for each in CHANGED), licence=LICENCE)
-    )
-    (finding,) = found["others_collection"]
-    assert (finding.severity, finding.run, finding.where) == ("warning", "", COLLECTION)
-    assert (
-        "2 runs would be added to it, and 1 of its 1 stored trials weren't sent by this contributor" in finding.message
-    )
-    assert "are by Ada" in finding.message
-    assert "collection_facts" not in found
-
-
 def test_one_s_own_collection_is_none(stored: Service) -> None:
     run = SpooledRun(segments=CHANGED[0], licence=LICENCE, more={"goals": [GOAL]})
     found = findings(stored, stored.sender("Ada", ADA).submitted(run, licence=LICENCE, note="more"))
@@ -70,11 +56,15 @@ def test_one_s_own_collection_is_none(stored: Service) -> None:
 
 def test_naming_its_owner_as_contributor_does_not_make_it_one_s_own(stored: Service) -> None:
     named = [{"name": "Ada", "orcid": None, "role": None}]
-    name = stored.sender("Bob", BOB).submitted(SpooledRun(segments=CHANGED[0]), contributors=named)
-    assert "others_collection" in findings(stored, name)
+    run = SpooledRun(segments=CHANGED[0], licence=LICENCE)
+    found = findings(stored, stored.sender("Bob", BOB).submitted(run, licence=LICENCE, contributors=named))
+    assert "others_collection" in found
+    assert "collection_facts" not in found
 
 
-def test_a_stranger_s_run_changes_nothing_that_is_stored(service: Service, bob: Sender, reviewer: Sender) -> None:
+def test_a_stranger_s_run_is_a_warning_and_changes_nothing_that_is_stored(
+    service: Service, bob: Sender, reviewer: Sender
+) -> None:
     store(service)
     lake = service.lake
     before = {table: small(lake, table) for table in ("collections", "goals", "metrics", "contributors")}
@@ -85,7 +75,14 @@ def test_a_stranger_s_run_changes_nothing_that_is_stored(service: Service, bob: 
     more = {"goals": goals, "directions": {METRIC: "maximize"}}
     runs = [SpooledRun(segments=each, more=more) for each in CHANGED]
     name = bob.submitted(*runs)
-    messages = {finding.where: finding.message for finding in findings(service, name)["collection_facts"]}
+    found = findings(service, name)
+    (finding,) = found["others_collection"]
+    assert (finding.severity, finding.run, finding.where) == ("warning", "", COLLECTION)
+    assert (
+        "2 runs would be added to it, and 1 of its 1 stored trials weren't sent by this contributor" in finding.message
+    )
+    assert "are by Ada" in finding.message
+    messages = {finding.where: finding.message for finding in found["collection_facts"]}
     assert "the runs say CC-BY-4.0, and the collection has 'CC0-1.0', which stays" in messages[f"{COLLECTION}, licence"]
     workload = f"{COLLECTION}/mnist/cnn/sgd"
     assert "its stored comparator strict and source 'Ada' stay" in messages[f"{workload}, val/loss 0.25"]

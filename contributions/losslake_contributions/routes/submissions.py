@@ -37,9 +37,14 @@ _ERRORS = problem_responses(413, 422)
 
 
 def add_submissions(
-    router: APIRouter, database: Database, hourly: HourlyQuotas, reviews: Reviews, links: Links
+    router: APIRouter,
+    database: Database,
+    hourly: HourlyQuotas,
+    reviews: Reviews,
+    links: Links,
+    is_reviewed_early: bool,
 ) -> None:
-    """Add the routes of submissions for contributors."""
+    """Add the routes of submissions for contributors. is_reviewed_early: without anybody who asks for the review."""
     answer = partial(_answer, database, links)
 
     @router.post(
@@ -52,7 +57,7 @@ def add_submissions(
         document = await parse_body(request, SubmissionRequest)
         hourly.use_submission(identity.token)
         name, is_new = await in_thread(store.submit, database, identity, document)
-        if is_new:
+        if is_new and is_reviewed_early:
             await in_thread(reviews.begin, name)
         return await answer(request, identity, name, 201 if is_new else 200)
 

@@ -65,7 +65,7 @@ def same(one: Sequence[float], other: Sequence[float]) -> bool:
     return [repr(float(value)) for value in one] == [repr(float(value)) for value in other]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(segments=runs(), data=st.data())
 def test_a_reader_that_looks_now_and_then_sees_what_one_that_looks_at_the_end_sees(
     service: Service, ada: Sender, segments: dict[str, list[dict[str, Any]]], data: st.DataObject

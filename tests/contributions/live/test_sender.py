@@ -50,6 +50,13 @@ def token(running: RunningService) -> str:
     return create_token(Database.open(running.lake), "Ada", ADA, ["contribute"], 1)
 
 
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let senders of this process look for new runs, and for a service that was gone, ten times a second."""
+    monkeypatch.setattr(sending, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    monkeypatch.setattr(sending, "_LONGEST_PAUSE_S", 0.1)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "runs").mkdir()

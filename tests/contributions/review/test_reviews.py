@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from losslake.lake.lake import Lake
 from losslake_contributions.checks.report import Report
 from losslake_contributions.store.submissions import report_of
-from tests.contributions.conftest import ADA, BOB, Sender, Service
+from tests.contributions.conftest import ADA, BOB, Sender, Service, serving
 from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.servers.processes import wait_until
 
 
 class RunWithGoal(SpooledRun):
@@ -97,6 +99,16 @@ def test_a_false_claim_can_not_be_accepted(service: Service, ada: Sender, review
     true = SpooledRun(batch_size=8)
     name = ada.submitted(true, claims=[{**claim, "contribution": true.id, "steps": 5}])
     assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json()["state"] == "accepted"
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_review_is_made_before_anybody_asks_for_it_unless_settings_say_no(empty_lake: Lake, is_early: bool) -> None:
+    drafts = empty_lake.folder / "drafts"
+    with serving(empty_lake, early_reviews=is_early) as service:
+        name = service.sender("Ada", ADA).submitted(SpooledRun())
+        if is_early:
+            wait_until(lambda: len([*drafts.glob(f"{name}/*/review.json")]) == 1, "the review is made")
+    assert drafts.exists() == is_early
 
 
 def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:

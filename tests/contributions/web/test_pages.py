@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.contributions.conftest import Sender, Service
+from tests.contributions.conftest import ADA, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.processes import wait_until
 from tests.service.web.reading import Page
@@ -85,9 +86,27 @@ def test_contributors_see_their_own_submissions_reviewers_everyones(
         assert (service.client.get(f"/reviews/{name}").status_code == 200) == seen
 
 
-def test_page_shows_what_was_sent_escaped(service: Service, ada: Sender, reviewer: Sender) -> None:
+@dataclass
+class Reviewed:
+    """A submission whose review is made, and that nobody decides."""
+
+    owner: Sender
+    run: SpooledRun
+    name: str
+
+
+@pytest.fixture(scope="module")
+def reviewed(service: Service) -> Reviewed:
+    owner = service.sender("Ada", ADA)
     run = SpooledRun(parameters={"<b>name</b>": "<script>alert(1)</script>", "learning_rate": 0.1})
-    name = ada.submitted(run, note="<img src=x onerror=alert(1)>")
+    name = owner.submitted(run, note="<img src=x onerror=alert(1)>")
+    sign_in(owner)
+    page_of(service, name)
+    return Reviewed(owner, run, name)
+
+
+def test_page_shows_what_was_sent_escaped(service: Service, reviewed: Reviewed, reviewer: Sender) -> None:
+    run, name = reviewed.run, reviewed.name
     sign_in(reviewer)
     text = page_of(service, name)
     assert "&lt;img src=x onerror=alert(1)&gt;" in text
@@ -101,10 +120,9 @@ def test_page_shows_what_was_sent_escaped(service: Service, ada: Sender, reviewe
     assert segment.headers["x-content-type-options"] == "nosniff"
 
 
-def test_pictures_of_the_review_are_those_of_the_draft(service: Service, ada: Sender, reviewer: Sender) -> None:
-    name = ada.submitted(SpooledRun())
+def test_pictures_of_the_review_are_those_of_the_draft(service: Service, reviewed: Reviewed, reviewer: Sender) -> None:
     sign_in(reviewer)
-    pictures = [each for each in Page(page_of(service, name)).loads if "/v1/figures/" in each]
+    pictures = [each for each in Page(page_of(service, reviewed.name)).loads if "/v1/figures/" in each]
     assert pictures
     for each in pictures:
         response = service.client.get(each)
@@ -130,13 +148,14 @@ def test_reviewer_splits_by_form(service: Service, ada: Sender, reviewer: Sender
     assert second.id not in page_of(service, name)
 
 
-def test_contributor_withdraws_but_does_not_decide(service: Service, ada: Sender) -> None:
-    name = ada.submitted(SpooledRun())
-    sign_in(ada)
-    text = page_of(service, name)
+def test_contributor_withdraws_but_does_not_decide(service: Service, reviewed: Reviewed, ada: Sender) -> None:
+    sign_in(reviewed.owner)
+    text = page_of(service, reviewed.name)
     assert "Withdraw this submission" in text
     assert "Accept: publish" not in text
-    assert post(service, f"/reviews/{name}/accept").status_code == 403
+    assert post(service, f"/reviews/{reviewed.name}/accept").status_code == 403
+    name = ada.submitted(SpooledRun())
+    sign_in(ada)
     assert post(service, f"/reviews/{name}/withdraw").status_code == 303
     assert ada.send("GET", f"/v1/submissions/{name}").json()["state"] == "withdrawn"
 

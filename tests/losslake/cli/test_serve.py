@@ -36,16 +36,23 @@ print(len(re.findall("<heap nr=", open(sys.argv[1]).read())))
 """
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "alone",
+        # What the service imports may begin threads. The import takes seconds.
+        pytest.param("beside the service", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives threads heaps of their own")
-def test_threads_share_two_heaps_unless_the_host_says_otherwise(tmp_path: Path) -> None:
+def test_threads_share_two_heaps_unless_the_host_says_otherwise(tmp_path: Path, beside: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
 
-    def heaps(limit: str, more: dict[str, str], beside: str = "alone") -> int:
+    def heaps(limit: str, more: dict[str, str]) -> int:
         command = [sys.executable, "-c", HEAPS, str(tmp_path / "heaps.xml"), limit, beside]
         ran = subprocess.run(command, env=environment | more, capture_output=True, text=True, check=True)
         return int(ran.stdout)
 
-    # What the service imports may begin threads; the other two cases don't need its import, which takes seconds.
-    assert heaps("limited", {}, "beside the service") == 2
+    assert heaps("limited", {}) == 2
     assert heaps("limited", {"MALLOC_ARENA_MAX": "3"}) == 3
     assert heaps("by default", {}) > 3
