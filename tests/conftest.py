@@ -41,7 +41,9 @@ LONGEST = (
 )
 # Tests below these folders share what takes seconds to start: a browser, processes for SQL. One process runs them all.
 TOGETHER = ("tests/browser/", "tests/service/sandbox/")
-pytest_plugins = ["tests.leftovers", "tests.without_proxies", "tests.copied_lakes", "tests.made_up_lake"]
+pytest_plugins = [
+    "tests.leftovers", "tests.without_proxies", "tests.copied_lakes", "tests.without_history", "tests.made_up_lake",
+]  # fmt: skip
 
 # A busy machine is not a fault, so nothing has a deadline. A commit has the same examples each time; `make fuzz` looks
 # for new ones. Properties of which an example takes long name their part of these numbers.

@@ -47,6 +47,35 @@ def lakes_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
         yield create_tables
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tables_of_contributions_are_copied() -> Iterator[None]:
+    """Create the tables of contributions in one step where a database has none."""
+    from sqlalchemy import Engine, create_engine, inspect
+
+    from losslake_contributions.store.tables import CHAIN, NEWEST
+    from losslake_schema.migrating import Chain, migrate
+
+    @cache
+    def statements() -> list[str]:
+        engine = create_engine("sqlite://")
+        migrate(engine, NEWEST, CHAIN)
+        with engine.connect() as connection:
+            tables = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").scalars().all()
+        return [*tables, f"INSERT INTO {CHAIN.version_table} VALUES ('{NEWEST}')"]
+
+    def copy_tables(engine: Engine, version: str, chain: Chain) -> None:
+        if engine.dialect.name != "sqlite" or inspect(engine).has_table(CHAIN.version_table):
+            migrate(engine, version, chain)
+        else:
+            with engine.begin() as connection:
+                for statement in statements():
+                    connection.exec_driver_sql(statement)
+
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setattr("losslake_contributions.store.database.migrate", copy_tables)
+        yield
+
+
 @pytest.fixture
 def lakes_are_created(lakes_are_copied: Callable[[Lake], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Lake.create do its own work."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.archives import write_workload
 from tests.oracle import Row
+from tests.without_history import history_is_written
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -94,7 +95,8 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory, archive: Path, s3: S3)
 def _filled(lake: Lake, archive: Path) -> Lake:
     from losslake_ingest.run import ingest
 
-    summary = ingest(lake, [archive])
+    with history_is_written():
+        summary = ingest(lake, [archive])
     assert not summary.quarantined, summary.quarantined
     return lake
 

@@ -56,7 +56,7 @@ class CleanupReport:
 
 def clean(lake: Lake, policy: RetentionPolicy) -> CleanupReport:
     """Delete what no release needs. Raises LakeBroken, before deleting any file, if that can't be determined."""
-    expired = [expire(lake, name, policy) for name in lake.table_names()]
+    expired = [expire(lake, name, policy) for name in lake.table_versions()]
     orphans = [file.bytes for file in delete_orphans(lake, policy)]
     serving = [*_delete_serving_files(lake, policy), *_delete_shared_serving_files(lake, policy)]
     downloads = _delete_downloads(lake, policy)

@@ -9,7 +9,7 @@ nothing refers to.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableUpdate, update_table_metadata
 from pyiceberg.typedef import Record
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 
 from losslake.lake.catalog import file_io
@@ -42,11 +42,11 @@ from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.tables import NAMESPACE, PARTITIONED
 
 ATTEMPTS = 20
-_LOCATIONS = f"SELECT table_name, metadata_location FROM iceberg_tables WHERE table_namespace = '{NAMESPACE}'"  # noqa: S608
-_MAKE_CURRENT = text(
+_MAKE_CURRENT = (
     "UPDATE iceberg_tables SET metadata_location = :location, previous_metadata_location = :previous "
-    "WHERE table_namespace = :namespace AND table_name = :name AND metadata_location = :previous"
+    "WHERE table_namespace = :namespace AND table_name = :name"
 )
+_REPLACE, _FOLLOW = text(_MAKE_CURRENT), text(f"{_MAKE_CURRENT} AND metadata_location = :previous")
 
 # It warns about columns without statistics, such as those of files without rows.
 logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
@@ -81,7 +81,7 @@ class TablesChanged(Exception):
 
 def current_tables(lake: Lake, names: Collection[str]) -> dict[str, TableVersion]:
     """Return the current versions of tables; raise LakeBroken if one is missing or its metadata can't be read."""
-    locations, io = _locations(lake), file_io(lake.location)
+    locations, io = lake.table_versions(), file_io(lake.location)
     tables = {}
     for name in sorted(names):
         if name not in locations:
@@ -92,10 +92,6 @@ def current_tables(lake: Lake, names: Collection[str]) -> dict[str, TableVersion
             raise _broken(lake, name, error) from error
         tables[name] = TableVersion(name, locations[name], metadata, io)
     return tables
-
-
-def _locations(lake: Lake) -> dict[str, str]:
-    return {str(name): str(location) for name, location in lake.rows(_LOCATIONS)}
 
 
 def stage_changes(
@@ -132,21 +128,35 @@ def stage_changes(
 def stage(table: TableVersion, updates: Sequence[TableUpdate]) -> StagedTable:
     """Write the metadata file of a version with these updates."""
     metadata = update_table_metadata(table.metadata, tuple(updates), metadata_location=table.location)
-    number = int(table.location.rpartition("/")[2].partition("-")[0]) + 1
     provider = load_location_provider(metadata.location, metadata.properties)
-    location = provider.new_table_metadata_file_location(number)
+    location = provider.new_table_metadata_file_location(_number(table.location) + 1)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location), overwrite=True)
     listed = {entry.metadata_file for entry in metadata.metadata_log}
     earlier = [entry.metadata_file for entry in table.metadata.metadata_log]
     return StagedTable(table.name, location, table.location, tuple(url for url in earlier if url not in listed))
 
 
+def _number(location: str) -> int:
+    """Return the number of a version; 0 if another engine named its metadata file otherwise."""
+    prefix = location.rpartition("/")[2].partition("-")[0]
+    return int(prefix) if prefix.isdecimal() else 0
+
+
 def publish(session: Session, staged: Sequence[StagedTable]) -> None:
     """Make staged versions current, in the transaction of the session; raise TablesChanged if others were published."""
     for table in staged:
-        names = {"namespace": NAMESPACE, "name": table.name, "location": table.location, "previous": table.previous}
-        if session.connection().execute(_MAKE_CURRENT, names).rowcount != 1:
+        if session.connection().execute(_FOLLOW, _row(table.name, table.location, table.previous)).rowcount != 1:
             raise TablesChanged(table.name)
+
+
+def replace_versions(connection: Connection, versions: Mapping[str, str]) -> None:
+    """Make other versions of tables current, by name, whichever are; readers of history find none before them."""
+    for name, location in versions.items():
+        connection.execute(_REPLACE, _row(name, location, None))
+
+
+def _row(name: str, location: str, previous: str | None) -> dict[str, str | None]:
+    return {"namespace": NAMESPACE, "name": name, "location": location, "previous": previous}
 
 
 def delete_outdated(lake: Lake, staged: Sequence[StagedTable]) -> None:
@@ -180,7 +190,7 @@ def change_table(lake: Lake, name: str, updates_of: Callable[[TableVersion], Seq
 
 def _publish_alone(lake: Lake, staged: StagedTable) -> None:
     # If the answer of a commit was lost, the table has this version already.
-    if _locations(lake)[staged.name] != staged.location:
+    if lake.table_versions()[staged.name] != staged.location:
         with Session(lake.engine) as session:
             publish(session, [staged])
             session.commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -41,6 +41,7 @@ WAREHOUSE = "warehouse"
 MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
 """
+_TABLE_VERSIONS = f"SELECT table_name, metadata_location FROM iceberg_tables WHERE table_namespace = '{NAMESPACE}'"  # noqa: S608
 _CREATION_LOCK = 5_355_321  # key of the advisory lock in PostgreSQL while a lake is created
 
 
@@ -120,16 +121,16 @@ class Lake:
         """Return an Iceberg table, with its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
 
-    def table_names(self) -> Sequence[str]:
-        """Return the names of the Iceberg tables that exist."""
-        existing = {name for (name,) in self.rows("SELECT table_name FROM iceberg_tables")}
-        return [name for name in ALL_TABLES if name in existing]
+    def table_versions(self) -> Mapping[str, str]:
+        """Return the URLs of the current metadata files of the Iceberg tables that exist, by name."""
+        urls = {name: str(url) for name, url in self.rows(_TABLE_VERSIONS)}
+        return {name: urls[name] for name in ALL_TABLES if name in urls}
 
     def create_table(self, name: str) -> None:
         """Create an Iceberg table unless it exists; safe to call from several processes."""
         from losslake.lake import catalog as iceberg_tables
 
-        if name not in self.table_names():
+        if name not in self.table_versions():
             with creation_lock(self):
                 iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE), [name])
 
@@ -145,7 +146,7 @@ class Lake:
         return self._place_in_catalog().startswith(f"{self.store.url_of(WAREHOUSE)}/")
 
     def _place_in_catalog(self) -> str:
-        return str(self.rows("SELECT min(metadata_location) FROM iceberg_tables")[0][0])
+        return min(self.table_versions().values(), default="")
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Return the result of a query in a session of the database, retried on transient errors."""

@@ -138,7 +138,7 @@ def publish_release(
     except (IntegrityError, iceberg.TablesChanged):
         return None
     iceberg.delete_outdated(lake, staged.tables)
-    return lake.find_release(staged.release.number) or staged.release
+    return staged.release
 
 
 def _save(lake: Lake, staged: StagedRelease | None, ledger: Iterable[LedgerEntry], erasure: int | None) -> None:

@@ -162,7 +162,7 @@ def _live_files(lake: Lake, policy: RetentionPolicy) -> set[str]:
     Raises LakeBroken if they can't be determined: the file list of a listed release is missing or altered, or Iceberg
     refers to a file outside of the lake.
     """
-    tables = current_tables(lake, lake.table_names())
+    tables = current_tables(lake, lake.table_versions())
     releases = lake.releases(include_unlisted=True)  # after the tables: see `expire`
     needed = [release for release in releases if policy.needs(release)]
     live = _files_of(lake, needed)

@@ -15,6 +15,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import sample
+from tests.ingest.stored_rows import stored_rows
 from tests.losslake.questions.views import answer_to
 
 
@@ -38,7 +39,7 @@ def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list
 
 def source_of(lake: Lake, dataset: str, batch_size: int, trial_id: int) -> str:
     wanted = ("mlperf-v0.7", dataset, batch_size, trial_id)
-    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "trials")
     keys = ("collection", "dataset", "batch_size", "trial_id")
     (source,) = (row["source"] for row in rows if tuple(row[key] for key in keys) == wanted)
     return str(source)

@@ -14,6 +14,7 @@ from losslake_ingest.contracts.report import Summary
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import CORPORA, corpus
+from tests.ingest.stored_rows import stored_rows
 
 Ingested = tuple[Lake, Summary]
 
@@ -72,12 +73,9 @@ def test_every_run_of_a_corpus_is_ingested_or_quarantined(
 
 def test_release_has_the_licence_and_goals_of_the_corpus(ingested: Callable[[Path, str], Ingested]) -> None:
     lake, _ = ingested(corpus("algoperf", "sample"), "algoperf")
-    (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
+    (collection,) = stored_rows(lake, "collections")
     assert (collection["collection"], collection["licence"]) == ("algoperf-v0.5/external_tuning", "Apache-2.0")
-    goals = {
-        (row["dataset"], row["model"], row["metric"]): row["target"]
-        for row in lake.table("goals").scan().to_arrow().to_pylist()
-    }
+    goals = {(row["dataset"], row["model"], row["metric"]): row["target"] for row in stored_rows(lake, "goals")}
     assert goals["librispeech", "deepspeech", "val/word_error_rate"] == 0.119936  # METHODS 7.4: targets of v0.5
     assert goals["wmt17_de_en", "transformer", "val/bleu"] == 30.8491
     assert goals["ogbg_molpcba", "gnn", "val/mean_average_precision"] == 0.28098

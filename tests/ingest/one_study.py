@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from losslake.lake.lake import Lake
+from tests.ingest.stored_rows import stored_rows
 
 MAPPING = """
 collection = {name = "c"}
@@ -19,7 +20,7 @@ def log(*values: float) -> bytes:
 def curves(lake: Lake) -> dict[int, list[float]]:
     """Return the values of each trial, by step."""
     found: dict[int, list[float]] = {}
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "measurements")
     for row in sorted(rows, key=lambda row: row["step"]):
         found.setdefault(row["trial_id"], []).append(row["value"])
     return dict(sorted(found.items()))

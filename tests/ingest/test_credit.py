@@ -114,7 +114,7 @@ def rows_of(lake: Lake) -> list[dict[str, object]]:
 def test_a_lake_without_contributors_has_neither_table_nor_file(lake: Lake, tmp_path: Path) -> None:
     ingest(lake, [logs_at(tmp_path / "logs", a=log(0.5))])
     assert credit(lake) == set()
-    assert set(lake.release().snapshots) == set(TABLES) == set(lake.table_names())
+    assert set(lake.release().snapshots) == set(TABLES) == set(lake.table_versions())
     assert {file.table for file in lake.files(lake.release())} == set(TABLES)
 
 

@@ -13,6 +13,7 @@ from losslake_ingest.pipeline import publish as publishing
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
+from tests.ingest.stored_rows import stored_rows
 
 MAPPING = b"""
 [collection]
@@ -40,12 +41,12 @@ def offer(lake: Lake, folder: Path, files: Files, mapping: bytes = MAPPING) -> S
 
 
 def trials(lake: Lake) -> list[tuple[int, int, str]]:
-    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "trials")
     return sorted((row["batch_size"], row["trial_id"], row["source"]) for row in rows)
 
 
 def curve(lake: Lake, batch_size: int, trial_id: int) -> list[tuple[int, float]]:
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "measurements")
     return sorted((r["step"], r["value"]) for r in rows if (r["batch_size"], r["trial_id"]) == (batch_size, trial_id))
 
 
@@ -128,7 +129,7 @@ def test_logs_of_one_trial_with_different_metrics_are_one_trial(lake: Lake, tmp_
     files |= run_files("t7_val", "0,4,1", "10,2,12", header="step,val/loss,seconds") | run_files("t8_val", "0,9")
     summary = offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n')
     assert (summary.trials_ingested, summary.quarantined) == (2, ())
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "measurements")
     found = sorted((r["metric"], r["step"], r["value"], r["elapsed_s"]) for r in rows if r["trial_id"] == 7)
     assert found == [
         ("train/loss", 0, 3.0, 1.0),
@@ -138,9 +139,7 @@ def test_logs_of_one_trial_with_different_metrics_are_one_trial(lake: Lake, tmp_
         ("val/loss", 10, 2.0, 12.0),
     ]
     assert trials(lake) == [(8, 7, "b8/t7_train/metrics.csv"), (8, 8, "b8/t8_val/metrics.csv")]
-    (attributes,) = [
-        dict(row["attributes"]) for row in lake.table("trials").scan().to_arrow().to_pylist() if row["trial_id"] == 7
-    ]
+    (attributes,) = [dict(row["attributes"]) for row in stored_rows(lake, "trials") if row["trial_id"] == 7]
     assert "part" not in attributes
     assert attributes["trial"] == "7"
     assert not offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n').published
@@ -182,7 +181,7 @@ def test_the_elapsed_time_is_stored_where_it_is_known(lake: Lake, tmp_path: Path
     files = run_files("a", "0,2,0.5", "10,1,", header="step,val/loss,seconds") | run_files("b", "0,1")
     offer(lake, tmp_path / "logs", files, mapping)
     offer(lake, tmp_path / "more", run_files("c", "0,3"), mapping)
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "measurements")
     found = {(row["trial_id"], row["step"]): row["elapsed_s"] for row in rows}
     assert found == {(1, 0): 0.5, (1, 10): None, (2, 0): None, (3, 0): None}
 
@@ -191,9 +190,9 @@ def test_licence_and_goals_of_the_mapping_are_stored_and_kept(lake: Lake, tmp_pa
     offer(lake, tmp_path / "logs", run_files("a"))
     bare = MAPPING[: MAPPING.index(b"[[goal]]")].replace(b'licence = "CC0"', b'citation = "Me 2026"')
     offer(lake, tmp_path / "more", run_files("b", "0,1"), bare)
-    (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
+    (collection,) = stored_rows(lake, "collections")
     assert (collection["collection"], collection["licence"], collection["citation"]) == ("mine", "CC0", "Me 2026")
-    goals = [row for row in lake.table("goals").scan().to_arrow().to_pylist() if row["collection"] == "mine"]
+    goals = [row for row in stored_rows(lake, "goals") if row["collection"] == "mine"]
     assert [(goal["metric"], goal["target"], goal["source"]) for goal in goals] == [("val/loss", 0.5, "a paper")]
 
 
@@ -201,7 +200,7 @@ def test_a_new_licence_alone_makes_a_release(lake: Lake, tmp_path: Path) -> None
     offer(lake, tmp_path / "logs", run_files("a"))
     summary = offer(lake, tmp_path / "logs", run_files("a"), MAPPING.replace(b"CC0", b"MIT"))
     assert (summary.published, summary.studies_ingested) == (True, 0)
-    (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
+    (collection,) = stored_rows(lake, "collections")
     assert collection["licence"] == "MIT"
 
 
@@ -216,9 +215,9 @@ target = 0.3
 source = "{dataset}"
 """
     ingest(lake, [unpacked(tmp_path / "logs", {"losslake.toml": mapping, **files})])
-    (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
+    (collection,) = stored_rows(lake, "collections")
     assert (collection["collection"], collection["licence"]) == ("root", "MIT")
-    goals = [row for row in lake.table("goals").scan().to_arrow().to_pylist() if row["collection"] == "root"]
+    goals = [row for row in stored_rows(lake, "goals") if row["collection"] == "root"]
     assert [goal["source"] for goal in goals] == ["mnist"]
 
 

@@ -23,6 +23,7 @@ from tests.applications import without_sql
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 from tests.ingest.readers.mlflow_stores.test_sql import FILLING, database
+from tests.ingest.stored_rows import stored_rows
 from tests.losslake.cli.web import running
 
 SECRET = "zq7-unpublished"
@@ -88,7 +89,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, set[str]]:
 
 def test_a_release_names_what_was_offered_and_its_sha256_without_folders(sources: tuple[Lake, set[str]]) -> None:
     lake, names = sources
-    rows = lake.table("studies").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "studies")
     assert {row["source"] for row in rows} == names
     assert {entry.source.startswith(("http://", str(lake.folder.parent))) for entry in lake.ledger(None, 1000)} == {
         True

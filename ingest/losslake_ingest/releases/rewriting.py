@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.catalog import create_tables
 from losslake.lake.data_files import check_files_exist, damaged_file, read_small_table, write_small_table
+from losslake.lake.iceberg import replace_versions
 from losslake.lake.lake import LAYOUT_VERSION, MARKER_TEXT, REWRITABLE_VERSION, WAREHOUSE, Lake, creation_lock
 from losslake.lake.location import MARKER, check_layout, location_of
 from losslake.lake.publishing import ReleaseMetadata, adopt
@@ -136,7 +137,7 @@ def _republish(
     """
     scratch = Lake(replace(lake.location, catalog=make_url(f"sqlite:///{folder / 'catalog.db'}")))
     migrate(scratch.engine)
-    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE), lake.table_names())
+    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE), [*lake.table_versions()])
     for release in releases:
         release_files = files(release)
         metadata = ReleaseMetadata(release.number, release.created_at, release.notes, digest(release))
@@ -253,14 +254,5 @@ def _switch(
                 session.delete(snapshot)
     also(session)
     session.commit()  # of the session only: the connection's transaction goes on
-    with scratch.engine.connect() as other:
-        tables = other.execute(text("SELECT metadata_location, table_namespace, table_name FROM iceberg_tables"))
-        for location, namespace, name in tables:
-            connection.execute(
-                text(
-                    "UPDATE iceberg_tables SET metadata_location = :location, previous_metadata_location = NULL "
-                    "WHERE table_namespace = :namespace AND table_name = :name"
-                ),
-                {"location": location, "namespace": namespace, "name": name},
-            )
+    replace_versions(connection, scratch.table_versions())
     connection.execute(text("UPDATE losslake_version SET version_num = :version"), {"version": NEWEST})

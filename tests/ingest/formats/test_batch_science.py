@@ -13,6 +13,7 @@ from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import HEADER, Files, TrialOffer, study_files, tar_bytes, unpacked, written
+from tests.ingest.stored_rows import stored_rows
 
 GOOD = {1: TrialOffer(), 2: TrialOffer(), 3: TrialOffer()}
 SUBSET = "root/imagenet_subsets/imagenet_half_images/resnet_50/sgd"
@@ -27,7 +28,7 @@ Trials = list[tuple[str, int, int]]
 
 
 def stored_trials(lake: Lake) -> Trials:
-    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "trials")
     return sorted(
         ("/".join(r[k] for k in ("collection", "dataset", "model", "optimizer")), r["batch_size"], r["trial_id"])
         for r in rows
@@ -208,7 +209,7 @@ def test_duplicate_file_is_read_once_and_reported(tmp_path: Path) -> None:
 def test_base_folders_name_the_collection(tmp_path: Path, workload: str, collection: str) -> None:
     lake, _ = offered(tmp_path, study_files(GOOD, workload=workload))
     assert stored_trials(lake)[0][0].startswith(f"{collection}/")
-    (row,) = lake.table("collections").scan().to_arrow().to_pylist()
+    (row,) = stored_rows(lake, "collections")
     assert row["collection"] == collection
 
 
@@ -246,7 +247,7 @@ def test_hostile_but_printable_names_are_only_names(tmp_path: Path) -> None:
 def test_metaparameters_are_numbers_where_float64_holds_them_and_json_text_else(tmp_path: Path) -> None:
     parameters = {"learning_rate": 0.1, "n": 3, "seed": 2**63 + 1, "flag": True, "name": "x", "null": None, "list": [1]}
     lake, _ = offered(tmp_path, study_files({1: TrialOffer(metadata={"parameters": parameters})}))
-    (row,) = lake.table("trials").scan().to_arrow().to_pylist()
+    (row,) = stored_rows(lake, "trials")
     assert dict(row["parameters"]) == {"learning_rate": 0.1, "n": 3.0}
     assert {key: json.loads(text) for key, text in row["attributes"]} == {
         "seed": 2**63 + 1, "flag": True, "name": "x", "null": None, "list": [1]
@@ -256,7 +257,7 @@ def test_metaparameters_are_numbers_where_float64_holds_them_and_json_text_else(
 def test_trials_without_rows_are_stored_and_never_reach(tmp_path: Path) -> None:
     lake, summary = offered(tmp_path, study_files({**GOOD, 2: TrialOffer(rows=[], status="INFEASIBLE")}))
     assert not summary.quarantined
-    rows = {r["trial_id"]: r for r in lake.table("trials").scan().to_arrow().to_pylist()}
+    rows = {r["trial_id"]: r for r in stored_rows(lake, "trials")}
     assert (rows[2]["n_evaluations"], rows[2]["last_step"], rows[1]["last_step"]) == (0, None, 20)
 
 

@@ -21,6 +21,7 @@ from losslake_ingest.sources.member import Source
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.mlflow_stores import HISTORIES, Filled, file_store_allowed, fill
 from tests.ingest.formats.postgres import PASSWORD, postgres_server
+from tests.ingest.stored_rows import stored_rows
 
 Store = tuple[Source, Filled]
 OTHER_STORES = ("sqlite_store", "postgres_store")
@@ -196,7 +197,7 @@ def test_a_database_is_ingested_by_its_url(postgres_store: Store, postgres_url: 
     request = Request(mapping=tmp_path / "map.toml")
     summary = ingest(lake, [postgres_url], request)
     assert (summary.trials_ingested, summary.sources[0].files) == (1, {"mlflow": 1})
-    (trial,) = lake.table("trials").scan().to_arrow().to_pylist()
+    (trial,) = stored_rows(lake, "trials")
     assert (trial["status"], dict(trial["parameters"])["lr"]) == ("COMPLETE", 0.1)
     assert not ingest(lake, [postgres_url], request).published
     assert all("@" not in entry.source for entry in lake.ledger(None, 100))

@@ -23,6 +23,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Direction
 from tests.ingest.offers import unpacked
+from tests.ingest.stored_rows import stored_rows
 
 UP, DOWN, MARGIN = "val/up", "val/down", "val/margin"
 DIRECTIONS: Mapping[str, Direction] = {UP: "maximize", DOWN: "minimize"}
@@ -124,7 +125,7 @@ def test_a_joined_goal_answers_as_any_other(tmp_path: Path) -> None:
     )
     (row,) = answer.table().to_pylist()
     assert (row["steps"], row["n_reached"], row["previous_step"]) == (3, 1, 2)
-    trials = lake.table("trials").scan().to_arrow().to_pylist()
+    trials = stored_rows(lake, "trials")
     formulas = [dict(row["attributes"] or ()).get("val/margin") for row in trials]
     assert sorted(filter(None, formulas)) == ['"least of val/box / 0.3 and 0.5 / val/loss"']
 

@@ -12,6 +12,7 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
+from tests.ingest.stored_rows import stored_rows
 
 FACTS = """
 collection = {name = "c"}
@@ -38,7 +39,7 @@ def logs(folder: Path, stated: bytes, *places: str) -> Path:
 
 
 def comparators(lake: Lake) -> set[tuple[float, str]]:
-    rows = lake.table("goals").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "goals")
     return {(row["target"], row["comparator"]) for row in rows if row["collection"] == "c"}
 
 

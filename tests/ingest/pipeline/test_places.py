@@ -13,6 +13,7 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
 from tests.ingest.one_study import MAPPING, curves, log
+from tests.ingest.stored_rows import stored_rows
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_equal_logs_of_two_places_with_other_parameters_are_two_trials(lake: Lak
     for month, rate in (("jan", 0.1), ("feb", 0.2)):
         (tmp_path / f"{month}.toml").write_text(f"{MAPPING}parameters = {{learning_rate = {rate}}}\n")
         offer(lake, logs / month / "seed1", mapping=f"{month}.toml")
-    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "trials")
     assert sorted((row["trial_id"], dict(row["parameters"])["learning_rate"]) for row in rows) == [(1, 0.1), (2, 0.2)]
     assert not offer(lake, logs / "jan/seed1", mapping="jan.toml").published
 
@@ -112,5 +113,5 @@ def test_a_log_that_grew_and_is_of_another_study_now_is_named(lake: Lake, logs: 
     summary = offer(lake, logs / "jan", mapping="corrected.toml")
     assert (f"{ELSEWHERE} (first in seed1/m.csv)", 1) in summary.sources[0].remarks
     assert [trial.study.batch_size for trial in summary.moved.values()] == [16]
-    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    rows = stored_rows(lake, "trials")
     assert sorted(row["batch_size"] for row in rows) == [8, 16, 16]

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from sqlalchemy.exc import OperationalError
 
 from losslake.lake import catalog as iceberg_tables
+from losslake.lake import iceberg
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_schema.release import Release
@@ -98,4 +99,16 @@ def test_a_table_is_created_once_if_the_response_is_lost(tmp_path: Path, monkeyp
     lake = Lake.create(tmp_path / "lake")
     assert len(lost) == 1
     assert lake.table(lost[0].name()[1]).metadata.table_uuid == lost[0].metadata.table_uuid
-    assert list(lake.table_names()) == list(TABLES)
+    assert list(lake.table_versions()) == list(TABLES)
+
+
+def test_versions_are_numbered_on_from_a_metadata_file_that_another_engine_named(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    location = Path(lake.table_versions()["trials"].removeprefix("file://"))
+    others = location.with_name("v3.metadata.json")
+    location.rename(others)
+    with lake.engine.begin() as connection:
+        iceberg.replace_versions(connection, {"trials": f"file://{others}"})
+    assert ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))]).release == 1
+    assert Path(lake.table_versions()["trials"]).name.startswith("00001-")
+    assert lake.table("trials").scan().to_arrow().num_rows == 1
