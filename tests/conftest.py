@@ -5,6 +5,7 @@ And the servers that tests of several packages share, each started for the first
 
 from __future__ import annotations
 
+import atexit
 import gc
 import signal
 from collections.abc import Iterator
@@ -83,13 +84,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave what was imported and collected alone: to look through it again and again takes a tenth of the time."""
     gc.freeze()
+    # DuckDB's bindings print what is left of theirs when Python ends. pytest collects five times before that.
+    atexit.register(gc.unfreeze)
     gc.set_threshold(OBJECTS_TO_COLLECT)
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Let objects of libraries be collected: DuckDB's bindings print those that are left when Python ends."""
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from losslake.index import serving
 from losslake.index.serving import MOST_REMOTE_FILES, open_release, remote_file
+from losslake.index.view_texts import VIEWS
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
@@ -115,6 +117,31 @@ def test_a_second_opening_builds_nothing(lake: Lake) -> None:
     built = files()
     opened(lake)
     assert files() == built
+
+
+def test_files_made_with_kept_views_are_as_the_first_and_nothing_of_a_release_is_kept(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = serving._Kept()
+    monkeypatch.setattr(serving, "_kept", kept)
+    first = texts_in(lake)
+    assert [len(each) for each in first] == [len(VIEWS) + 1, len(MACROS) + 1, 9]
+    assert kept.views
+    assert str(lake.folder).encode() not in kept.views
+    assert b"mnist" not in kept.views
+    shutil.rmtree(lake.folder / "serving")
+    assert texts_in(lake) == first
+
+
+def texts_in(lake: Lake) -> list[list[tuple[object, ...]]]:
+    """The texts of all views, macros and tables of a new serving file."""
+    with open_release(lake, lake.release()) as connection:
+        statements = (
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
+            "SELECT function_name, parameters, macro_definition FROM duckdb_functions() WHERE NOT internal ORDER BY 2",
+            "SELECT schema_name, table_name, sql FROM duckdb_tables() ORDER BY ALL",
+        )
+        return [connection.execute(statement).fetchall() for statement in statements]
 
 
 def test_the_latest_databases_for_clients_are_kept(lake: Lake) -> None:
