@@ -232,7 +232,7 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
     release = open_release(lake, lake.release())
     found = 0
     for metric, beyond in (("val/loss", (float("inf"),)), ("val/bleu", ())):
-        for target in (-0.0, 0.1, 0.15, 0.3, 0.30000000000000004, 9.0, *beyond, None):
+        for target in (-0.0, 0.15, 0.30000000000000004, 9.0, *beyond, None):
             for comparator in ("strict", "inclusive", None):
                 arguments = {"m": metric, "t": target, "c": comparator}
                 asked = "FROM result_at($m, $t, comparator := $c) ORDER BY ALL"
@@ -242,7 +242,7 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
                 found += len(rows)
         with pytest.raises(duckdb.Error, match="the target NaN is no number"):
             release.execute("FROM result_at($m, 'nan'::DOUBLE)", {"m": metric})
-    assert found == (8 + 7) * 3 * 3
+    assert found == (6 + 5) * 3 * 3
 
 
 @pytest.mark.parametrize(("target", "do"), [("25", "did you mean 0.25?"), ("-1", "give a target there, not -1.0")])
