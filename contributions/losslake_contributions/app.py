@@ -103,7 +103,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_contributions(app.router, database, hourly, links)
     add_segments(app.router, database, hourly, uploads, metrics)
     add_live(app.router, database, hourly, metrics, settings.live_seconds)
-    add_submissions(app.router, database, hourly, reviews, links, settings.early_reviews)
+    add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
     _add_pages(app, database, reviews, links)
     add_live_pages(app.router, links.key, watching, lake_app)

@@ -38,8 +38,6 @@ class Settings(ServerSettings):
     """Hours between clean-ups of files that failed requests left in the store, and of runs that were never finished."""
     unfinished_days: Annotated[float, Field(ge=0, le=36_500)] = 30.0
     """Days after which a run without an end is deleted, counted from its last segment; 0: never."""
-    early_reviews: bool = True
-    """Whether a submission is reviewed in the background as soon as it comes, or when somebody asks for the review."""
     live_seconds: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     """Seconds between two requests of a sender of live runs, at least; more while there are many senders."""
     silent_minutes: Annotated[float, Field(ge=0, le=100_000)] = 10.0

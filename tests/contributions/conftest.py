@@ -125,8 +125,8 @@ def reviewer(service: Service) -> Sender:
 
 
 def serving(lake: Lake, **settings: Any) -> Any:
-    """A context manager that gives the service over a lake. Reviews, which take half a second, are made on request."""
-    return _Serving(lake, Settings.model_construct(**{"log_format": "off", "early_reviews": False, **settings}))
+    """A context manager that gives the service over a lake."""
+    return _Serving(lake, Settings.model_construct(**{"log_format": "off", **settings}))
 
 
 class _Serving:

@@ -37,13 +37,13 @@ Submissions = Callable[[], Sequence[SubmissionStatus]]
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake"), early_reviews=False) as service:
+    with running_service(Lake.create(tmp_path_factory.mktemp("running") / "lake")) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
 def stored() -> list[SpooledRun]:
-    """What the tests of this module have had accepted so far."""
+    """The runs that the tests of this module had accepted so far."""
     return []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from fastapi import APIRouter, Request
@@ -15,6 +16,7 @@ from losslake_contributions.contract.submissions import (
     SubmissionRequest,
     SubmissionStatus,
 )
+from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import SUBMISSIONS, Links
 from losslake_contributions.review.review import Review, Reviews
@@ -33,6 +35,8 @@ from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
 
+# Reviewers come later, and a review made for each of many submissions at once slows those that follow.
+SECONDS_BEFORE_REVIEW = 5.0
 _ERRORS = problem_responses(413, 422)
 
 
@@ -42,10 +46,11 @@ def add_submissions(
     hourly: HourlyQuotas,
     reviews: Reviews,
     links: Links,
-    is_reviewed_early: bool,
 ) -> None:
-    """Add the routes of submissions for contributors. is_reviewed_early: without anybody who asks for the review."""
+    """Add the routes of submissions for contributors."""
     answer = partial(_answer, database, links)
+    # Kept, as an event loop does not.
+    begun = set[asyncio.Task[None]]()
 
     @router.post(
         SUBMISSIONS, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus
@@ -57,8 +62,10 @@ def add_submissions(
         document = await parse_body(request, SubmissionRequest)
         hourly.use_submission(identity.token)
         name, is_new = await in_thread(store.submit, database, identity, document)
-        if is_new and is_reviewed_early:
-            await in_thread(reviews.begin, name)
+        if is_new:
+            task = asyncio.create_task(_begin_review(reviews, name))
+            begun.add(task)
+            task.add_done_callback(begun.discard)
         return await answer(request, identity, name, 201 if is_new else 200)
 
     @router.get(SUBMISSIONS, responses=_ERRORS, response_model=SubmissionList)
@@ -95,6 +102,13 @@ def add_submissions(
         identity = await identify(request, database, "contribute")
         await in_thread(store.withdraw, database, identity, check_submission_name(name))
         return await answer(request, identity, name)
+
+
+async def _begin_review(reviews: Reviews, name: str) -> None:
+    """Have a review made before anybody asks for it, unless the submission is withdrawn or decided first."""
+    await asyncio.sleep(SECONDS_BEFORE_REVIEW)
+    with suppress(ContributionError):
+        await in_thread(reviews.begin, name)
 
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:

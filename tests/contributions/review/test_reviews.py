@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from losslake.lake.lake import Lake
 from losslake_contributions.checks.report import Report
+from losslake_contributions.review.review import Reviews
+from losslake_contributions.routes import submissions
 from losslake_contributions.store.submissions import report_of
-from tests.contributions.conftest import ADA, BOB, Sender, Service, serving
+from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.processes import wait_until
 
@@ -101,14 +103,25 @@ def test_a_false_claim_can_not_be_accepted(service: Service, ada: Sender, review
     assert reviewer.send("POST", f"/v1/submissions/{name}/accept").json()["state"] == "accepted"
 
 
-@pytest.mark.parametrize("is_early", [True, False])
-def test_review_is_made_before_anybody_asks_for_it_unless_settings_say_no(empty_lake: Lake, is_early: bool) -> None:
-    drafts = empty_lake.folder / "drafts"
-    with serving(empty_lake, early_reviews=is_early) as service:
-        name = service.sender("Ada", ADA).submitted(SpooledRun())
-        if is_early:
-            wait_until(lambda: len([*drafts.glob(f"{name}/*/review.json")]) == 1, "the review is made")
-    assert drafts.exists() == is_early
+def test_review_is_made_before_anybody_asks_for_it(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submissions, "SECONDS_BEFORE_REVIEW", 0.0)
+    name = ada.submitted(SpooledRun())
+    drafts = service.lake.folder / "drafts"
+    wait_until(lambda: len([*drafts.glob(f"{name}/*/review.json")]) == 1, "the review is made")
+
+
+def test_no_review_is_begun_of_a_submission_that_was_withdrawn(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = ada.submitted(SpooledRun())
+    assert ada.send("POST", f"/v1/submissions/{name}/withdraw").status_code == 200
+    monkeypatch.setattr(submissions, "SECONDS_BEFORE_REVIEW", 0.0)
+    reviews = Reviews(service.database)
+    asyncio.run(submissions._begin_review(reviews, name))
+    reviews.close()
+    assert not (service.lake.folder / "drafts").exists()
 
 
 def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:

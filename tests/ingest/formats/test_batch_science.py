@@ -73,7 +73,7 @@ Offered = tuple[Lake, Trials, dict[str, list[Quarantined]]]
 
 
 def offered_together(folder: Path, files: Files) -> Offered:
-    """What became of studies that were offered at once: their lake, its trials, and reasons by batch size."""
+    """Studies that were offered at once: their lake, its trials, and by batch size why others aren't stored."""
     lake, summary = offered(folder, files)
     reasons: dict[str, list[Quarantined]] = {}
     for reason in summary.quarantined:

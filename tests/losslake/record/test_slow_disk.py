@@ -1,4 +1,4 @@
-"""What a run does while its disk is slow or full: the training goes on, and what can't be stored is stated."""
+"""While its disk is slow or full, a training goes on, and says what can't be stored."""
 
 from __future__ import annotations
 
