@@ -13,13 +13,27 @@ import pytest
 
 from losslake.cli.query_output import Output
 from losslake.cli.remote_session import RemoteSession
-from losslake.cli.session import LocalSession, Query, run_in_thread
+from losslake.cli.session import LocalSession, Query, add_caret, run_in_thread
 from losslake.client.client import Client
 from losslake.client.service import Service
 from losslake_schema.errors import LossLakeError
 from tests.servers.processes import SECONDS
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(10000000) b"
+
+
+@pytest.mark.parametrize(
+    ("place", "notes"),
+    [
+        ((1, 1), ["LINE 1: ab", "        ^"]),
+        ((2, 4), ["LINE 2: cde", "           ^"]),
+        *(((line, column), []) for line, column in ((0, 1), (3, 1), (1, 0), (1, 4))),
+    ],
+)
+def test_caret_is_below_a_place_in_the_statement_and_nowhere_else(place: tuple[int, int], notes: list[str]) -> None:
+    failure = LossLakeError("wrong")
+    add_caret(failure, "ab\ncde", *place)
+    assert getattr(failure, "__notes__", []) == notes
 
 
 @pytest.fixture

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from losslake.figures.charts.atlas import atlas_chart
+import pyarrow as pa
+import pytest
+
+from losslake.figures.charts.atlas import atlas_chart, draw
+from losslake.figures.drawing import ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
 from tests.losslake.figures.drawing import marks, svg_of, texts
@@ -34,6 +39,16 @@ def test_a_number_is_a_point_with_its_interval_and_a_bound_a_triangle() -> None:
     drawn = figure([atlas_chart(ROWS, Panel(width=700))])
     assert [mark["workload"].rpartition("/")[2] for mark in marks(drawn, "point")] == ["sgd", "adam", "sgd"]
     assert [(mark["lower"], mark["upper"]) for mark in marks(drawn, "rule")] == [(50.0, 200.0)]
+
+
+@pytest.mark.parametrize("n_unknown", [0, 2])
+def test_workloads_with_neither_number_nor_bound_are_counted(n_unknown: int) -> None:
+    rows = [*ROWS, *[row("tests/mnist/mlp/sgd", None, None, None)] * n_unknown]
+    view = SimpleNamespace(number=1)
+    notes = draw(ChartRequest(pa.Table.from_pylist(rows), {}, view, None, "/v1/analysis/atlas", 700, 360)).notes  # type: ignore[arg-type]
+    assert [note for note in notes if note.startswith("Not drawn")] == (
+        ["Not drawn: 2 workloads with neither."] if n_unknown else []
+    )
 
 
 def test_a_narrow_plot_leaves_out_numbers_and_cuts_long_names() -> None:

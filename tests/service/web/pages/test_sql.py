@@ -94,6 +94,9 @@ def test_names_link_to_their_pages_in_the_release(client: TestClient) -> None:
     paths = "SELECT 'a/b/c/d' workload, 'a/b/c/d/8' study, 'a/b/c/d/8/1' trial, 'x' optimizer"
     links = Page(run(client, paths).text).links
     assert {"/workloads/a/b/c/d", "/studies/a/b/c/d/8", "/trials/a/b/c/d/8/1"} <= set(links)
+    parts = "SELECT 'a' collection, 'b' dataset, 'c' model, 'd' optimizer"
+    assert "/workloads/a/b/c/d" in Page(run(client, parts).text).links
+    assert "/trials/a/b/c/d/8/1" in Page(run(client, f"{parts}, 8 batch_size, 1 trial_id").text).links
     no_paths = "SELECT 'a' workload, '//' study, 'a/b/c/d/8/x' trial, 'a' collection"
     assert not [link for link in Page(run(client, no_paths).text).links if "/a" in link and "sql" not in link]
 
