@@ -11,10 +11,15 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake.lake.lake import Lake
 from losslake.questions import quality
 from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Selection
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
 from losslake_schema.statuses import STATUSES
+from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR, Curves
 from tests.oracle import Row
@@ -106,6 +111,16 @@ def test_the_ends_of_curves_are_read_within_the_budget(tmp_path: Path) -> None:
     whole = of(found, budget=None, batch_size=8)
     assert (whole["last_value"], whole["median_of_last_values"]) == (0.3, 0.4)
     assert of(found, budget=30, batch_size=64)["last_value"] == 0.9
+
+
+def test_the_test_value_is_that_at_the_step_of_the_best_value(tmp_path: Path) -> None:
+    both = TrialOffer(["0,0.9,0.8", "10,0.3,0.35", "20,0.4,0.5"], header="step,val/loss,test/loss")
+    files = study_files({1: both}) | study_files({1: TrialOffer(["0,0.9", "10,0.3"], header="step,val/loss")}, 16)
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", files)])
+    asked = Selection((Workload("root", "mnist", "cnn", "sgd"),), "val/loss")
+    rows = answer_to(quality.QUESTION, ReleaseView.open(lake, lake.release()), asked, last=True).table().to_pylist()
+    assert [(row["batch_size"], row["test_value"]) for row in rows if row["budget"] is None] == [(8, 0.35), (16, None)]
 
 
 def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:
