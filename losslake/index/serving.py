@@ -103,20 +103,21 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
     ordered = sorted(files, key=_order)
     texts = {name: overridden("serving", name) for name in (*VIEWS, *MACROS)}
     own = [name for name, text in texts.items() if "$files" in text]
-    if _kept.views:
-        path.write_bytes(_kept.views)
+    views = _kept.views  # once: another thread may set it meanwhile
+    if views:
+        path.write_bytes(views)
     with duckdb.connect(str(path)) as connection:
         lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA IF NOT EXISTS base")
         _read_small_tables(connection, lake, ordered, BASE_TABLES)
-        for name in (*_DERIVED, *(own if _kept.views else texts)):
+        for name in (*_DERIVED, *(own if views else texts)):
             if name == "base_target_ranges":
                 connection.register("target_ranges", target_ranges_of(lake, files, connection))
             table = name.removeprefix("base_")
             paths = [lake.store.name_for_queries(file.path) for file in ordered if file.table == table]
             connection.execute(overridden("serving", name).replace("$files", _list_of(paths)))
         connection.execute("CHECKPOINT")
-        if not _kept.views:
+        if not views:
             _kept.views = _views_alone(connection, own)
 
 

@@ -150,7 +150,7 @@ def publish(session: Session, staged: Sequence[StagedTable]) -> None:
 
 
 def replace_versions(connection: Connection, versions: Mapping[str, str]) -> None:
-    """Make other versions of tables current, by name, whichever are; readers of history find none before them."""
+    """Make these versions of tables current, by name, whichever are now, without a previous one."""
     for name, location in versions.items():
         connection.execute(_REPLACE, _row(name, location, None))
 
