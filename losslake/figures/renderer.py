@@ -188,9 +188,7 @@ def main() -> None:
 
     channel = socket.socket(fileno=os.dup(0))
     requests = channel.makefile("rb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what reads standard input takes no request away
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Answers have priority over figures.
     os.nice(10)

@@ -12,6 +12,7 @@ from losslake.figures.papers import listing as papers
 from losslake.questions.questions import QUESTIONS
 
 PATHS = {question.path for question in (*QUESTIONS, papers.QUESTION)}
+SUMMARIES = {question.schema_name for question in QUESTIONS}
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,20 @@ def test_every_field_has_a_description_an_example_and_a_unit(document: dict[str,
     assert {("ScalingRow", "steps"), ("Trials", "next_cursor"), ("ProblemDocument", "parameter")} <= set(found)
     for wanted in ("description", "examples", "x-unit"):
         assert [name for name, shape in found.items() if wanted not in shape] == []
+
+
+def test_every_described_field_of_a_field_has_an_example_and_a_unit_and_no_other_has(document: dict[str, Any]) -> None:
+    inner = {
+        (*name, field): shape
+        for name, outer in fields(document).items()
+        if name[0] in SUMMARIES
+        for field, shape in outer.get("items", outer).get("properties", {}).items()
+    }
+    described = {name for name, shape in inner.items() if "description" in shape}
+    assert ("Scaling", "reference", "n_reached") in described
+    assert ("Scaling", "pooled", "n_trials") in inner.keys() - described
+    for given in ("examples", "x-unit"):
+        assert {name for name, shape in inner.items() if given in shape} == described
 
 
 def test_answers_have_the_columns_that_are_described(client: TestClient, document: dict[str, Any]) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from losslake.figures.charts.target_sweep import target_sweep_chart
-from losslake.figures.charts.time_cost import time_cost_chart
+from losslake.figures.charts.time_cost import draw, time_cost_chart
 from losslake.figures.charts.tuning_budget import tuning_budget_chart
+from losslake.figures.drawing import ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel, Series
+from losslake.questions import time_cost
+from losslake.questions.trials.selection import Goal, Selection
 from tests.losslake.figures.drawing import marks, series, words
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
+from tests.oracle import Row
 
 PANEL = Panel(width=300, height=200)
 
@@ -22,6 +29,18 @@ def test_pareto_front_is_a_line_labelled_with_batch_sizes() -> None:
 def test_batch_size_without_time_or_cost_is_not_drawn() -> None:
     rows = series("", batch_size=[1, 2, 4], cost=[10, 20, None], time=[None, 2.0, 3.0], is_on_front=[True] * 3)
     assert [row["batch_size"] for row in marks(figure([time_cost_chart([rows], PANEL)]), "line")] == [2]
+
+
+@pytest.mark.parametrize("is_timed", [True, False])
+def test_steps_replace_time_if_logs_have_no_times_and_that_is_said(is_timed: bool) -> None:
+    rows = [Row(8, 1, "COMPLETE", step, value, step / 2 if is_timed else None) for step, value in ((0, 0.9), (80, 0.2))]
+    view = view_of(rows)
+    answer = answer_to(time_cost.QUESTION, view, Selection((WORKLOAD,), METRIC), Goal(0.3))
+    drawn = draw(ChartRequest(answer.table(), answer.facts, view, None, "/v1/analysis/time-cost", 400, 360))
+    (point,) = marks(figure(drawn.panels), "point")
+    axis = figure(drawn.panels)["concat"][0]["layer"][0]["encoding"]["y"]["axis"]
+    assert (point["time"], axis["title"]) == ((40, "Time to target, s") if is_timed else (80, "Steps to target"))
+    assert any("Steps replace time" in note for note in drawn.notes) is not is_timed
 
 
 def budgets(label: str) -> Series:

@@ -10,7 +10,7 @@ from losslake.figures.charts.ratio import draw, ratio_chart
 from losslake.figures.drawing import ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel, Series
-from losslake.figures.theme import Document
+from losslake.figures.theme import GROUND, Document
 from losslake.questions import compare, scaling
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
@@ -46,6 +46,8 @@ def test_significant_ratios_are_filled_points() -> None:
         for layer in layers
     }
     assert filled == {True: [(8, 0.5)], False: [(16, 0.9)]}
+    # A fill would hide the colour of a filled mark; an open one hides what is below it.
+    assert {layer["mark"]["filled"]: layer["mark"].get("fill") for layer in layers} == {True: None, False: GROUND}
 
 
 def test_rule_at_1_has_the_colour_of_the_baseline() -> None:

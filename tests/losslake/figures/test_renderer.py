@@ -63,15 +63,15 @@ def test_slow_renderer_is_killed() -> None:
     assert renderer.process_id is None
 
 
-def slow_start(monkeypatch: pytest.MonkeyPatch, folder: Path, seconds: float) -> Path:
-    """Let the process start slowly, write a file, which is returned, and then take forever for a figure."""
+def slow_start(monkeypatch: pytest.MonkeyPatch, folder: Path, seconds: float, figure: str = "time.sleep(3600)") -> Path:
+    """Let the process start slowly, write a file, which is returned, and then take forever for a figure, or do that."""
     started = folder / "started"
     (folder / "sitecustomize.py").write_text(f"""
 import pathlib, sys, time, types
 time.sleep({seconds})
 pathlib.Path({str(started)!r}).touch()
 stub = sys.modules["losslake.figures.rendering"] = types.ModuleType("stub")
-stub.render_image = lambda *_: time.sleep(3600)
+stub.render_image = lambda *_: {figure}
 """)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
     return started
@@ -92,6 +92,13 @@ def test_a_process_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPat
     with pytest.raises(RenderingFailed, match="did not start"):
         render(renderer)
     assert renderer.process_id is None
+
+
+def test_what_reads_standard_input_takes_no_request_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, renderer: Renderer
+) -> None:
+    slow_start(monkeypatch, tmp_path, 0, "sys.stdin.buffer.read()")
+    assert render(renderer) == b""
 
 
 def test_full_queue_refuses_figures(renderer: Renderer) -> None:

@@ -236,6 +236,13 @@ def test_wire_format_agrees_with_the_protobuf_library(number: int, text: str, ex
     assert protobuf.signed(code) == exit_code
 
 
+def test_a_field_number_has_at_most_29_bits() -> None:
+    assert list(protobuf.values(b"\xf8\xff\xff\xff\x0f\x01")) == [(2**29 - 1, 1)]
+    for key in (b"\x00", b"\x80\x80\x80\x80\x10"):  # of the numbers 0 and 2**29
+        with pytest.raises(protobuf.NotAMessage):
+            list(protobuf.values(key + b"\x01"))
+
+
 @given(st.binary(max_size=50))
 @example(b"cd")
 def test_any_bytes_are_fields_or_no_message(data: bytes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import compare, curves, scaling, steps_to_target, targets
@@ -118,6 +118,9 @@ def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row]
 
 
 @given(timed_rows(), MEASURES)
+@example(
+    [Row(8, trial_id, "COMPLETE", 1, 0.3, {2: 5.0}.get(trial_id)) for trial_id in (1, 2, 3)], "accelerator_seconds"
+)
 @settings(max_examples=settings().max_examples // 2)
 def test_curves_have_the_amount_of_every_evaluation(rows: list[Row], measure: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

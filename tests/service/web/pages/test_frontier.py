@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,10 +43,14 @@ def test_sql_gives_the_same_rows(tmp_path_factory: pytest.TempPathFactory, measu
 def test_page_lists_the_front_and_links_its_trials(client: TestClient) -> None:
     query = {"workload": "*/digits/*/*", "metric": METRIC, "measure": "examples"}
     rows = client.get("/v1/analysis/frontier", params=query).json()["rows"]
-    best = max((row for row in rows if row["is_on_front"]), key=lambda row: row["amount"])
+    front = [row for row in rows if row["is_on_front"]]
+    best = max(front, key=lambda row: row["amount"])
     page = client.get(PATH, params={"dataset": "digits", "metric": METRIC, "measure": "examples"}).text
     assert f"/trials/{best['workload']}/{best['batch_size']}/{best['trial_id']}" in page
     assert f"{best['value']:.6g}" in page
+    said = re.search(r"The (\d+) best; <a [^>]*>all as CSV", page)
+    assert said is not None
+    assert page.count('<th scope="row">') == int(said[1]) < len(front)
 
 
 def test_page_begins_with_the_data_set_with_the_most_trials_and_the_metric_of_its_goals(client: TestClient) -> None:
