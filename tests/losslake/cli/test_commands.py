@@ -30,8 +30,11 @@ def test_steps_prints_the_scaling_table(losslake: Run) -> None:
     assert [(r["batch_size"], r["steps"], r["trial_id"], r["n_trials"], r["n_reached"]) for r in rows] == [
         ("8", "10", "2", "2", "2"), ("16", "", "", "1", "0")
     ]  # fmt: skip
-    table = losslake("steps", WORKLOAD, *OPTIONS)
-    assert "reached at 1 of 2 batch sizes" in table.stdout
+    *_, reached, left_out, warning = losslake("steps", WORKLOAD, *OPTIONS).stdout.splitlines()
+    assert reached.startswith("reached at 1 of 2 batch sizes")
+    including = "--status COMPLETE --status INFEASIBLE includes them"
+    assert left_out == f"left out: {WORKLOAD}: 1 trial of status INFEASIBLE: {including}"
+    assert warning.startswith(f"warning: {WORKLOAD}: evaluations are far apart at batch size 8")
 
 
 def test_steps_accepts_status_budgets_and_direction(losslake: Run) -> None:
