@@ -90,11 +90,11 @@ class LocalSource:
             if len(statements) != 1:
                 raise LossLakeError(f"give one statement, not {len(statements)}")
             check_read_only(statements[0])
+            if statements[0].expected_result_type == [duckdb.ExpectedResultType.NOTHING]:
+                raise LossLakeError("only statements with a result run here, such as SELECT")
             relation = cursor.sql(statements[0], params=parameters)
         except duckdb.Error as error:
             raise LossLakeError(str(error)) from None
-        if relation is None:
-            raise LossLakeError("only statements with a result run here, such as SELECT")
         reader = relation.to_arrow_reader()
         return _as_sent(Answer({"release": view.number}, reader.schema, iter(reader)))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from losslake_contributions.contract.limits import LARGEST_FACTS, LARGEST_SEGMENT
+from losslake_contributions.contract.limits import LARGEST_ENCODED_SEGMENT, LARGEST_FACTS, LARGEST_SEGMENT
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, new_id, rows
 
@@ -217,6 +217,18 @@ def test_a_body_that_is_too_large_is_refused(ada: Sender) -> None:
     ada.create(run)
     where = f"/v1/contributions/{run.id}/segments/1/1"
     response = ada.send("PUT", where, params={"sha256": "0" * 64}, content=bytes(LARGEST_SEGMENT + 100_000))
+    assert (response.status_code, kind(response)) == (413, "too-large")
+
+
+def test_a_body_without_a_length_is_refused_once_it_is_too_large(ada: Sender) -> None:
+    run = SpooledRun()
+    ada.create(run)
+    place, headers = run.place("0001/000001.jsonl"), {"Content-Encoding": "zstd"}
+    # Nothing after the first frame is unpacked.
+    frame = zstandard.ZstdCompressor().compress(run.data("0001/000001.jsonl"))
+    pieces = (frame, *[bytes(2**20)] * (LARGEST_ENCODED_SEGMENT // 2**20 + 1))
+    where = f"/v1/contributions/{run.id}/segments/1/1"
+    response = ada.send("PUT", where, params={"sha256": place["sha256"]}, content=iter(pieces), headers=headers)
     assert (response.status_code, kind(response)) == (413, "too-large")
 
 

@@ -119,3 +119,8 @@ def test_the_default_lake_is_that_of_the_environment(folder: Lake, monkeypatch: 
     monkeypatch.setenv("LOSSLAKE_LAKE", "/nowhere")
     with pytest.raises(losslake.LossLakeError, match="there is no lake"):
         losslake.open()
+
+
+def test_a_statement_without_a_result_is_refused(folder: Lake) -> None:
+    with pytest.raises(LossLakeError, match="only statements with a result run here"):
+        folder.sql("SET threads = 1")
