@@ -8,7 +8,7 @@ import pytest
 from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.readers.side_files import MOST_FIELDS, SideFiles, fields_in
 from losslake_ingest.sources.open import open_source
-from tests.ingest.offers import unpacked
+from tests.ingest.offers import tar_bytes, unpacked, written
 
 
 def test_keys_of_json_and_yaml_become_fields_with_dots_where_nested() -> None:
@@ -42,6 +42,12 @@ def test_an_alias_bomb_stays_small() -> None:
     lines = ["a0: &a0 {x: 1, y: 2, z: 3}"]
     lines += [f"a{n}: &a{n} {{x: *a{n - 1}, y: *a{n - 1}, z: *a{n - 1}}}" for n in range(1, 14)]
     assert len(fields_in("\n".join(lines).encode(), "bomb.yaml")) <= MOST_FIELDS
+
+
+def test_side_file_with_an_unsafe_path_is_left_to_the_reading_of_the_source(tmp_path: Path) -> None:
+    data = tar_bytes({"../config.json": b"{}", "a/config.json": b"{"})
+    side = SideFiles.read(open_source(written(tmp_path / "logs.tar", data)), ["config.json"])
+    assert [item.path for item in side.unreadable] == ["a/config.json"]
 
 
 def test_nearest_side_file_above_a_run_wins(tmp_path: Path) -> None:
