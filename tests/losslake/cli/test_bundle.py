@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from losslake.cli.bundle import MOST_SHOWN, show_difference
+from losslake_ingest.publication import Difference
 from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of, members, packed
 from tests.ingest.offers import unpacked
 from tests.ingest.test_publication import SOURCE
@@ -35,6 +37,16 @@ def test_a_bundle_is_written_and_checked_against_newer_logs(losslake: Run, tmp_p
     assert newer.stdout.splitlines()[1:] == ["  changed: 1 study", "    c/d/m/o/16"]
     assert (folder / "c.tar").read_bytes() == bundle
     assert sorted(path.name for path in folder.iterdir()) == ["SOURCE.toml", "c.tar", "losslake.toml"]
+
+
+@pytest.mark.parametrize(("n", "rest"), [(MOST_SHOWN, ""), (MOST_SHOWN + 2, "    … and 2 more\n")])
+def test_a_difference_names_some_studies_and_counts_the_others(
+    n: int, rest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"c/d/m/o/{number}" for number in range(n)]
+    show_difference(Difference((), names, ()), is_same=False)
+    shown = "".join(f"    {name}\n" for name in names[:MOST_SHOWN])
+    assert capsys.readouterr().out == f"  changed: {n} studies\n{shown}{rest}"
 
 
 def test_each_path_is_published_as_a_release_and_a_faulty_one_stops_no_other(losslake: Run, tmp_path: Path) -> None:
