@@ -108,6 +108,16 @@ def test_the_ends_of_curves_are_read_within_the_budget(tmp_path: Path) -> None:
     assert of(found, budget=30, batch_size=64)["last_value"] == 0.9
 
 
+@pytest.mark.parametrize(("metric", "test_value"), [("val/decoy", 0.2), ("test/decoy", None)])
+def test_a_validation_metric_selects_and_the_test_metric_of_its_name_reports(
+    tmp_path: Path, metric: str, test_value: float | None
+) -> None:
+    view = view_of(ROWS, folder=tmp_path, metric="test/decoy", later=1)
+    found = answer_to(quality.QUESTION, view, Selection((WORKLOAD,), metric), step_budget=[30], last=True).table()
+    row = of(found.to_pylist(), budget=30, batch_size=8)
+    assert (row["last_value"], row["test_value"]) == (0.4, test_value)
+
+
 def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:
     answer = answer_to(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), step_budget=[20])
     found = answer.table().to_pylist()
