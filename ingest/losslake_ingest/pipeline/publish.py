@@ -239,7 +239,6 @@ class _Draft:
         if name in OPTIONAL_TABLES and not table.num_rows:
             self.files.kept = [file for file in self.files.kept if file.table != name]
             self.files.removed[name] = old
-            self.files.added[name] = []
             return
         if old and name in self.stored and table.equals(self.stored[name]):
             return
