@@ -8,7 +8,7 @@ import pytest
 from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.readers.side_files import MOST_FIELDS, SideFiles, fields_in
 from losslake_ingest.sources.open import open_source
-from tests.ingest.offers import unpacked
+from tests.ingest.offers import tar_bytes, unpacked, written
 
 
 def test_keys_of_json_and_yaml_become_fields_with_dots_where_nested() -> None:
@@ -75,6 +75,12 @@ def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path,
     assert refused.value.rule == "unreadable_side_file"
     if data is not None:
         assert side.beside("b/c/m.csv") == {"batch_size": 16}
+
+
+def test_entries_that_are_skipped_anyway_are_no_side_files(tmp_path: Path) -> None:
+    files = {"../config.json": b'{"lr": 1}', "../log.csv": b"", "a/config.json": b'{"lr": 2}'}
+    side = SideFiles.read(open_source(written(tmp_path / "a.tar", tar_bytes(files))), ["config.json"])
+    assert (list(side.unreadable), side.beside("a/log.csv")) == ([], {"lr": 2})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from losslake.cli.bundle import MOST_SHOWN, show_difference
+from losslake_ingest.publication import Difference
 from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of, members, packed
 from tests.ingest.offers import unpacked
 from tests.ingest.test_publication import SOURCE
@@ -35,6 +37,15 @@ def test_a_bundle_is_written_and_checked_against_newer_logs(losslake: Run, tmp_p
     assert newer.stdout.splitlines()[1:] == ["  changed: 1 study", "    c/d/m/o/16"]
     assert (folder / "c.tar").read_bytes() == bundle
     assert sorted(path.name for path in folder.iterdir()) == ["SOURCE.toml", "c.tar", "losslake.toml"]
+
+
+def test_of_many_studies_that_differ_the_first_are_named_and_the_rest_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_difference(Difference(("c/d/m/o/1",), [f"c/d/m/o/{size}" for size in range(MOST_SHOWN + 2)], ()), False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["  added: 1 study", "    c/d/m/o/1", f"  changed: {MOST_SHOWN + 2} studies"]
+    assert lines[3:] == [*(f"    c/d/m/o/{size}" for size in range(MOST_SHOWN)), "    … and 2 more"]
 
 
 def test_each_path_is_published_as_a_release_and_a_faulty_one_stops_no_other(losslake: Run, tmp_path: Path) -> None:

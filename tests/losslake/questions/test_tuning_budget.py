@@ -117,9 +117,11 @@ def test_few_trials_give_a_warning_of_chance() -> None:
 
 
 def test_a_budget_beyond_the_trials_is_left_out_in_words() -> None:
-    found, facts = answer(trials(10, 20), budget=[1, 64])
-    assert {row["budget"] for row in found} == {1}
-    assert [text for text in facts["left_out"] if "64 trials" in text]
+    found, facts = answer(trials(10, 20), budget=[1, 2, 64])
+    assert {row["budget"] for row in found} == {1, 2}
+    assert [text for text in facts["left_out"] if "a budget of" in text] == [
+        f"{WORKLOAD}: a budget of 64 trials: there are fewer at batch size 8"
+    ]
 
 
 def test_study_without_counted_trials_has_no_rows() -> None:
