@@ -65,11 +65,10 @@ def submissions(running: RunningService, token: str) -> Submissions:
 
 @pytest.fixture
 def push(running: RunningService, token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Push:
-    """Push the folder `runs`, and check the exit status; return what is printed."""
+    """Push the folder `runs`, which has to end with this code; return what is printed."""
 
-    def command(*options: str, url: str = running.url, status: int = 0) -> str:
-        ended = app(["push", str(tmp_path / "runs"), "--url", url, *options], standalone_mode=False)
-        assert (ended or 0) == status
+    def command(*options: str, url: str = running.url, code: int = 0) -> str:
+        assert (app(["push", str(tmp_path / "runs"), "--url", url, *options], standalone_mode=False) or 0) == code
         return capsys.readouterr().out
 
     return command
@@ -157,7 +156,7 @@ def test_a_run_that_goes_on_after_its_push_is_sent_again(
     run.segments["0002-from-5/000001.jsonl"] = rows(range(5, 20), 0.5)
     run.write(tmp_path / "runs")
     other.write(tmp_path / "runs")
-    assert "nothing was submitted" in push(status=1)
+    assert "nothing was submitted" in push(code=1)
     assert [each.id for each in submissions()] == [submission.id]
     return_to_contributor(database, "me", submission.id, "train longer")
     push("--again", "--note", "trained longer")
@@ -215,7 +214,7 @@ def test_a_run_that_changed_after_its_end_is_not_submitted(
     place = run.write(tmp_path / "runs")
     other.write(tmp_path / "runs")
     (place / "0001/000001.jsonl").write_text("{}")
-    said = push(status=1)
+    said = push(code=1)
     assert "nothing was submitted" in said
     assert f"held         {other.id}" in said
     assert submissions() == ()

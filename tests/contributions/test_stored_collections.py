@@ -57,8 +57,9 @@ def test_one_s_own_collection_is_none(stored: Service) -> None:
 def test_naming_its_owner_as_contributor_does_not_make_it_one_s_own(stored: Service) -> None:
     named = [{"name": "Ada", "orcid": None, "role": None}]
     run = SpooledRun(segments=CHANGED[0], licence=LICENCE)
-    found = findings(stored, stored.sender("Bob", BOB).submitted(run, licence=LICENCE, contributors=named))
-    assert "others_collection" in found
+    of_new = SpooledRun(licence=LICENCE, more={"collection": "another"})
+    found = findings(stored, stored.sender("Bob", BOB).submitted(run, of_new, licence=LICENCE, contributors=named))
+    assert [finding.where for finding in found["others_collection"]] == [COLLECTION]
     assert "collection_facts" not in found
 
 

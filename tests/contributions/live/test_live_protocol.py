@@ -109,6 +109,8 @@ def test_new_lines_open_a_finished_run_and_old_ones_do_not(service: Service, ada
     ada.live(run.piece(PATH), alive=[run.id])
     assert state() == "finished"
     more = SpooledRun(id=run.id, segments={"0002-from-5/000001.jsonl": rows(range(5, 9), 0.5)})
+    assert held(ada.live(more.piece("0002-from-5/000001.jsonl", 1))) == [(0, False)]
+    assert state() == "finished", "what comes before is missing"
     ada.live(more.piece("0002-from-5/000001.jsonl"))
     assert state() == "open"
     assert len(values(service.database, run)) == 9

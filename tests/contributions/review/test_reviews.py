@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from losslake_contributions.checks.report import Report
-from losslake_contributions.review.review import Reviews
-from losslake_contributions.routes import submissions
+from losslake_contributions.review.review import CURVES, Reviews
 from losslake_contributions.store.submissions import report_of
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -140,6 +139,18 @@ def test_draft_is_gone_when_the_submission_is_decided(reviewed: Reviewed) -> Non
     assert f"{name} was accepted into release 1" in gone.json()["detail"]
     assert not (service.lake.folder / "drafts" / name).exists()
     assert "draft" not in service.sender("Ada", ADA).send("GET", f"/v1/submissions/{name}").json()["links"]
+
+
+def test_clean_up_deletes_drafts_of_decided_submissions_and_keeps_those_of_waiting_ones(reviewed: Reviewed) -> None:
+    service = reviewed.service
+    waiting = service.sender("Ada", ADA).submitted(SpooledRun(batch_size=8))
+    drafts = service.lake.folder / "drafts"
+    for name in (reviewed.first, "0" * 36, waiting):
+        (drafts / name).mkdir()
+        (drafts / f"{name}.lock").touch()
+    Reviews(service.database).forget_decided()
+    kept = {waiting, f"{waiting}.lock", CURVES}
+    assert {each.name for each in drafts.iterdir()} == kept
 
 
 def test_trials_are_credited_to_who_sent_them(reviewed: Reviewed) -> None:

@@ -167,6 +167,7 @@ def test_reader_chooses_the_metric_the_goal_and_the_workload(beside: Service, se
     text = page(beside.client, path, target="0.2", workload="given/mnist/cnn/sgd")
     assert said(text)[0] == "Reached val/loss ≤ 0.2 in 4 steps; the median of 3 trials took 9."
     assert '<option value="0.2" selected>' in text
+    assert f"{path}/events?metric=val/loss&target=0.2&workload=given/mnist/cnn/sgd" in unescape(text)
     text = page(beside.client, path, metric="train/loss")
     assert any("not finite" in each for each in said(text))
     (about,) = re.findall(r'id="live-about" hidden>(.*?)</p>', text)

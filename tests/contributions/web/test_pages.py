@@ -153,7 +153,8 @@ def test_contributor_withdraws_but_does_not_decide(service: Service, reviewed: R
     text = page_of(service, reviewed.name)
     assert "Withdraw this submission" in text
     assert "Accept: publish" not in text
-    assert post(service, f"/reviews/{reviewed.name}/accept").status_code == 403
+    for decision, said in {"accept": {}, "return": {"reason": "mine"}, "split": {"runs": reviewed.run.id}}.items():
+        assert post(service, f"/reviews/{reviewed.name}/{decision}", None, **said).status_code == 403
     name = ada.submitted(SpooledRun())
     sign_in(ada)
     assert post(service, f"/reviews/{name}/withdraw").status_code == 303

@@ -15,6 +15,7 @@ from losslake_ingest.formats.json_arrays import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.pipeline.reading import Request, with_defaults
 from losslake_ingest.plan import plan_ingest
+from losslake_ingest.readers.tables.table import LARGEST_COLUMNS
 from tests.ingest.formats.reading import cells, read, runs
 
 LISTS = {"train_losses": [2.5, 1.5, math.nan], "test_losses": [2.75, None, 1e400], "lr": 0.1, "h": {"momentum": 0.9}}
@@ -98,6 +99,7 @@ def test_a_list_of_lists_has_no_numbers(tmp_path: Path) -> None:
         (b'[{"loss": 1.5},\n {"loss": oops}]', "unreadable_log", 2),
         (b'{"loss": [1, 2], "x": ' + b"[" * 100_000, "unreadable_log", None),
         (b'{"loss": [' + b"1," * 2_200_000 + b"1]}", "file_too_large", None),
+        (json.dumps({f"loss{each}": [1.5] for each in range(LARGEST_COLUMNS + 1)}).encode(), "unreadable_log", None),
         (b'{"losses": [1, [2]], "score": ["a"]}', None, None),
         (b'{"loss": [null, null]}', "no_measurements", None),
     ],

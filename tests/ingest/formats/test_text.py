@@ -246,8 +246,9 @@ def test_line_ends_encodings_colours_and_long_lines_change_nothing(tmp_path: Pat
 
 
 def test_lines_that_are_too_long_are_counted(tmp_path: Path) -> None:
-    (run,) = runs(FORMAT, tmp_path, {"a.log": b"x" * 70_000 + b"\n" + LOG.encode()}, mapping(STEPS))
-    assert run.remarks == {lines.TOO_LONG: 1}
+    longest = b"x" * (lines.LONGEST_LINE - 1) + b"\n"
+    (run,) = runs(FORMAT, tmp_path, {"a.log": longest + b"x" + longest + LOG.encode()}, mapping(STEPS))
+    assert run.remarks == {lines.TOO_LONG: 1, lines.UNMATCHED: 1}
 
 
 def test_lines_without_a_match_are_counted(tmp_path: Path) -> None:

@@ -83,6 +83,12 @@ def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path,
         assert side.beside("b/c/m.csv") == {"batch_size": 16}
 
 
+def test_entries_that_are_skipped_anyway_are_no_side_files(tmp_path: Path) -> None:
+    files = {"../config.json": b'{"lr": 1}', "../log.csv": b"", "a/config.json": b'{"lr": 2}'}
+    side = SideFiles.read(open_source(written(tmp_path / "a.tar", tar_bytes(files))), ["config.json"])
+    assert (list(side.unreadable), side.beside("a/log.csv")) == ([], {"lr": 2})
+
+
 @pytest.mark.parametrize(
     ("data", "name", "key"),
     [

@@ -202,6 +202,14 @@ def test_a_remembered_archive_is_not_fetched_again(web: Web, tmp_path: Path) -> 
     assert {entry.sha256 for entry in lake.ledger() if not entry.path} == {SHA256}
 
 
+def test_the_stored_copy_of_a_zip_goes_with_its_archive(web: Web) -> None:
+    web.served["/a.zip"] = zip_bytes(FILES)
+    with Client() as client, RemoteArchive(client, f"{web.url}/a.zip") as archive:
+        assert archive._stored is not None
+        assert archive.open().read() == web.served["/a.zip"]
+    assert archive._stored.closed
+
+
 def test_only_a_few_chunks_are_cached(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 500)
     with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2", SHA256) as archive:

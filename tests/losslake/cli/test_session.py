@@ -1,4 +1,4 @@
-"""Ctrl-C stops a statement at any moment: before it starts, while it runs, and however often it comes."""
+"""Ctrl-C stops a statement at any moment: before it starts, while it runs, however often it comes; what is a result."""
 
 from __future__ import annotations
 
@@ -129,3 +129,22 @@ def test_a_statement_that_was_stopped_before_it_starts_is_not_run(format_: str) 
     output.redirect(format_, None)  # type: ignore[arg-type]
     with pytest.raises(LossLakeError, match="stopped"):
         output.write(cast(Query, None), stop)
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ('SELECT 1 AS "Count"', ["Count"]),
+        ("PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)", ["1"]),
+        ("SET VARIABLE a = 1", None),
+        ("CREATE OR REPLACE TEMP TABLE a AS SELECT 1", None),
+    ],
+)
+def test_duckdb_s_count_or_success_of_a_statement_without_rows_is_no_result(
+    connection: duckdb.DuckDBPyConnection, statement: str, names: list[str] | None
+) -> None:
+    (query,) = LocalSession(connection, "a release").queries(statement)
+    with query.rows() as rows:
+        assert (rows and [*rows.names, *rows.batches][:-1]) == names
+    with query.arrow() as arrow:
+        assert (arrow and arrow.schema.names) == names

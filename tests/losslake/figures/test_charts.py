@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,14 @@ def test_trials_without_a_finite_positive_learning_rate_are_omitted() -> None:
     rates = [None, 0.0, math.inf, math.nan, 0.1]
     rows = series("", batch_size=[1, 2, 4, 8, 16], effective_learning_rate=rates)
     assert [row["batch_size"] for row in marks(figure([learning_rates_chart([rows], PANEL)]), "line")] == [16]
+
+
+def test_names_at_the_ends_of_lines_are_in_the_order_of_their_last_values() -> None:
+    low, high = (series(name, batch_size=[8, 4], best_value=[end, 0.3]) for name, end in (("low", 0.1), ("high", 0.2)))
+    drawn = figure([best_chart([low, high], replace(PANEL, legend="ends"))])
+    names = [row for row in marks(drawn, "text") if "series" in row]
+    assert [row["series"] for row in names] == ["high", "low"]
+    assert names[0]["down"] < names[1]["down"]
 
 
 def test_legend_names_only_present_outcomes_with_distinct_marks() -> None:

@@ -33,13 +33,13 @@ def test_points_are_bests_and_the_line_is_the_front_in_order() -> None:
 
 def test_trials_whose_best_is_at_the_start_are_counted_and_said() -> None:
     rows = [*(Row(8, trial, "COMPLETE", step, 0.5 * step + 0.1) for trial in (1, 2) for step in (0, 1))]
-    rows += [Row(8, 3, "COMPLETE", step, 0.4 - 0.1 * step) for step in (0, 1, 2)]
+    rows += [Row(8, 3, "COMPLETE", step, 0.4 - 0.16 * step) for step in (0, 1, 2)]
     view = view_of(rows)
     asked = frontier.FrontierParameters(workload=[str(WORKLOAD)], metric=METRIC)
     answer = frontier.QUESTION.answer(view, asked)
     drawn = draw(ChartRequest(answer.table(), answer.facts, view, FrontierColours(), "/v1/analysis/frontier", 400, 360))
     assert "Not drawn: 2 trials with the best value at 0 steps." in drawn.notes
-    assert drawn.summary[0].startswith("The best of 3 trials is")
+    assert drawn.summary == [f"The best of 3 trials is 0.08 after 2 steps: trial 3 of {WORKLOAD} at batch size 8."]
 
 
 def test_without_trials_it_says_so() -> None:

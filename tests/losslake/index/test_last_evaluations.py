@@ -6,7 +6,7 @@ import math
 import random
 from pathlib import Path
 
-from losslake.index.study_files import last_evaluations
+from losslake.index.study_files import last_evaluations, measurements
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
 from losslake.questions import scaling, survival
@@ -61,7 +61,7 @@ def test_last_steps_are_those_that_brute_force_finds_in_every_metric(tmp_path: P
             assert facts.opened.last_steps(metric)[facts.measures(metric)].tolist() == expected
 
 
-def test_last_evaluations_are_found_however_metrics_and_trials_lie_in_row_groups(tmp_path: Path) -> None:
+def test_evaluations_are_found_however_metrics_and_trials_lie_in_row_groups(tmp_path: Path) -> None:
     rows = [(metric, trial, step, None) for metric in "abc" for trial in range(1, 5) for step in range(1, 1 + trial)]
     for size in (1, 2, 3, 7, 100):
         file = written(tmp_path / str(size), *rows, row_group_size=size)
@@ -70,6 +70,10 @@ def test_last_evaluations_are_found_however_metrics_and_trials_lie_in_row_groups
             for trial, last in zip(trial_id.tolist(), step.tolist(), strict=True):
                 found[metric, trial] = max(last, found.get((metric, trial), 0))
         assert found == {(metric, trial): trial for metric in "abc" for trial in range(1, 5)}
+        for trials in ([1], [2, 4], [3], None):
+            parts = measurements(FolderStore(tmp_path), [file], "b", trials, ["trial_id", "step"])
+            read = [tuple(row.values()) for part in parts for row in part.to_pylist()]
+            assert read == [row[1:3] for row in rows if row[0] == "b" and (trials is None or row[1] in trials)]
 
 
 def test_a_study_claims_nothing_about_steps_at_which_only_another_metric_was_measured(tmp_path: Path) -> None:

@@ -60,3 +60,9 @@ def test_a_reader_that_waits_says_so_once(tmp_path: Path, clock: Clock, caplog: 
         assert caplog.messages == []
         query_once(lake, clock, 50)
     assert caplog.messages == ["the lake's database doesn't answer: trying for up to 60 s"]
+
+
+def test_readers_of_a_lake_in_sqlite_do_not_wait_for_a_commit(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    with lake.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

@@ -92,6 +92,8 @@ def test_sql_gives_the_same_table(folder: Lake, service: Lake, statement: str, p
         (lambda lake: lake.curves(), "give either trial=… or study=…"),
         (lambda lake: lake.sql("SELEC 1"), 'syntax error at or near "SELEC"'),
         (lambda lake: lake.sql("COPY (SELECT 1) TO 'x.csv'"), "COPY.* disabled|COPY is not allowed"),
+        (lambda lake: lake.sql("SET threads = 1"), "only statements with a result|SET is not allowed"),
+        (lambda lake: lake.sql("CREATE TABLE x AS SELECT 1"), "only statements with a result|CREATE is not allowed"),
         (lambda lake: lake.release(99).scaling(WORKLOAD), "no release '?99"),
         (lambda lake: lake.metrics().plot().svg(), "has no figure 'metrics"),
     ],

@@ -67,6 +67,13 @@ def test_reached_target_is_said() -> None:
     assert not any(row["has_steps"] for row in rows)
 
 
+def test_nothing_is_said_of_a_target_that_most_others_have_reached_already() -> None:
+    rows, facts = forecast_of(view_of(rows_of(CURVES)), target=0.9, curve=["0=1", "30=0.95"])
+    assert (facts["state"], [row["has_steps"] for row in rows]) == ("unknown", [False] * 3)
+    assert any(text.startswith("Best value at the end: ") for text in facts["forecast"])
+    assert not any("target" in text for text in facts["forecast"])
+
+
 def test_run_unlike_all_others_gives_a_warning() -> None:
     _, facts = forecast_of(view_of(rows_of(CURVES)), curve=["0=1", "30=0.1"])
     assert any("at step 30 the run is better than all of the 12 compared trials" in text for text in facts["warnings"])

@@ -113,14 +113,14 @@ def test_the_ends_of_curves_are_read_within_the_budget(tmp_path: Path) -> None:
     assert of(found, budget=30, batch_size=64)["last_value"] == 0.9
 
 
-def test_the_test_value_is_that_at_the_step_of_the_best_value(tmp_path: Path) -> None:
-    both = TrialOffer(["0,0.9,0.8", "10,0.3,0.35", "20,0.4,0.5"], header="step,val/loss,test/loss")
-    files = study_files({1: both}) | study_files({1: TrialOffer(["0,0.9", "10,0.3"], header="step,val/loss")}, 16)
-    lake = Lake.create(tmp_path / "lake")
-    ingest(lake, [unpacked(tmp_path / "logs", files)])
-    asked = Selection((Workload("root", "mnist", "cnn", "sgd"),), "val/loss")
-    rows = answer_to(quality.QUESTION, ReleaseView.open(lake, lake.release()), asked, last=True).table().to_pylist()
-    assert [(row["batch_size"], row["test_value"]) for row in rows if row["budget"] is None] == [(8, 0.35), (16, None)]
+@pytest.mark.parametrize(("metric", "test_value"), [("val/decoy", 0.2), ("test/decoy", None)])
+def test_a_validation_metric_selects_and_the_test_metric_of_its_name_reports(
+    tmp_path: Path, metric: str, test_value: float | None
+) -> None:
+    view = view_of(ROWS, folder=tmp_path, metric="test/decoy", later=1)
+    found = answer_to(quality.QUESTION, view, Selection((WORKLOAD,), metric), step_budget=[30], last=True).table()
+    row = of(found.to_pylist(), budget=30, batch_size=8)
+    assert (row["last_value"], row["test_value"]) == (0.4, test_value)
 
 
 def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:

@@ -135,7 +135,7 @@ def view_of(
                 records += [{**ids, **record} for record in _records(curve, direction if is_measured else None)]
             if folder is not None:
                 name = Study(workload, batch_size)
-                files[name] = [_write(folder, name, study)]
+                files[name] = [_write(folder, name, study, metric)]
     connection = cast(duckdb.DuckDBPyConnection, _Database())
     connection.execute("CREATE SCHEMA base")
     _table(connection, "studies", studies, _STUDIES)
@@ -284,19 +284,19 @@ def _records(curve: Sequence[Row], direction: str | None) -> list[dict[str, obje
     return found
 
 
-def _write(folder: Path, study: Study, rows: Sequence[Row]) -> DataFile:
+def _write(folder: Path, study: Study, rows: Sequence[Row], metric: str) -> DataFile:
     """A data file of measurements in its Hive folder, with rows of another metric that nobody should read."""
     path = folder / study.folder() / "part.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = [
         {
-            "metric": metric,
+            "metric": name,
             "trial_id": row.trial_id,
             "step": row.step,
             "value": row.value,
             "elapsed_s": row.elapsed_s,
         }
-        for metric in (METRIC, _DECOY)
+        for name in (metric, _DECOY)
         for row in rows
         if row.step is not None
     ]

@@ -41,6 +41,7 @@ def test_names_are_those_of_the_formats_defaults(names: Names, format_name: str)
 )
 def test_other_names(names: Names, name: str, metric: str | None) -> None:
     assert names.metric(name) == metric
+    assert names.metrics({name: 1.5}) == ({} if metric is None else {metric: 1.5})
 
 
 def test_every_known_name_is_that_of_one_metric() -> None:

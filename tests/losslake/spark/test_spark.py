@@ -127,6 +127,14 @@ def test_an_error_shows_the_line_of_the_statement_with_a_caret(spark: SparkSessi
     assert refused.value.__notes__ == ["LINE 2:   nothing FROM range(3)", "          ^"]
 
 
+def test_a_result_without_columns_is_no_table(spark: SparkSession) -> None:
+    from losslake.cli.spark_session import SparkRelease
+
+    (query,) = SparkRelease(spark, "").queries("SELECT * EXCEPT (a) FROM VALUES (1) AS t(a)")
+    with query.rows() as rows, query.arrow() as arrow:
+        assert (rows, arrow) == (None, None)
+
+
 def test_ctrl_c_before_a_statement_starts_stops_its_jobs(spark: SparkSession) -> None:
     from losslake.cli.spark_session import SparkRelease
 

@@ -18,6 +18,7 @@ from losslake_service.web.studies.metaparameters import (
     Text,
     distinguishing,
     in_words,
+    metaparameter_rows,
     search_space,
     shown,
     span,
@@ -187,6 +188,22 @@ def test_span_counts_trials_without_a_value() -> None:
     assert span([None, None]) == "\u2013"
     assert span([NAN]) == "NaN"
     assert shown(Text("x" * 99, "text")).endswith("x\u2026")
+
+
+def test_metaparameters_are_shown_as_tried_of_trials_that_reached_the_goal_and_of_the_best() -> None:
+    rate = Metaparameter("learning_rate", [0.1, 0.2, 0.3])
+    space = {"learning_rate": "0.1 to 1", "momentum": "0 to 1"}
+    reached = trials_of((COMPLETE, 40, 0.01), (COMPLETE, 20, 0.02), (COMPLETE, NEVER, 0.3))
+    momentum = ("momentum", "0 to 1", "", "", "")
+    assert metaparameter_rows(reached, [rate], space) == [
+        ("learning_rate", "0.1 to 1", "0.1 to 0.3", "0.1 to 0.2", "0.2"),
+        momentum,
+    ]
+    never = trials_of(*[(COMPLETE, NEVER, value) for value in (0.5, 0.4, 0.3)])
+    assert metaparameter_rows(never, [rate], space) == [
+        ("learning_rate", "0.1 to 1", "0.1 to 0.3", "", "0.3"),
+        momentum,
+    ]
 
 
 def test_the_best_trial_by_time_is_named_with_its_time_and_steps() -> None:

@@ -56,6 +56,12 @@ def test_numbers_sort_before_texts_and_missing_values_last() -> None:
     assert order(*ROWS, sort="-parameter.m", metaparameters=(mixed,)) == [1, 3, 4, 5, 2]
 
 
+def test_a_condition_on_a_metaparameter_keeps_the_trials_with_that_value() -> None:
+    mixed = Metaparameter("m", [Text("\u2013", "text"), None, 0.5, 0.1, 0.5])
+    kept = {value: table(trials_of(*ROWS), (mixed,), where=f"m={value}").rows for value in ("0.5", "\u2013", "7")}
+    assert {value: sorted(rows) for value, rows in kept.items()} == {"0.5": [2, 4], "\u2013": [0], "7": []}
+
+
 def test_metaparameter_may_share_the_name_of_a_column() -> None:
     steps = Metaparameter("steps", [5.0, 4.0, 3.0, 2.0, 1.0])
     assert order(*ROWS, sort="parameter.steps", metaparameters=(steps,)) == [5, 4, 3, 2, 1]
