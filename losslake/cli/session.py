@@ -228,7 +228,7 @@ class _LocalQuery:
         """Run the statement and yield Arrow batches."""
         with one_line_errors():
             relation = self._connection.sql(self._statement)
-            if relation is None or not self._has_rows(relation.columns):
+            if not self._has_rows(relation.columns):
                 yield None
                 return
             reader = relation.to_arrow_reader(BATCH)

@@ -11,6 +11,7 @@ import pytest
 
 from losslake_contributions.checks.report import Report
 from losslake_contributions.review.review import CURVES, Reviews
+from losslake_contributions.routes import submissions
 from losslake_contributions.store.submissions import report_of
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows

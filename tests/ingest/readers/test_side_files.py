@@ -44,12 +44,6 @@ def test_an_alias_bomb_stays_small() -> None:
     assert len(fields_in("\n".join(lines).encode(), "bomb.yaml")) <= MOST_FIELDS
 
 
-def test_side_file_with_an_unsafe_path_is_left_to_the_reading_of_the_source(tmp_path: Path) -> None:
-    data = tar_bytes({"../config.json": b"{}", "a/config.json": b"{"})
-    side = SideFiles.read(open_source(written(tmp_path / "logs.tar", data)), ["config.json"])
-    assert [item.path for item in side.unreadable] == ["a/config.json"]
-
-
 def test_nearest_side_file_above_a_run_wins(tmp_path: Path) -> None:
     files = {
         "config.json": b'{"lr": 1, "model": "cnn"}',

@@ -11,15 +11,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.lake.lake import Lake
 from losslake.questions import quality
 from losslake.questions.release.errors import BadParameter
-from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Selection
-from losslake_ingest.run import ingest
-from losslake_schema.names import Workload
 from losslake_schema.statuses import STATUSES
-from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR, Curves
 from tests.oracle import Row
