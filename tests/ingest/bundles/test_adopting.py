@@ -175,3 +175,8 @@ def test_a_withdrawn_trial_stays_withdrawn_until_it_is_restored(lake: Lake, bund
     assert restore(lake, [f"{STUDY}/1"], "again", "me") == [Trial.parse(f"{STUDY}/1")]
     ingest(lake, [bundle])
     assert f"{STUDY}/1" in trials(lake)
+
+
+def test_trials_of_batch_size_one_are_adopted(lake: Lake, tmp_path: Path) -> None:
+    single = bundle_of(tmp_path / "single", {"runs/ann/b1/lr0.1/a.csv": b"step,loss\n0,2\n"})
+    assert ingest(lake, [single]).trials_ingested == 1

@@ -22,10 +22,11 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
+from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.releases import erasure as erasing
 from losslake_ingest.releases import rewriting
-from losslake_ingest.releases.erasure import Erasure, erase
+from losslake_ingest.releases.erasure import GONE, Erasure, erase
 from losslake_ingest.run import ingest
 from losslake_schema.contributors import Contributor
 from losslake_schema.errors import LossLakeError
@@ -181,6 +182,17 @@ def test_hidden_names_are_gone_too(lake: Lake) -> None:
         if path.is_file():
             assert b"hushed" not in path.read_bytes()
     assert any(each.trial.startswith("sha256:") for each in read_notices(lake))
+
+
+def test_reasons_of_refused_files_with_the_same_bytes_are_gone_too(lake: Lake) -> None:
+    logs = lake.folder.parent / "refused"
+    logs.mkdir()
+    (logs / "losslake.toml").write_text(MAPPING.replace(", batch_size = 8", ""))
+    (logs / "x.csv").write_bytes(log(0.5, SECRET))
+    assert ingest(lake, [logs]).quarantined
+    erase_completely(lake, [str(TRIAL)], "why", "me", [FILE])
+    refused = [entry for entry in lake.ledger("quarantined") if entry.rule == Rule.MISSING_FACT]
+    assert {(entry.source, entry.path, entry.reason) for entry in refused} == {(GONE, GONE, GONE)}
 
 
 def test_the_same_log_does_not_come_in_again(erased: Erased) -> None:
