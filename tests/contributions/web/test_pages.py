@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.contributions.conftest import ADA, Sender, Service
+from losslake.lake.lake import Lake
+from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.processes import wait_until
 from tests.service.web.reading import Page
@@ -42,16 +43,18 @@ def page_of(service: Service, name: str) -> str:
     return text
 
 
-def test_start_page_says_how_to_contribute_and_how_long_the_queue_is(service: Service, ada: Sender) -> None:
-    assert service.client.get("/", follow_redirects=False).headers["location"] == "/contribute"
-    assert "0 submissions wait for a review" in service.client.get("/contribute").text
-    ada.submitted(SpooledRun())
-    text = service.client.get("/contribute").text
+def test_start_page_says_how_to_contribute_and_how_long_the_queue_is(empty_lake: Lake) -> None:
+    with serving(empty_lake) as service:
+        assert service.client.get("/", follow_redirects=False).headers["location"] == "/contribute"
+        assert "0 submissions wait for a review" in service.client.get("/contribute").text
+        service.sender("Ada", ADA).submitted(SpooledRun())
+        text = service.client.get("/contribute").text
     assert "1 submission waits for a review; the oldest was submitted less than a minute ago" in text
     assert "losslake push RUNS --url http://localhost" in text
 
 
 def test_signing_in_leads_back_and_keeps_the_token_from_scripts_and_other_sites(service: Service, ada: Sender) -> None:
+    service.client.cookies.clear()
     asked = service.client.get("/reviews/x", headers=BROWSER, follow_redirects=False)
     assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in?next=/reviews/x")
     done = sign_in(ada, "/reviews/x")
