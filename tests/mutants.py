@@ -137,7 +137,8 @@ def failure(tree: Path, tests: list[str]) -> tuple[str, int, float]:
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(PACKAGES)])  # for processes that tests start
         with begun.open("w", buffering=1) as file:
             notes = SimpleNamespace(pytest_runtest_setup=lambda item: print(item.nodeid, file=file))
-            os._exit(pytest.main([*tests, "-x", "-q", "-n0", "-pno:cacheprovider"], plugins=[notes]))
+            options = ["-x", "-q", "-n0", "-pno:cacheprovider", "-ppytest_timeout", "--timeout=60"]
+            os._exit(pytest.main([*tests, *options], plugins=[notes]))
     _, status, usage = os.wait4(child, 0)
     for process in psutil.process_iter():
         with suppress(psutil.Error):
