@@ -283,8 +283,10 @@ def _check_folder(folder: Path) -> None:
     """Create the folder of a lake; raise LossLakeError if it can't be created or contains other files."""
     if folder.exists() and not folder.is_dir():
         raise LossLakeError(f"{folder} is a file: give --lake a folder")
+    has_files = folder.is_dir() and any(folder.iterdir())
+    # After the look at the files: another process may be creating the lake, its database first.
     is_lake = (folder / MARKER).is_file() or (folder / "catalog.db").exists()
-    if not is_lake and folder.is_dir() and any(folder.iterdir()):
+    if has_files and not is_lake:
         raise LossLakeError(f"{folder} contains other files and is not a lake: give --lake an empty or new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)

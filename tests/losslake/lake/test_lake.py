@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from losslake.lake import connecting
-from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake, _check_folder
 from losslake.lake.location import location_of
+from losslake_schema.errors import LossLakeError
 from tests.losslake.lake.clock import Clock
 
 
@@ -66,3 +68,18 @@ def test_readers_of_a_lake_in_sqlite_do_not_wait_for_a_commit(tmp_path: Path) ->
     lake = Lake.create(tmp_path / "lake")
     with lake.engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_folder_in_which_another_process_has_just_begun_a_lake_has_no_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun(folder: Path) -> Iterator[Path]:
+        (folder / "catalog.db").touch()
+        return iter([folder / "catalog.db"])
+
+    with monkeypatch.context() as changes:
+        changes.setattr(Path, "iterdir", begun)
+        _check_folder(tmp_path)
+    (tmp_path / "catalog.db").rename(tmp_path / "mine.db")
+    with pytest.raises(LossLakeError, match="contains other files and is not a lake"):
+        _check_folder(tmp_path)
