@@ -101,8 +101,8 @@ def _make(path: Path, lake: Lake, release: Release) -> None:
 def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
     check_files_exist(lake.store, files)
     ordered = sorted(files, key=_order)
-    texts = {name: overridden("serving", name) for name in (*VIEWS, *MACROS)}
-    own = [name for name, text in texts.items() if "$files" in text]
+    texts = {name: overridden("serving", name) for name in (*_DERIVED, *VIEWS, *MACROS)}
+    own = [name for name in VIEWS if "$files" in texts[name]]
     views = _kept.views  # once: another thread may set it meanwhile
     if views:
         path.write_bytes(views)
@@ -110,12 +110,12 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA IF NOT EXISTS base")
         _read_small_tables(connection, lake, ordered, BASE_TABLES)
-        for name in (*_DERIVED, *(own if views else texts)):
+        for name in (*_DERIVED, *own) if views else texts:
             if name == "base_target_ranges":
                 connection.register("target_ranges", target_ranges_of(lake, files, connection))
             table = name.removeprefix("base_")
             paths = [lake.store.name_for_queries(file.path) for file in ordered if file.table == table]
-            connection.execute(overridden("serving", name).replace("$files", _list_of(paths)))
+            connection.execute(texts[name].replace("$files", _list_of(paths)))
         connection.execute("CHECKPOINT")
         if not views:
             _kept.views = _views_alone(connection, own)

@@ -126,7 +126,7 @@ def reviewer(service: Service) -> Sender:
 
 def serving(lake: Lake, **settings: Any) -> Any:
     """A context manager that gives the service over a lake."""
-    return _Serving(lake, Settings.model_construct(**{"log_format": "off", **settings}))
+    return _Serving(lake, Settings.model_construct(log_format="off", **settings))
 
 
 class _Serving:

@@ -41,11 +41,7 @@ _ERRORS = problem_responses(413, 422)
 
 
 def add_submissions(
-    router: APIRouter,
-    database: Database,
-    hourly: HourlyQuotas,
-    reviews: Reviews,
-    links: Links,
+    router: APIRouter, database: Database, hourly: HourlyQuotas, reviews: Reviews, links: Links
 ) -> None:
     """Add the routes of submissions for contributors."""
     answer = partial(_answer, database, links)

@@ -1,4 +1,4 @@
-"""What the engine for Spark does before a job, without a session."""
+"""The engine for Spark sends the packages to the executors before its first job; no session is needed."""
 
 from __future__ import annotations
 
