@@ -15,23 +15,14 @@ import numpy.typing as npt
 import scipy
 
 from losslake.analysis.best_of_n import chance_of_none
-from losslake.analysis.hyperbola import (
-    FEWEST_POINTS,
-    Criterion,
-    HyperbolaFit,
-    Kind,
-    bend,
-    criterion_of,
-    fit_hyperbolas,
-    search_grid,
-)
+from losslake.analysis.hyperbola import Criterion, HyperbolaFit, Kind, bend, criteria, fit_hyperbolas, fit_of
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps, log_curves
 from losslake_schema.reached import Floats
 
 LEVEL = 0.9
 SEED = 20190320
 N_RESAMPLES = 500
-_BISECTIONS = 22
+_MOST_STEPS, _CLOSE = 40, 1e-9
 
 
 @dataclass(frozen=True)
@@ -62,15 +53,12 @@ def profile_intervals(
     RSS(B_c) <= RSS_min (1 + t^2/(m - 2)). The standard error comes from the delta method (METHODS 3.3).
     """
     curves = log_curves(batch_sizes, steps, censored_at)
-    fits = fit_hyperbolas(batch_sizes, np.atleast_2d(np.asarray(steps, np.float64)), censored_at, kind)
-    lower, upper, error = np.full((3, len(fits.n_points)), np.nan)
-    rows = np.flatnonzero(fits.n_points >= FEWEST_POINTS)
-    if len(rows):
-        criterion = criterion_of(curves.of(rows), kind)
-        log_b_c, log_s_min = np.log(fits.critical_batch_size[rows]), np.log(fits.s_min[rows])
+    lower, upper, error = np.full((3, len(curves.log_steps)), np.nan)
+    for rows, criterion in criteria(curves, kind):
+        log_b_c, log_s_min = fit_of(criterion)[:2]
         unit, error[rows] = _unit_of_loss(criterion, log_b_c, log_s_min)
-        quantile = scipy.special.stdtrit(fits.n_points[rows] - 2.0, 0.5 + 0.5 * level)
-        above = curves.of(rows).log_steps - bend(log_b_c, curves.log_batch_size)
+        quantile = scipy.special.stdtrit(criterion.curves.is_reached.sum(-1) - 2.0, 0.5 + 0.5 * level)
+        above = criterion.curves.log_steps - bend(log_b_c, curves.log_batch_size)
         limit = criterion.total(criterion.residuals(above, log_s_min)) + 0.5 * unit * quantile**2
         lower[rows], upper[rows] = _level_set(criterion, log_b_c, limit)
     return Intervals(np.exp(lower), np.exp(upper), error)
@@ -95,10 +83,11 @@ def _unit_of_loss(criterion: Criterion, log_b_c: Floats, log_s_min: Floats) -> t
 
 
 def _level_set(criterion: Criterion, log_b_c: Floats, limit: Floats) -> tuple[Floats, Floats]:
-    """Return the smallest and largest log B_c whose profile is within the limit; -inf, inf at an edge of the grid."""
-    grid = search_grid(criterion.curves.log_batch_size)
-    loss = criterion.profile(grid)[1]
-    is_in = loss <= limit[:, None]
+    """Return the smallest and largest log B_c whose profile is within the limit; -inf, inf at an edge of the grid.
+
+    Each end is found between a point inside and one outside by the Illinois method (Dowell and Jarratt 1971).
+    """
+    grid, is_in = criterion.grid, criterion.profile_of_grid[1] <= limit[:, None]
     most = len(grid) - 1
     next_to = np.clip(np.searchsorted(grid, log_b_c), 1, most)
     first = np.where(is_in.any(-1), is_in.argmax(-1), next_to)
@@ -106,11 +95,21 @@ def _level_set(criterion: Criterion, log_b_c: Floats, limit: Floats) -> tuple[Fl
     # The fit itself may be the only point inside.
     inner = np.stack([np.minimum(grid[first], log_b_c), np.maximum(grid[last], log_b_c)], -1)
     outer = np.stack([grid[np.maximum(first - 1, 0)], grid[np.minimum(last + 1, most)]], -1)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (inner + outer)
-        inside = criterion.profile(middle)[1] <= limit[:, None]
-        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-    return np.where(is_in[:, 0], -np.inf, inner[:, 0]), np.where(is_in[:, -1], np.inf, inner[:, 1])
+    below, above = (criterion.profile(at)[1] - limit[:, None] for at in (inner, outer))
+    # Rounding: the fit is within the limit, and the edge of a grid that is all within has no end beside it.
+    below, above = np.minimum(below, 0.0), np.maximum(above, np.finfo(np.float64).tiny)
+    middle, was_inside = inner, np.ones(inner.shape, np.bool_)
+    for _ in range(_MOST_STEPS):
+        before, middle = middle, outer + above / (above - below) * (inner - outer)
+        over = criterion.profile(middle)[1] - limit[:, None]
+        inside = over <= 0
+        # An end that stays twice counts half, so that it moves as well.
+        below = np.where(inside, over, np.where(was_inside, below, 0.5 * below))
+        above = np.where(inside, np.where(was_inside, 0.5 * above, above), over)
+        inner, outer, was_inside = np.where(inside, middle, inner), np.where(inside, outer, middle), inside
+        if (np.abs(middle - before) < _CLOSE).all():
+            break
+    return np.where(is_in[:, 0], -np.inf, middle[:, 0]), np.where(is_in[:, -1], np.inf, middle[:, 1])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ Source: McCandlish et al. 2018 (arXiv 1812.06162), equation 2.11; the fit METHOD
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -95,34 +97,37 @@ def fit_hyperbolas(
     another kind, other shapes, batch sizes that don't ascend, and steps of 0 or less.
     Source: METHODS 2.2; Huber 1964; Zhang et al. 2024 (arXiv 2410.21676).
     """
+    curves = log_curves(batch_sizes, steps, censored_at)
+    fits = np.full((4, len(curves.log_steps)), np.nan)
+    for rows, criterion in criteria(curves, kind):
+        fits[:, rows] = fit_of(criterion)
+    log_b_c, log_s_min, scale, rms_log_residual = fits
+    n_points = curves.is_reached.sum(-1).astype(np.int64)
+    return HyperbolaFits(np.exp(log_b_c), np.exp(log_s_min), scale, rms_log_residual, n_points)
+
+
+def criteria(curves: LogCurves, kind: Kind) -> Iterator[tuple[npt.NDArray[np.intp], Criterion]]:
+    """Yield the criterion that a fit of this kind minimizes for the curves of each block that can be fitted.
+
+    Raises ValueError for another kind.
+    """
     if kind not in KINDS:
         raise ValueError(f"kind '{kind}': give one of {', '.join(KINDS)}")
-    curves = log_curves(batch_sizes, steps, censored_at)
-    n_points = curves.is_reached.sum(-1)
-    enough = n_points >= FEWEST_POINTS
-    fits = np.full((4, len(n_points)), np.nan)
-    if enough.any():
-        grid = search_grid(curves.log_batch_size)
-        rows = np.flatnonzero(enough)
-        size = max(1, _BLOCK // (len(grid) * len(curves.log_batch_size)))
-        for begin in range(0, len(rows), size):
-            block = rows[begin : begin + size]
-            fits[:, block] = _fit(criterion_of(curves.of(block), kind), grid)
-    log_b_c, log_s_min, scale, rms_log_residual = fits
-    return HyperbolaFits(np.exp(log_b_c), np.exp(log_s_min), scale, rms_log_residual, n_points.astype(np.int64))
+    rows = np.flatnonzero(curves.is_reached.sum(-1) >= FEWEST_POINTS)
+    if len(rows):
+        size = max(1, _BLOCK // (len(search_grid(curves.log_batch_size)) * len(curves.log_batch_size)))
+        for block in np.split(rows, range(size, len(rows), size)):
+            own = curves.of(block)
+            if kind == "least-squares":
+                yield block, Criterion(own.without_censored(), np.ones(len(block)), np.inf)
+            else:
+                yield block, Criterion(own, _robust_scale(own), HUBER)
 
 
 def search_grid(log_batch_size: Floats) -> Floats:
     """Return a grid of log B_c over [B_1/100, 100 B_m] with spacing at most 0.35, shape (g,)."""
     low, high = float(log_batch_size[0]) - _BEYOND, float(log_batch_size[-1]) + _BEYOND
     return np.linspace(low, high, int(np.ceil((high - low) / _SPACING)) + 1)
-
-
-def criterion_of(curves: LogCurves, kind: Kind) -> Criterion:
-    """Return the criterion that a fit of this kind minimizes."""
-    if kind == "least-squares":
-        return Criterion(curves.without_censored(), np.ones(len(curves.log_steps)), np.inf)
-    return Criterion(curves, _robust_scale(curves), HUBER)
 
 
 def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
@@ -143,6 +148,16 @@ class Criterion:
     curves: LogCurves
     scale: Floats
     bound: float
+
+    @cached_property
+    def grid(self) -> Floats:
+        """The grid of log B_c from which searches start, (g,)."""
+        return search_grid(self.curves.log_batch_size)
+
+    @cached_property
+    def profile_of_grid(self) -> tuple[Floats, Floats]:
+        """The profile at the grid."""
+        return self.profile(self.grid)
 
     def residuals(self, above: Floats, log_s_min: Floats) -> Floats:
         """Return z, (n, ..., m), 0 where absent; above: log S minus the bend, (n, ..., m); log_s_min: (n, ...)."""
@@ -173,32 +188,50 @@ class Criterion:
         summed: Floats = np.einsum("...m,...m->...", pull, z - 0.5 * pull)
         return summed
 
-    def profile(self, log_critical_batch_size: Floats, n_steps: int = 12) -> tuple[Floats, Floats]:
+    def profile(self, log_critical_batch_size: Floats) -> tuple[Floats, Floats]:
         """Return the best log S_min for given log B_c, and the criterion there, both (n, g).
 
-        log_critical_batch_size: (g,) for all curves, or (n, g). The criterion is convex in log S_min, so Newton's
-        method from the median converges in few steps (one for least squares).
+        log_critical_batch_size: (g,) for all curves, or (n, g).
         """
         above = self.curves.log_steps[:, None, :] - bend(log_critical_batch_size, self.curves.log_batch_size)
-        is_reached = self.curves.is_reached[:, None, :]
-        counts = is_reached.sum(-1).astype(np.float64)
-        shape = above.shape[:2]
-        log_s_min = median_of(np.sort(np.where(is_reached, above, np.inf), -1), np.broadcast_to(counts, shape))
-        log_s_min = np.where(np.isfinite(log_s_min), log_s_min, 0.0)
-        for _ in range(1 if np.isinf(self.bound) and not self.curves.is_censored.any() else n_steps):
-            z = self.residuals(above, log_s_min)
-            slope = self.is_pulling(z).sum(-1)
-            slope = np.where(slope > 0, slope, np.maximum(counts, 1.0))
-            step = self.scale[:, None] * self.pull(z).sum(-1) / slope
-            log_s_min = log_s_min + step
-            if (np.abs(step) < 1e-13).all():
-                break
+        log_s_min = self._mean(above) if np.isinf(self.bound) else self._balance(above)
         return log_s_min, self.total(self.residuals(above, log_s_min))
 
+    def _mean(self, above: Floats) -> Floats:
+        is_reached = self.curves.is_reached[:, None, :]
+        mean: Floats = np.where(is_reached, above, 0.0).sum(-1) / is_reached.sum(-1)
+        return mean
 
-def _fit(criterion: Criterion, grid: Floats) -> Floats:
+    def _balance(self, above: Floats) -> Floats:
+        """Return the log S_min at which the pulls of the studies add up to 0, (n, g); above: (n, g, m).
+
+        Their sum falls along straight lines between knots: the log S_min at which a study's pull begins to fall, and
+        where it ends, at -bound, or at 0 if the study never reached the target. A binary search finds the two knots
+        beside the 0.
+        """
+        reach = self.bound * self.scale[:, None, None]
+        present = (self.curves.is_reached | self.curves.is_censored)[:, None, :]
+        ends = np.where(self.curves.is_censored[:, None, :], 0.0, reach)
+        knots = np.sort(np.concatenate([np.where(present, above + end, np.inf) for end in (-reach, ends)], -1), -1)
+
+        def pull_at(knot: Integers) -> tuple[Floats, Floats]:
+            log_s_min = np.take_along_axis(knots, knot[..., None], -1)[..., 0]
+            return log_s_min, self.pull(self.residuals(above, log_s_min)).sum(-1)
+
+        low = np.zeros(above.shape[:2], np.int64)
+        high = np.broadcast_to(2 * present.sum(-1) - 1, low.shape)
+        for _ in range(int(high.max()).bit_length()):
+            middle = (low + high) // 2
+            is_below = pull_at(middle)[1] > 0
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        (start, most), (end, least) = pull_at(low), pull_at(high)
+        balance: Floats = start + (end - start) * most / (most - least)
+        return balance
+
+
+def fit_of(criterion: Criterion) -> Floats:
     """Return log B_c, log S_min, scale and rms log residual, shape (4, n)."""
-    log_s_min, loss = criterion.profile(grid, n_steps=3)
+    grid, (log_s_min, loss) = criterion.grid, criterion.profile_of_grid
     rows, best = np.arange(len(loss)), loss.argmin(-1)
     low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
     log_b_c, log_s_min = _refined(criterion, grid[best], log_s_min[rows, best], low, high)

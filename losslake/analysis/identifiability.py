@@ -116,12 +116,12 @@ def gates(
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = np.atleast_2d(checked_steps(steps, len(sizes)))
-    intervals = profile_intervals(sizes, counts, censored_at, kind)
-    lower, upper = intervals.lower, intervals.upper
-    if previous_steps is not None:
-        for others in _within_evaluations(counts, previous_steps):
-            shifted = profile_intervals(sizes, others, censored_at, kind)
-            lower, upper = np.fmin(lower, shifted.lower), np.fmax(upper, shifted.upper)
+    allowed = [counts] if previous_steps is None else [counts, *_within_evaluations(counts, previous_steps)]
+    if censored_at is not None:
+        censored_at = np.concatenate([np.broadcast_to(censored_at, counts.shape)] * len(allowed))
+    intervals = profile_intervals(sizes, np.concatenate(allowed), censored_at, kind)
+    lower = np.fmin.reduce(intervals.lower.reshape(len(allowed), -1))
+    upper = np.fmax.reduce(intervals.upper.reshape(len(allowed), -1))
     n_reached, bend, slope = _shapes(sizes, counts)
     n_at_first = _at_first(counts, previous_steps).sum(-1)
     is_coarse = n_at_first > MOST_AT_FIRST * n_reached

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.analysis.fit_intervals import profile_intervals
-from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
+from losslake.analysis.hyperbola import HUBER, KINDS, Kind, criteria, fit_hyperbolas
 from losslake.analysis.identifiability import gates, identifiability
+from losslake.analysis.log_curves import log_curves
 from losslake_schema.reached import Floats
 
 N_DRAWS = 300
@@ -98,6 +99,51 @@ def test_least_squares_intervals_are_those_of_the_f_test() -> None:
     assert squares(float(found.upper[0])) == pytest.approx(limit, rel=1e-5)
     wald = math.log(found.upper[0] / found.lower[0]) / 2 / stats.t.ppf(0.95, 7)
     assert found.log_standard_error[0] == pytest.approx(wald, rel=0.05)
+
+
+def huber_loss(steps: list[float], limit: float, scale: float, critical: float, log_s_min: float) -> float:
+    """The criterion of METHODS 2.2, in plain Python; batch sizes double from 1."""
+    total = 0.0
+    for place, own in enumerate(steps):
+        z = (math.log(min(own, limit)) - math.log1p(critical / 2.0**place) - log_s_min) / scale
+        z = z if math.isfinite(own) else max(z, 0.0)
+        total += z * z / 2 if abs(z) <= HUBER else HUBER * (abs(z) - HUBER / 2)
+    return total
+
+
+@given(
+    st.lists(st.floats(1, 1e6) | st.sampled_from([math.inf, 1.0, 2.0, 1000.0]), min_size=3, max_size=8).filter(
+        lambda steps: sum(map(math.isfinite, steps)) >= 3
+    ),
+    st.floats(-3, 9),
+)
+def test_the_profile_is_the_least_loss_over_s_min(steps: list[float], log_critical: float) -> None:
+    limit = 1e6
+    ((_, criterion),) = criteria(log_curves(2.0 ** np.arange(len(steps)), steps, np.full(len(steps), limit)), "robust")
+    best, loss = (float(each[0, 0]) for each in criterion.profile(np.array([log_critical])))
+    scale, critical = float(criterion.scale[0]), math.exp(log_critical)
+    assert loss == pytest.approx(huber_loss(steps, limit, scale, critical, best), rel=1e-9, abs=1e-9)
+    # The loss is convex, so thirds close in on its minimum.
+    low, high = best - 50.0, best + 50.0
+    for _ in range(150):
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        if huber_loss(steps, limit, scale, critical, one) <= huber_loss(steps, limit, scale, critical, two):
+            high = two
+        else:
+            low = one
+    assert loss <= huber_loss(steps, limit, scale, critical, low) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.5])
+def test_both_ends_of_an_interval_fit_the_steps_equally_well(kind: Kind, noise: float) -> None:
+    sizes, steps = drawn(8, noise, np.full(100, 60.0), seed=8)
+    found = profile_intervals(sizes, steps, kind=kind)
+    closed = np.flatnonzero((found.lower > 0) & np.isfinite(found.upper))
+    assert len(closed) >= 30
+    ((_, criterion),) = criteria(log_curves(sizes, steps[closed]), kind)
+    losses = criterion.profile(np.log(np.stack([found.lower[closed], found.upper[closed]], -1)))[1]
+    assert losses[:, 0] == pytest.approx(losses[:, 1], rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

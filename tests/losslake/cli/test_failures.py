@@ -72,6 +72,13 @@ def test_a_missing_archive_is_reported_in_one_line(losslake: Run, tmp_path: Path
     assert "notes.txt" in done.stderr
 
 
+@pytest.mark.parametrize("other", ["--lake", "--engine"])
+def test_sql_of_a_service_takes_neither_a_lake_nor_an_engine(losslake: Run, other: str) -> None:
+    done = losslake("sql", "--url", "http://127.0.0.1:1", other, "x", "-c", "SELECT 1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"give either {other} or --url, not both" in done.stderr
+
+
 @pytest.mark.parametrize("format_", ["xml", ""])
 @pytest.mark.parametrize("command", [("sql", "-c", "SELECT 1"), ("steps",), ("ledger",)])
 def test_an_unknown_format_is_reported_with_the_known_ones(

@@ -162,12 +162,6 @@ def test_an_incomplete_output_file_does_not_appear(losslake: Run, web: Web, tmp_
     assert list(tmp_path.glob("*out*")) == []
 
 
-def test_lake_and_url_exclude_each_other(losslake: Run, web: Web) -> None:
-    done = losslake("sql", "--url", web.url, "--lake", "x", "-c", "SELECT 1")
-    assert done.returncode == 1
-    assert "either --lake or --url" in done.stderr
-
-
 def test_ctrl_c_cancels_a_waiting_statement(web: Web, tmp_path: Path) -> None:
     web.faults["/v1/sql"] = Fault(pause_s=FOREVER)
     process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], tmp_path / "complaint")

@@ -152,11 +152,6 @@ def test_ctrl_c_before_a_statement_starts_stops_its_jobs(spark: SparkSession) ->
         session.run_interruptible(work)
 
 
-def test_url_and_engine_exclude_each_other(losslake: Run) -> None:
-    ended = losslake("sql", "--url", "http://127.0.0.1:1", "--engine", "local[1]", "-c", "SELECT 1")
-    assert ended.stderr == "losslake: give either --engine or --url, not both: a service has its own engine\n"
-
-
 def test_an_ingest_on_spark_gives_the_release_of_a_local_ingest(
     spark: SparkSession, hostile: Lake, tmp_path: Path
 ) -> None:
