@@ -30,6 +30,7 @@ PACKAGES = {"losslake": "."} | {f"losslake_{name}": name for name in ("schema", 
 SHARED = "pyarrow.parquet duckdb pyiceberg.catalog.sql alembic.command scipy.stats fastapi.testclient hypothesis mcp"
 AT_ONCE = 4  # files of tests in a run
 LIMITS = {resource.RLIMIT_CPU: 120, resource.RLIMIT_DATA: 6 * 2**30}  # of a run that a mutant makes endless
+WAITING = ["-ppytest_timeout", "--timeout=60", "--timeout-method=thread"]  # ends a run of which a thread hangs as well
 SIGNS = [{ast.Eq: ast.NotEq, ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Is: ast.IsNot, ast.In: ast.NotIn}]
 SIGNS = [table | {new: old for old, new in table.items()} for table in (*SIGNS, {ast.Lt: ast.LtE, ast.Gt: ast.GtE})]
 # What has no effect that a user sees, or only on words.
@@ -137,7 +138,7 @@ def failure(tree: Path, tests: list[str]) -> tuple[str, int, float]:
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(PACKAGES)])  # for processes that tests start
         with begun.open("w", buffering=1) as file:
             notes = SimpleNamespace(pytest_runtest_setup=lambda item: print(item.nodeid, file=file))
-            options = ["-x", "-q", "-n0", "-pno:cacheprovider", "-ppytest_timeout", "--timeout=60"]
+            options = ["-x", "-q", "-n0", "-pno:cacheprovider", *WAITING]
             os._exit(pytest.main([*tests, *options], plugins=[notes]))
     _, status, usage = os.wait4(child, 0)
     for process in psutil.process_iter():

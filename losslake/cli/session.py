@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
-from losslake.index.read_only import check_read_only
+from losslake.index.read_only import check_read_only, gives_only_rows
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -236,6 +236,4 @@ class _LocalQuery:
 
     def _has_rows(self, names: Sequence[str]) -> bool:
         """Return True if the statement has a result other than DuckDB's Count or Success."""
-        return self._statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT] or (
-            list(names) not in (["Count"], ["Success"], [])
-        )
+        return gives_only_rows(self._statement) or list(names) not in (["Count"], ["Success"], [])

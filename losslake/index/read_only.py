@@ -27,6 +27,12 @@ def check_read_only(statement: duckdb.Statement) -> None:
         )
 
 
+def gives_only_rows(statement: duckdb.Statement) -> bool:
+    """Return True for a statement that only gives rows; a PIVOT over all values is several statements."""
+    is_pivot = statement.type == duckdb.StatementType.MULTI
+    return is_pivot or statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT]
+
+
 def _bare_words(text: str) -> Iterator[str]:
     """Yield the words of a statement outside of strings and comments, in lower case."""
     tokens = duckdb.tokenize(text)

@@ -128,10 +128,9 @@ def _views_alone(connection: duckdb.DuckDBPyConnection, own: Sequence[str]) -> b
         release = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
         connection.execute(f"ATTACH {_quoted(str(file))} AS alone")
         connection.execute(f'COPY FROM DATABASE "{release}" TO alone (SCHEMA)')
-        for name in ("base.records", *own):
+        for name in own:
             connection.execute(f"DROP VIEW alone.{name}")
-        for name in (*BASE_TABLES, "flags", "frontiers", "target_ranges"):
-            connection.execute(f"DROP TABLE alone.base.{name}")
+        connection.execute("DROP SCHEMA alone.base CASCADE")
         connection.execute("CHECKPOINT alone")
         connection.execute("DETACH alone")
         return file.read_bytes()

@@ -19,7 +19,7 @@ from losslake.figures.drawing import Kind
 from losslake.figures.figure import IMAGES
 from losslake.figures.links import Links
 from losslake.figures.requests import answer_to_draw, figure_parameters, query_url, specification
-from losslake.index.read_only import check_read_only
+from losslake.index.read_only import check_read_only, gives_only_rows
 from losslake.lake.lake import Lake
 from losslake.library.service import pairs
 from losslake.output.answer import Answer
@@ -90,7 +90,7 @@ class LocalSource:
             if len(statements) != 1:
                 raise LossLakeError(f"give one statement, not {len(statements)}")
             check_read_only(statements[0])
-            if not _has_result(statements[0]):
+            if not gives_only_rows(statements[0]):
                 raise LossLakeError("only statements with a result run here, such as SELECT")
             relation = cursor.sql(statements[0], params=parameters)
         except duckdb.Error as error:
@@ -101,12 +101,6 @@ class LocalSource:
     def view(self, release: int | None) -> ReleaseView:
         """Return an open release; None for the newest. Those used last stay open."""
         return self._opened(self._lake.release(release).number)
-
-
-def _has_result(statement: duckdb.Statement) -> bool:
-    """Return True for a statement that only gives rows; a PIVOT over all values is several statements."""
-    is_pivot = statement.type == duckdb.StatementType.MULTI
-    return is_pivot or statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT]
 
 
 def _as_sent(answer: Answer) -> pa.Table:
