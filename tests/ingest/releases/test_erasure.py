@@ -195,6 +195,18 @@ def test_reasons_of_refused_files_with_the_same_bytes_are_gone_too(lake: Lake) -
     assert {(entry.source, entry.path, entry.reason) for entry in refused} == {(GONE, GONE, GONE)}
 
 
+def test_refusals_of_an_erased_run_lose_its_name_and_the_reason_and_others_nothing(lake: Lake) -> None:
+    logs = lake.folder.parent / "logs"
+    (logs / f"{FILE}.csv").write_bytes(b"step,loss\n0,never\n")
+    ingest(lake, [logs])
+    reason = "loss is {!r}, neither a number nor a word for a missing value"
+    refused = {("bad.csv", reason.format("what")), (f"{FILE}.csv", reason.format("never"))}
+    assert {(entry.path, entry.reason) for entry in lake.ledger("quarantined") if entry.path} == refused
+    erase_completely(lake, [str(TRIAL)], "why", "me")
+    refused = {("bad.csv", reason.format("what")), (GONE, GONE)}
+    assert {(entry.path, entry.reason) for entry in lake.ledger("quarantined") if entry.path} == refused
+
+
 def test_the_same_log_does_not_come_in_again(erased: Erased) -> None:
     lake = erased.lake
     summary = ingest(lake, [lake.folder.parent / "logs"])
