@@ -129,6 +129,7 @@ LOG = "step:0/9 val_loss:1\nstep:1/9 val_loss:0.5\n"
     [
         (b"lr=0.1\nstep 1 loss 2.5\nstep 2 loss 1.5e-4\n", "loss is '1.5', and the number goes on with 'e-4'"),
         (b"lr=1e-4\nstep 1 loss 2.5\n", "lr is '1', and the number goes on with 'e-4'"),
+        (b"lr=1e+4\nstep 1 loss 2.5\n", "lr is '1', and the number goes on with 'e+4'"),
     ],
 )
 def test_a_group_that_ends_within_a_number_is_refused(tmp_path: Path, log: bytes, said: str) -> None:

@@ -36,7 +36,7 @@ class Stop:
 def stop_at(request: WorkloadRequest, row: AnswerRow) -> Stop:
     """Return the stop at the target of a row of the target sweep."""
     current, target, n_sizes = request.goal, row["target"], len(request.facts.batch_sizes)
-    goal = replace(current, target=target, source="", is_proposed=False, instead_of="")
+    goal = replace(current, target=target)
     return Stop(
         target=target,
         text=goal.text.removeprefix(goal.metric).strip(),
