@@ -47,7 +47,7 @@ def quarantined(folder: Path, *lines: str, mapping: LogMapping = DEFAULTS) -> Qu
 
 
 def test_a_run_has_its_facts_its_evaluations_and_its_end(tmp_path: Path) -> None:
-    run = one(tmp_path, *START, *EVALUATIONS, *STOP)
+    run = one(tmp_path, *START, line("block_start", 1), *EVALUATIONS, line("eval_stop", 2), *STOP)
     assert run.fields == {"global_batch_size": 64, "opt_name": "lars", "seed": 7}
     assert run.parameters == {"opt_name": "lars", "seed": 7}
     assert (run.status, run.started_at) == ("success", 5.0)
