@@ -210,13 +210,19 @@ class Criterion:
         beside the 0.
         """
         reach = self.bound * self.scale[:, None, None]
-        present = (self.curves.is_reached | self.curves.is_censored)[:, None, :]
-        ends = np.where(self.curves.is_censored[:, None, :], 0.0, reach)
-        knots = np.sort(np.concatenate([np.where(present, above + end, np.inf) for end in (-reach, ends)], -1), -1)
+        reached, censored = self.curves.is_reached[:, None, :], self.curves.is_censored[:, None, :]
+        present = reached | censored
+        least, most = np.where(reached, -reach, 0.0), np.where(present, reach, 0.0)
+        knots = np.concatenate([np.where(present, above - end, np.inf) for end in (most, least)], -1)
+        knots.sort(-1)
+        pulls, each = np.empty_like(above), np.ones(above.shape[-1])
 
         def pull_at(knot: Integers) -> tuple[Floats, Floats]:
-            log_s_min = np.take_along_axis(knots, knot[..., None], -1)[..., 0]
-            return log_s_min, self.pull(self.residuals(above, log_s_min)).sum(-1)
+            log_s_min = np.take_along_axis(knots, knot[..., None], -1)
+            np.subtract(above, log_s_min, out=pulls)
+            np.maximum(pulls, least, out=pulls)
+            np.minimum(pulls, most, out=pulls)
+            return log_s_min[..., 0], pulls @ each
 
         low = np.zeros(above.shape[:2], np.int64)
         high = np.broadcast_to(2 * present.sum(-1) - 1, low.shape)
@@ -224,8 +230,8 @@ class Criterion:
             middle = (low + high) // 2
             is_below = pull_at(middle)[1] > 0
             low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-        (start, most), (end, least) = pull_at(low), pull_at(high)
-        balance: Floats = start + (end - start) * most / (most - least)
+        (start, above_0), (end, below_0) = pull_at(low), pull_at(high)
+        balance: Floats = start + (end - start) * above_0 / (above_0 - below_0)
         return balance
 
 

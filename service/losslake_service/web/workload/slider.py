@@ -16,8 +16,7 @@ from losslake_service.web.workload.key_figures import AnswerRow, KeyFigure, key_
 from losslake_service.web.workload.request import WorkloadRequest, scaling_title
 
 STOPS = "/target-stops/"
-_MOST_STOPS = 100
-# A sweep takes 0.1 s, and each visit of a workload needs that of its metric.
+# A sweep takes up to 0.1 s, and each visit of a workload needs that of its metric.
 _sweeps: BoundedCache[list[AnswerRow]] = BoundedCache(64)
 
 
@@ -49,7 +48,7 @@ def stop_at(request: WorkloadRequest, row: AnswerRow) -> Stop:
 
 def stops(request: WorkloadRequest) -> list[Stop]:
     """Return the stops from the hardest to the easiest, with that of the current target."""
-    parameters = target_sweep.TargetSweepParameters(**request.of_metric, n_targets=_MOST_STOPS)
+    parameters = target_sweep.TargetSweepParameters(**request.of_metric)
     view = request.page.view
     key = (view.digest, parameters.model_dump_json())
     swept = _sweeps.get(key, lambda: target_sweep.QUESTION.answer(view, parameters).table().to_pylist())
