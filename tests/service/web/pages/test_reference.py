@@ -131,6 +131,10 @@ def test_every_example_returns_its_format(page: Page, pages: Mapping[str, Page],
         match = re.search(r"http://localhost([^'\"\s]+)", line)
         assert match is not None
         response = client.get(match[1])
+        if "/v1/analysis/forecast" in line:
+            # A band needs nine trials, and the lake has six of a batch size.
+            assert (response.status_code, response.json()["parameter"]) == (422, "batch_size"), line
+            continue
         assert response.status_code == 200, line
         if line.startswith(("pandas", "polars", "FROM")):
             assert response.content.startswith(b"PAR1")
