@@ -28,6 +28,9 @@ WITH_HISTORY = (
     "tests/losslake/cli/test_erase.py",
     "tests/service/web/test_withdrawn.py",
     "tests/service/files/",
+    "tests/losslake/spark/",
+    "tests/attacks/",
+    "tests/topology/",
 )
 _is_written = False
 

@@ -12,6 +12,7 @@ from losslake.__main__ import main
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
+from tests.without_history import history_is_written
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -27,7 +28,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     }
     files = study_files(trials) | study_files({1: TrialOffer(rows=["0,0.9", "10,0.4"])}, 16)
     made = Lake.create(folder / "lake")
-    ingest(made, [unpacked(folder / "logs", files)])
+    with history_is_written():  # processes that tests start verify it
+        ingest(made, [unpacked(folder / "logs", files)])
     return made
 
 
