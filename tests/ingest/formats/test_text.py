@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
@@ -396,6 +396,7 @@ lines_of_words = st.lists(
 
 @QUICK
 @given(lines_of_words)
+@example(["1stepstep:1step:1"])
 def test_every_proposed_expression_is_valid_and_matches(texts: list[str]) -> None:
     data = "\n".join(texts).encode()
     found = proposed(data)

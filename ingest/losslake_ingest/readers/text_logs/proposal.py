@@ -43,6 +43,7 @@ _GROUPED = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![\w.,])")
 _PREFIX = re.compile(r"(?:\b(?:DEBUG|INFO|WARNING|WARN|ERROR)\b|\b[IWE][0-9]{4}\b|[\w/-]+\.py:[0-9]+|[^A-Za-z])*")
 """The prefix of a message: timestamp, log level, source file and line."""
 _WORD = re.compile(r"[A-Za-z_][\w@/.-]*", re.ASCII)
+_WORD_BEGINS = re.compile(r"\b\w")
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
 _ADJACENT = re.compile(r"[\s:=(\[|,#\"']*")
@@ -220,7 +221,7 @@ def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
     step = r"\d+(?:,\d{3})*" if is_grouped else r"\d+"
     parts: list[str] = []
     names: list[str] = []
-    end = _message(line)
+    start = end = _message(line)
     split, fraction = "", ""
     for number in _NUMBER.finditer(line, end):
         between = line[end : number.start()]
@@ -243,6 +244,7 @@ def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
         if names or group:
             if not names:
                 between = between[words[-1 if group in _STEP_NAMES else 0].start() if words else 0 :]
+                start = number.start() - len(between)
             figure = step if number[0].replace(",", "").isdigit() and group in _STEP_NAMES else rf"[-+.{comma}\w]+?"
             parts.append(_literal(between) + (f"(?P<{group}>{figure})" if group else figure))
         names += [group] if group else []
@@ -250,7 +252,7 @@ def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
     tail = re.match(r"[A-Za-z%]*", line[end:])
     closed = _literal(tail[0]) if tail and tail[0] else ""
     closed = closed or (r"(?:,?[^-+.,\w]|,?$)" if is_grouped else r"(?:[^-+.\w]|$)")
-    begin = r"\b" if parts and re.match(r"\w", parts[0]) else ""
+    begin = r"\b" if _WORD_BEGINS.match(line, start) else ""
     return begin + "".join(parts) + closed if names else "", names
 
 
