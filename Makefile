@@ -83,7 +83,7 @@ run: $(VENV)/.installed ## Serve the published collections at http://HOST:PORT, 
 	@$(VENV)/bin/losslake ingest $(BUNDLED) --each --lake $(LAKE)
 	@$(VENV)/bin/losslake ingest $(BUNDLES) --each --lake $(LAKE) & exec $(VENV)/bin/losslake serve --lake $(LAKE) --host $(HOST) --port $(PORT)
 
-# One more than cores, since tests wait for processes that they start: on two cores a tenth less time.
+# One more than cores, since tests wait for processes that they start.
 TESTERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
 # Which tests a process gets, and in which order.

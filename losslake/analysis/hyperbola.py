@@ -230,8 +230,8 @@ class Criterion:
             middle = (low + high) // 2
             is_below = pull_at(middle)[1] > 0
             low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-        (start, above_0), (end, below_0) = pull_at(low), pull_at(high)
-        balance: Floats = start + (end - start) * above_0 / (above_0 - below_0)
+        (start, up), (end, down) = pull_at(low), pull_at(high)
+        balance: Floats = start + (end - start) * up / (up - down)
         return balance
 
 
