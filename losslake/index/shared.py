@@ -181,7 +181,26 @@ def _unpack(packed: Path, folder: Path) -> None:
             pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream,
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
-            archive.extractall(folder, filter="data")
+            for member in archive:
+                _write(archive, member, folder)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Write a file of an archive below a folder. Raises ValueError if it would lie elsewhere, or is a link or a device.
+
+    Python 3.11.2, which Debian 12 has, knows no `filter` that refuses these.
+    """
+    path = folder / member.name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{member.name!r} would lie outside of its folder")
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+    elif not member.isfile():
+        raise ValueError(f"{member.name!r} is neither a file nor a folder")
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with archive.extractfile(member) as content, path.open("wb") as file:  # type: ignore[union-attr]
+            shutil.copyfileobj(content, file)
 
 
 def _put_in_place(source: Path, path: Path) -> None:

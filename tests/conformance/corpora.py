@@ -5,12 +5,13 @@ Each sample has a SOURCE.txt that names its publisher, commit and licence, and w
 
 from __future__ import annotations
 
-import tarfile
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+
+from tests.archives import unpack_tar
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "data"
@@ -30,8 +31,7 @@ def _unpacked() -> TemporaryDirectory[str]:
 def sample(name: str) -> Path:
     """Return the folder of a corpus's sample, unpacked once for each process."""
     folder = Path(_unpacked().name)
-    with tarfile.open(SAMPLES / name / "sample.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack_tar(SAMPLES / name / "sample.tar.xz", folder)
     return folder / name
 
 

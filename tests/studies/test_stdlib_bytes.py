@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake.library.lake import opened
 from losslake_ingest.run import ingest
+from tests.archives import unpack_tar
 from tests.repository.checkout import ROOT
 
 ARCHIVE = ROOT / "studies" / "data" / "stdlib_bytes.tar.bz2"
@@ -30,8 +30,7 @@ def stated() -> dict[str, list[int]]:
 
 def part(folder: Path, batch_sizes: Sequence[int]) -> Path:
     """Return the archive's runs of these batch sizes, unpacked."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+    unpack_tar(ARCHIVE, folder)
     for run in folder.iterdir():
         if json.loads((run / "run.json").read_bytes())["batch_size"] not in batch_sizes:
             shutil.rmtree(run)

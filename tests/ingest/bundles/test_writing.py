@@ -12,6 +12,7 @@ from losslake.lake.lake import Lake
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.run import ingest
 from losslake_schema.tables import TABLES
+from tests.archives import unpack_tar
 from tests.ingest.bundles.made_up import LOGS, bundle_of, logs_at, members
 
 
@@ -39,8 +40,7 @@ def test_a_bundle_has_no_times_users_or_random_names(bundle: Path) -> None:
 
 
 def test_files_of_a_bundle_have_the_columns_of_the_tables(bundle: Path, tmp_path: Path) -> None:
-    with tarfile.open(bundle) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_tar(bundle, tmp_path)
     for name in ("collections", "goals", "metrics", "studies", "trials", "measurements"):
         assert pq.read_schema(tmp_path / f"{name}.parquet").names == TABLES[name].names
     assert set(pq.read_table(tmp_path / "studies.parquet")["source"].to_pylist()) == {"https://host/c@1"}

@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import sqlite3
-import tarfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +29,7 @@ from losslake_ingest.releases.rewriting import _Conversion, rewrite
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.tables import GOALS
+from tests.archives import unpack_tar
 from tests.forked import Forked
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -45,8 +45,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def extract(folder: Path) -> None:
-    with tarfile.open(STORED) as archive:
-        archive.extractall(folder, filter="data")
+    unpack_tar(STORED, folder)
 
 
 def rewrite_lake(lake: Path) -> None:

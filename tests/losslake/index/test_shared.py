@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from losslake.index import serving, shared, workloads
@@ -110,6 +114,27 @@ def test_damaged_file_in_the_store_is_rebuilt_and_uploaded(other: Lake, builds: 
     assert steps(opened(other), SGD) == [20, 20]
     assert builds == ["database"]
     assert bytes(other.store.read(path)) != bytes(data)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/outside", "inside"])
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_a_hostile_archive_writes_only_files_below_its_folder(tmp_path: Path, name: str, kind: bytes) -> None:
+    packed, folder = tmp_path / "packed", tmp_path / "unpacked"
+    member = tarfile.TarInfo(str(tmp_path / "outside") if name == "/outside" else name)
+    member.type, member.linkname = kind, "../packed"
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(member)
+    tar = pa.compress(content.getvalue(), codec="zstd", asbytes=True)
+    packed.write_bytes(hashlib.sha256(tar).digest() + tar)
+    if name == "inside" and kind in (tarfile.REGTYPE, tarfile.DIRTYPE):
+        shared._unpack(packed, folder)
+        assert [path.name for path in folder.iterdir()] == ["inside"]
+    else:
+        with pytest.raises(ValueError, match=r"outside of its folder|neither a file nor a folder"):
+            shared._unpack(packed, folder)
+        assert not list(folder.glob("*"))
+    assert {path.name for path in tmp_path.iterdir()} <= {"packed", "unpacked"}
 
 
 def test_file_missing_from_the_store_is_rebuilt(other: Lake, builds: list[str]) -> None:
