@@ -38,6 +38,7 @@ def test_a_file_that_is_left_fails_the_session(tmp_path: Path) -> None:
     assert "left behind by a test: file spooled" in said
 
 
+@pytest.mark.slow
 def test_what_goes_when_a_worker_ends_is_no_fault_of_a_worker_that_was_killed(tmp_path: Path) -> None:
     names = "'losslake-samples-x', 'tmp_x1wandb-media', 'tmp_x1wandb-artifacts', 'polars'"
     status, said, folder = session(tmp_path, f"[(own / name).mkdir() for name in ({names})]")
@@ -45,12 +46,14 @@ def test_what_goes_when_a_worker_ends_is_no_fault_of_a_worker_that_was_killed(tm
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_session_without_workers_may_still_use_its_folder(tmp_path: Path) -> None:
     status, _, folder = session(tmp_path, "(own / 'a').mkdir()", workers=0)
     assert status == 0
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_failed_session_stays_until_the_next(tmp_path: Path) -> None:
     status, _, failed = session(tmp_path, "assert not (own / 'log').write_text('x')")
     assert status == 1

@@ -218,7 +218,7 @@ class Campaign:
             numbers = range(1, self.trainings + 1)
             recording = [pool.submit(record, self.folder, number, target, self.killed) for number in numbers]
             while not all(each.done() for each in recording):
-                time.sleep((0.5 + self.chance.random()) * self.pace)
+                time.sleep(0.5 + self.chance.random())  # at any pace: a service that lives shorter receives nothing
                 next(disturbing)
         for each in recording:
             each.result()

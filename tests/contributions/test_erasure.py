@@ -119,6 +119,7 @@ def test_no_byte_of_an_erased_run_remains_after_one_that_was_killed(erased: Eras
     assert not (erased.lake.folder / "drafts").exists()
 
 
+@pytest.mark.slow
 def test_no_byte_remains_in_postgresql(postgresql: PostgreSQL, lake_in_postgresql: Lake, tmp_path: Path) -> None:
     lake = lake_in_postgresql
     made = make(lake)
