@@ -31,6 +31,19 @@ def test_p_value_counts_all_ways_to_share_the_settings_out() -> None:
         assert found > 0 if at_least < at_most else found <= 0 or at_least == at_most
 
 
+@pytest.mark.parametrize(("n_first", "n_second"), [(30, 25), (25, 30), (280, 20)])
+def test_many_settings_are_shared_out_in_a_fixed_sample_of_ways(n_first: int, n_second: int) -> None:
+    total = n_first + n_second
+    steps = np.random.default_rng(3).permutation(total).astype(np.float64) + 1
+    scores = np.array([math.comb(total - int(rank), GROUP - 1) for rank in steps]) / math.comb(total, GROUP)
+    is_first = np.arange(total) < n_first
+    drawn = np.random.default_rng(20190320).permuted(np.tile(is_first, (9999, 1)), axis=1) @ scores
+    above, below = ((sign * drawn >= sign * scores[is_first].sum() - 1e-5).sum() + 1 for sign in (1, -1))
+    (found,) = p_values(steps[None, :n_first], steps[None, n_first:])
+    assert abs(found) == pytest.approx(min(1.0, 2 * min(above, below) / 10_000), abs=1e-12)
+    assert (found > 0) == (above <= below)
+
+
 def test_equal_steps_never_differ_and_three_settings_a_side_never_do() -> None:
     assert abs(p_values(np.full((1, 9), 7.0), np.full((1, 9), 7.0))[0]) == 1.0
     assert p_values(np.array([[1.0, 2.0, 3.0]]), np.array([[7.0, 8.0, INF]]))[0] == pytest.approx(0.1)
