@@ -55,7 +55,7 @@ PARTS = (
     ),
     Part(
         "analysis", "bench.analysis", "every analysis", 1, 0.9, 0.7,
-        smallest=("--questions", "1"), existing=("--lake",),
+        smallest=("--questions", "1", "--limit", "inf"), existing=("--lake",),
     ),
     Part(
         "service", "bench.service", "the service under load, beside nginx", 3.8, 2.6, 0.7, nginx=True,

@@ -135,14 +135,18 @@ def test_each_benchmark_runs(
     assert len(capsys.readouterr().out.splitlines()) > 1
 
 
-def test_slow_page_gives_exit_status_1(
+@pytest.mark.parametrize(("module", "measures"), [("bench.pages", "PAGES"), ("bench.analysis", "ANALYSES")])
+def test_slow_answer_gives_exit_status_1(
     existing: Mapping[str, Path],
     shared: Callable[[str], Any],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    module: str,
+    measures: str,
 ) -> None:
-    monkeypatch.setattr(pages, "PAGES", pages.PAGES[:1])
-    assert shared("bench.pages").main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
+    benchmark = shared(module)
+    monkeypatch.setattr(benchmark, measures, getattr(benchmark, measures)[:1])
+    assert benchmark.main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
     assert capsys.readouterr().out.splitlines()[-1].endswith("| **no** |")
 
 
@@ -167,4 +171,4 @@ def test_no_forecast_is_asked_where_no_study_has_enough_settings(
 ) -> None:
     monkeypatch.setattr(analysis, "groups_needed", lambda _: 1000)
     assert list(analysis.queries(forecast.QUESTION, view, 3)) == []
-    assert analysis.measured(forecast.QUESTION, view, 0, 3) is None
+    assert analysis.measured(forecast.QUESTION, view, 0, 3, 100.0) is None
