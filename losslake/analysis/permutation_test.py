@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import combinations
+from operator import attrgetter
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import scipy
+from cachetools import LRUCache, cached
 
 from losslake_schema.reached import Flags, Floats
 
@@ -23,6 +26,7 @@ GROUP = 4
 MOST_ENUMERATED = 13_000
 N_SAMPLED = 9999
 _MOST_ENTRIES = 4_000_000
+_MOST_KEPT_BYTES = 64_000_000
 _SEED = 20190320
 _ROUNDING = 1e-5
 
@@ -76,7 +80,7 @@ def _all_ways(n_first: int, total: int) -> Flags:
     return ways
 
 
-@lru_cache(maxsize=64)
+@cached(LRUCache(_MOST_KEPT_BYTES, attrgetter("nbytes")), lock=Lock())
 def _shuffled(total: int) -> npt.NDArray[np.unsignedinteger]:
     """Return a fixed sample of orders of all settings, whose first ones are chosen: to draw them takes 20 ms."""
     n_ways = min(N_SAMPLED, max(999, _MOST_ENTRIES // total))
