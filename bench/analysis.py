@@ -9,7 +9,6 @@ long; otherwise the exit status is 1.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import random
 import statistics
@@ -17,13 +16,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 
 from bench.answers import expect
-from bench.lakes import LAKE_HELP, benchmark_lake
+from bench.limits import exit_status
 from bench.measure import machine
 from bench.scaling import Askable, askable, get, milliseconds
 from bench.servers import service
@@ -58,15 +56,18 @@ class Times:
     limit: float
 
     @property
+    def median(self) -> float:
+        return statistics.median(self.over_http)
+
+    @property
     def is_within(self) -> bool:
-        return statistics.median(self.over_http) <= self.limit
+        return self.median <= self.limit
 
     def line(self) -> str:
         """Return one row of the report."""
-        inside, over = statistics.median(self.in_process), statistics.median(self.over_http)
-        slowest = max(self.in_process)
+        inside, slowest = statistics.median(self.in_process), max(self.in_process)
         verdict = "yes" if self.is_within else "**no**"
-        return f"| {self.name} | {inside:,.1f} | {slowest:,.1f} | {over:,.1f} | {self.limit:,.0f} | {verdict} |"
+        return f"| {self.name} | {inside:,.1f} | {slowest:,.1f} | {self.median:,.1f} | {self.limit:,.0f} | {verdict} |"
 
 
 def forecastable(view: ReleaseView, workload: Workload, metric: Askable) -> list[int]:
@@ -167,13 +168,7 @@ def run(lake: Lake, count: int, limit: float) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
-    parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--limit", type=float, default=100.0, help="ms; default: %(default)s")
-    options = parser.parse_args(arguments)
-    with benchmark_lake(options.lake) as lake:
-        return 0 if run(lake, options.questions, options.limit) else 1
+    return exit_status(run, __doc__, arguments)
 
 
 if __name__ == "__main__":

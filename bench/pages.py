@@ -7,7 +7,6 @@ by default 100 ms; the exit status is 1 if one isn't.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import random
 import statistics
@@ -15,9 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from bench.lakes import LAKE_HELP, benchmark_lake
+from bench.limits import exit_status
 from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
@@ -168,13 +166,7 @@ def run(lake: Lake, count: int, limit: float) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
-    parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--limit", type=float, default=100.0, help="ms; default: %(default)s")
-    options = parser.parse_args(arguments)
-    with benchmark_lake(options.lake) as lake:
-        return 0 if run(lake, options.questions, options.limit) else 1
+    return exit_status(run, __doc__, arguments)
 
 
 if __name__ == "__main__":

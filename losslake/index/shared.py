@@ -182,10 +182,10 @@ def _unpack(packed: Path, folder: Path) -> None:
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
             for member in archive:
-                _write(archive, member, folder)
+                _extract(archive, member, folder)
 
 
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     """Write a file of an archive below a folder. Raises ValueError if it would lie elsewhere, or is a link or a device.
 
     Python 3.11.2, which Debian 12 has, knows no `filter` that refuses these.

@@ -159,7 +159,8 @@ def accept_all(lake: str) -> None:
 class Campaign:
     """A campaign. is_live: runs are sent while they train. check: called while no service runs.
 
-    pace: what multiplies the times that trainings and whatever disturbs them take; below 1, no run falls silent.
+    pace: what multiplies the times that trainings take, and those until something is killed, but not those between the
+    faults beside them; below 1, no run falls silent.
     killed: how often what was killed. errors: what the service logged.
     """
 

@@ -40,12 +40,8 @@ VIEWS = ("measurements", "records", "trials", "collections", "metrics", "goals",
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """Return a lake of layout 2."""
-    extract(tmp_path)
+    unpack_tar(STORED, tmp_path)
     return tmp_path / "lake"
-
-
-def extract(folder: Path) -> None:
-    unpack_tar(STORED, folder)
 
 
 def rewrite_lake(lake: Path) -> None:
@@ -141,7 +137,7 @@ def test_killed_at_any_moment_leaves_the_old_lake_or_the_new_one(
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # whoever is killed leaves its temporary files
     chance = random.Random(4)
     assert Forked(print).wait() == 0  # starts the server that forks
-    extract(tmp_path / "timed")
+    unpack_tar(STORED, tmp_path / "timed")
     started = time.monotonic()
     assert Forked(rewrite_lake, tmp_path / "timed/lake").wait() == 0
     longest = time.monotonic() - started
@@ -163,7 +159,7 @@ def test_killed_at_any_moment_leaves_the_old_lake_or_the_new_one(
         else:
             check_whole(Lake.open(old), old)
             shutil.rmtree(old)
-            extract(tmp_path)
+            unpack_tar(STORED, tmp_path)
     check_whole(rewrite(old), old)
 
 
