@@ -23,6 +23,8 @@ WITH_HISTORY = (
     "tests/ingest/test_elsewhere.py",
     "tests/ingest/test_credit.py::test_a_lake_without_contributors",
     "tests/ingest/test_credit.py::test_credit_survives_compaction",
+    "tests/ingest/pipeline/test_same_runs.py::test_an_erased_log",
+    "tests/ingest/pipeline/test_same_runs.py::test_copies_stay_through_compaction",
     "tests/clients/",
     "tests/contributions/test_erasure.py",
     "tests/losslake/cli/test_erase.py",

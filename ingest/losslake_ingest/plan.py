@@ -17,9 +17,10 @@ from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unu
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
 from losslake_ingest.pipeline.directions import measured_metrics, merged_directions, stated_directions
-from losslake_ingest.pipeline.gather import Stored, no_places, no_sources
+from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.reading import Request, open_sources
+from losslake_ingest.pipeline.study_trials import no_places, no_sources
 from losslake_ingest.pipeline.withdrawn import Withdrawn
 from losslake_ingest.releases.moving import sources_of
 from losslake_ingest.releases.places import Places

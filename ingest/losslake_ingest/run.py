@@ -170,8 +170,9 @@ class _Attempt:
             Credits(
                 {trial: each for offer in offers for trial, each in offer.contributors.items()},
                 {study: each for offer in offers for study, each in offer.contributors_of_studies.items()},
-                {trial: move.to for trial, move in moved.items()},
             ),
+            {trial: move.to for trial, move in moved.items()},
+            self._stored.copies,
             self._erasure,
             self._request.stored_facts_stay,
         )

@@ -59,7 +59,7 @@ class Selection:
             "trials": self._rows(tables["trials"]),
             "metrics": metrics.filter(pc.is_in(metrics["metric"], pa.array(sorted(measured), pa.string()))),
             "goals": _of_workloads(tables["goals"], studies),
-            "contributors": self._rows(tables["contributors"]),
+            **{name: self._rows(tables[name]) for name in OPTIONAL_TABLES},
         }
 
     def _rows(self, table: pa.Table) -> pa.Table:

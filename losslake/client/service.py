@@ -18,7 +18,9 @@ _LARGEST_FILE = 1 << 44
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-TableName = Literal["collections", "studies", "trials", "measurements", "records", "metrics", "goals", "contributors"]
+TableName = Literal[
+    "collections", "studies", "trials", "measurements", "records", "metrics", "goals", "contributors", "copies",
+]  # fmt: skip
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 

@@ -15,7 +15,7 @@ import hashlib
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,10 +34,14 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-REMOTE_VERSION = 11
+REMOTE_VERSION = 12
 MOST_REMOTE_FILES = 16
-_DERIVED = ("base_records", "base_flags", "base_frontiers", "base_target_ranges")
-BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")
+_DERIVED = (
+    "base_records", "base_flags", "base_equal_curves", "base_also_submitted", "base_frontiers", "base_target_ranges",
+)  # fmt: skip
+BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors", "copies")
+# Of the derived tables, those that views of clients and of Spark read, too.
+SHARED_TABLES = ("flags", "equal_curves", "also_submitted")
 
 
 @dataclass
@@ -87,10 +91,15 @@ def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
     if not path.is_file():
         with atomic_write(path) as unfinished:
             with open_release(lake, release) as connection:
-                flags = connection.sql("FROM base.flags").to_arrow_table()
-            _build_remote(unfinished, lake, lake.files(release), files_url, flags)
+                shared = shared_tables(connection)
+            _build_remote(unfinished, lake, lake.files(release), files_url, shared)
         _evict_oldest(path.parent)
     return path
+
+
+def shared_tables(connection: duckdb.DuckDBPyConnection) -> Mapping[str, pa.Table]:
+    """Return SHARED_TABLES of an open release, by name."""
+    return {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in SHARED_TABLES}
 
 
 def _make(path: Path, lake: Lake, release: Release) -> None:
@@ -178,7 +187,9 @@ def _evict_oldest(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _build_remote(path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, flags: pa.Table) -> None:
+def _build_remote(
+    path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, shared: Mapping[str, pa.Table]
+) -> None:
     public_path = public_paths(files)
     urls: dict[str, list[str]] = defaultdict(list)
     for file in sorted(files, key=lambda f: public_path[f.path]):
@@ -186,9 +197,10 @@ def _build_remote(path: Path, lake: Lake, files: Sequence[DataFile], files_url: 
     with duckdb.connect() as connection:
         connection.execute(overridden("remote", "attach").replace("$path", _quoted(str(path))))
         connection.execute("CREATE SCHEMA base")
-        _read_small_tables(connection, lake, files, ("studies", "metrics", "collections", "goals", "contributors"))
-        connection.register("flags_of_the_release", flags)
-        connection.execute("CREATE TABLE base.flags AS FROM flags_of_the_release")
+        _read_small_tables(connection, lake, files, [name for name in BASE_TABLES if name != "trials"])
+        for name, rows in shared.items():
+            connection.register("rows_of_the_release", rows)
+            connection.execute(f"CREATE TABLE base.{name} AS FROM rows_of_the_release")
         every_column = {field.name: field for table in ("trials", "records", "measurements") for field in TABLES[table]}
         connection.register("stand_in", pa.schema(list(every_column.values())).empty_table())
         connection.execute(overridden("remote", "read_parquet"))

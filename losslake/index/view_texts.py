@@ -13,10 +13,10 @@ from string import Template
 from losslake_schema import registry
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 16
+SERVING_VERSION = 17
 VIEWS = (
-    "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "records", "measurements",
-    "trial_resources", "flags", "steps_to_target", "steps_to_result",
+    "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
+    "measurements", "trial_resources", "flags", "steps_to_target", "steps_to_result",
 )  # fmt: skip
 MACROS = ("steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at")
 _SHARED = re.compile(r"\$(first_hits|best_trials)\b")

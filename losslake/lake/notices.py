@@ -38,7 +38,7 @@ def read_notices(lake: Lake) -> Sequence[Notice]:
         "SELECT outcome, path, sha256, offered_at, reason, release, source FROM losslake_ledger "  # noqa: S608
         f"WHERE outcome IN ('{WITHDRAWN}', '{RESTORED}', '{ERASED}') ORDER BY id"
     )
-    active: dict[tuple[str, str | None], Notice] = {}
+    active: dict[tuple[str, str | None], Notice] = {}  # by log, of which a trial may have several
     erased: list[Notice] = []
     for outcome, path, sha256, at, reason, release, source in rows:
         if outcome == ERASED:
@@ -48,4 +48,5 @@ def read_notices(lake: Lake) -> Sequence[Notice]:
         else:
             active.pop((path, sha256), None)
     gone = {notice.trial for notice in erased}
-    return [notice for notice in active.values() if notice.trial not in gone] + erased
+    withdrawn = {(notice.trial, notice.at): notice for notice in active.values() if notice.trial not in gone}
+    return [*withdrawn.values(), *erased]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from losslake.index.serving import BASE_TABLES, open_release
+from losslake.index.serving import BASE_TABLES, open_release, shared_tables
 from losslake.index.view_texts import MACROS, VIEWS
 from losslake.lake.data_files import check_files_exist, folder_of
 from losslake.lake.lake import Lake
@@ -51,8 +51,9 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
         if name in _CACHED:
             spark.sql(f"CACHE LAZY TABLE {BASE}{name}")
     with open_release(lake, release) as connection:
-        flags = connection.sql("FROM base.flags").to_arrow_table()
-    spark.createDataFrame(flags).createOrReplaceTempView(f"{BASE}flags")
+        shared = shared_tables(connection)
+    for name, rows in shared.items():
+        spark.createDataFrame(rows).createOrReplaceTempView(f"{BASE}{name}")
     for name in VIEWS:
         spark.sql(view_in_spark(name))
     for name in FUNCTIONS:

@@ -1,6 +1,6 @@
 """The tables of a lake as Arrow schemas with Iceberg field ids. The column names are an interface.
 
-Seven are in every lake; `contributors` is created when a release first has contributors.
+Seven are in every lake; `contributors` and `copies` are created when a release first has rows for them.
 `measurements` and `records` are tidy, one row per (trial, step, metric), partitioned by study. The others are small:
 each release has one file per table. Data files of partitioned tables omit the keys of the study: these are in the path
 (Hive style, percent-encoded) and in Iceberg's partition data.
@@ -80,18 +80,25 @@ STUDIES = _schema(
     ("content_digest", pa.string(), "sha256 over its trials and measurements, whatever file they are in"),
 )
 
-TRIALS = _schema(
-    *_KEYS,
-    _TRIAL_ID,
+_RUN = (
     ("status", pa.string(), "COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)"),
     ("steps", pa.int64(), "steps taken, as stated by the log"),
     ("parameters", pa.map_(pa.string(), pa.float64()), "numeric metaparameters"),
     ("attributes", pa.map_(pa.string(), pa.string()), "metaparameters that are not numbers, as JSON"),
+)
+_LOG = (
+    ("source", pa.string(), "file its curve was read from, within the study's source"),
+    ("source_sha256", pa.string(), "sha256 of that file"),
+)
+
+TRIALS = _schema(
+    *_KEYS,
+    _TRIAL_ID,
+    *_RUN,
     ("n_evaluations", pa.int64(), "steps at which it was evaluated"),
     ("n_nonfinite", pa.int64(), "measurements that are NaN or infinite"),
     ("last_step", pa.int64(), "last step at which it was evaluated; null if it never was"),
-    ("source", pa.string(), "file its curve was read from, within the study's source"),
-    ("source_sha256", pa.string(), "sha256 of that file"),
+    *_LOG,
     ("content_digest", pa.string(), "sha256 over status, steps, metaparameters and curve, whatever file they are in"),
 )
 
@@ -144,6 +151,9 @@ CONTRIBUTORS = _schema(
     ("contribution", pa.string(), "identifier of the submission that the trial came with; empty if there was none"),
 )
 
+# One row per trial and other log of the same run, with the facts as that log states them.
+COPIES = _schema(*_KEYS, _TRIAL_ID, *_RUN, *_LOG)
+
 # The tables that every lake has.
 TABLES: dict[str, pa.Schema] = {
     "collections": COLLECTIONS,
@@ -155,7 +165,7 @@ TABLES: dict[str, pa.Schema] = {
     "goals": GOALS,
 }
 # Tables that a release has only if they have rows. Their Iceberg tables are created with the first rows.
-OPTIONAL_TABLES: dict[str, pa.Schema] = {"contributors": CONTRIBUTORS}
+OPTIONAL_TABLES: dict[str, pa.Schema] = {"contributors": CONTRIBUTORS, "copies": COPIES}
 ALL_TABLES = TABLES | OPTIONAL_TABLES
 PARTITIONED = ("measurements", "records")
 

@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-VERSION = 1
+# 2: copies of logs. A bundle without any is of layout 1, as LossLake before 2026-12 writes and reads it.
+VERSION, WITHOUT_COPIES = 2, 1
 QUARANTINED = pa.schema(
     [
         ("path", pa.string()),
@@ -26,7 +27,7 @@ QUARANTINED = pa.schema(
 SCHEMAS: dict[str, pa.Schema] = {
     name: TABLES[name] for name in ("collections", "goals", "metrics", "studies", "trials", "measurements")
 } | {"quarantined": QUARANTINED}
-# Files of a bundle that has rows for them; LossLake before 2026-12 refuses bundles with contributors.
+# Files of a bundle that has rows for them; LossLake before 2026-12 refuses bundles with contributors or copies.
 OPTIONAL: dict[str, pa.Schema] = dict(OPTIONAL_TABLES)
 GROUP = 1 << 20  # rows of a row group
 

@@ -20,17 +20,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.bundles.layout import MANIFEST, OPTIONAL, SCHEMAS, VERSION, Manifest, file_name
+from losslake_ingest.bundles.layout import MANIFEST, OPTIONAL, SCHEMAS, VERSION, WITHOUT_COPIES, Manifest, file_name
 from losslake_ingest.bundles.parquet_files import BundleTable
 from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
-from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart, TrialFacts
 from losslake_ingest.mapping.metrics import ColumnMetric, checked_metric
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import BUNDLE
 from losslake_ingest.pipeline.gather import Gatherer, Stored
-from losslake_ingest.pipeline.offer import curves_of
 from losslake_ingest.pipeline.reading import Reading, Request, SourceReading
+from losslake_ingest.pipeline.stored_curves import curves_of
 from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.contributors import Contributor, checked_contributors
@@ -70,6 +70,7 @@ class BundleReading:
         self.contributors: dict[Study, tuple[Contributor, ...]] = {}
         self._everywhere = contributors
         self._named: dict[Trial, list[Contributor]] = {}
+        self._copies: dict[Trial, list[TrialFacts]] = {}
         self.missing: Counter[MissingField] = Counter()
         self.remarks: Counter[str] = Counter()
 
@@ -122,9 +123,10 @@ class BundleReading:
             manifest = MANIFEST.validate_json(data)
         except ValueError as error:
             raise SourceBroken(f"{BUNDLE_MANIFEST} can't be read ({str(error).splitlines()[0]}): {AGAIN}") from None
-        if manifest.bundle != VERSION:
+        if manifest.bundle not in (VERSION, WITHOUT_COPIES):
             raise SourceBroken(
-                f"the bundle has layout {manifest.bundle}, and this LossLake reads {VERSION}: upgrade it"
+                f"the bundle has layout {manifest.bundle}, and this LossLake reads {WITHOUT_COPIES} and {VERSION}: "
+                f"upgrade it"
             )
         if manifest.notes:
             self.remarks[_text(manifest.notes)] += 1
@@ -150,6 +152,8 @@ class BundleReading:
             trial = Trial(_study(row), int(row.pop("trial_id")))
             contributor = Contributor(_text(row["name"]), row["orcid"], _text(row["role"]), row["contribution"])
             self._named.setdefault(trial, []).append(contributor)
+        for row in tables["copies"].to_pylist() if "copies" in tables else ():
+            self._copies.setdefault(Trial(_study(row), row["trial_id"]), []).append(_trial_facts(row))
 
     def _parts(
         self, studies: Sequence[Mapping[str, Any]], trials: pa.Table, rows: _Rows
@@ -176,8 +180,9 @@ class BundleReading:
             yield from gatherer.flush()
         if start != trials.num_rows or rows.has_more():
             raise ValueError("the bundle has trials or measurements of studies that it doesn't list")
-        if self._named:
-            raise ValueError(f"the bundle has contributors of {next(iter(self._named))}, which it doesn't hold")
+        for name, rest in (("contributors", self._named), ("copies", self._copies)):
+            if rest:
+                raise ValueError(f"the bundle has {name} of {next(iter(rest))}, which it doesn't hold")
 
     def _runs(self, facts: StudyFacts, trials: Sequence[Mapping[str, Any]], rows: pl.DataFrame) -> list[PlacedRun]:
         """Return the trials of a study as runs."""
@@ -192,37 +197,28 @@ class BundleReading:
         return [self._run(facts, row, curves.trial(index)) for index, row in enumerate(trials)]
 
     def _run(self, facts: StudyFacts, row: Mapping[str, Any], curve: Curves) -> PlacedRun:
-        name, sha256 = _text(row["source"]), row["source_sha256"]
-        attributes = dict(row["attributes"] or ())
-        for value in attributes.values():
-            orjson.loads(value)
-        n_steps = int(row["steps"])
-        is_valid = row["status"] in STATUSES and 0 <= n_steps <= LARGEST_EXACT_INTEGER
-        if (
-            not is_valid
-            or not _SHA256.fullmatch(sha256)
-            or _study(row) != facts.study
-            or len(curve.steps) != row["n_evaluations"]
-        ):
-            raise ValueError(f"trial {row['trial_id']} of {facts.study} has wrong facts")
+        trial, study = _trial_facts(row), _study(row)
+        if study != facts.study or len(curve.steps) != row["n_evaluations"]:
+            raise ValueError(f"trial {trial.trial_id} of {facts.study} has wrong facts")
         return PlacedRun(
-            run=name,
-            study=facts.study,
+            run=trial.source,
+            study=study,
             facts=facts,
-            trial_id=row["trial_id"],
-            status=row["status"],
-            parameters=dict(row["parameters"] or ()),
-            attributes=attributes,
+            trial_id=trial.trial_id,
+            status=trial.status,
+            parameters=trial.parameters,
+            attributes=trial.attributes,
             labels=frozenset(),
             curve=curve,
-            files={name: sha256},
+            files={trial.source: trial.source_sha256},
             collection=self.collections[facts.study.workload.collection],
             goals=(),
             directions=(),
             left_out=(),
             remarks={},
-            steps=n_steps,
-            contributors=self._contributors(Trial(facts.study, row["trial_id"])),
+            steps=trial.steps,
+            contributors=self._contributors(Trial(study, trial.trial_id)),
+            copies=tuple(self._copies.pop(Trial(study, trial.trial_id), ())),
         )
 
     def _contributors(self, trial: Trial) -> tuple[Contributor, ...]:
@@ -288,6 +284,18 @@ def _study(row: Mapping[str, Any]) -> Study:
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"the batch size {batch_size} isn't above 0")
     return Study(Workload(*names), batch_size)
+
+
+def _trial_facts(row: Mapping[str, Any]) -> TrialFacts:
+    """Return the facts in a row of `trials` or `copies`. Raises ValueError for those that no log could have given."""
+    attributes, steps = dict(row["attributes"] or ()), int(row["steps"])
+    for value in attributes.values():
+        orjson.loads(value)
+    is_valid = row["status"] in STATUSES and 0 <= steps <= LARGEST_EXACT_INTEGER
+    if not is_valid or not _SHA256.fullmatch(row["source_sha256"]):
+        raise ValueError(f"trial {row['trial_id']} of {_study(row)} has wrong facts")
+    facts = row["status"], steps, dict(row["parameters"] or ()), attributes, _text(row["source"]), row["source_sha256"]
+    return TrialFacts(int(row["trial_id"]), *facts)
 
 
 def _text(value: object) -> str:

@@ -22,6 +22,7 @@ from losslake_ingest.bundles.layout import (
     QUARANTINED,
     SCHEMAS,
     VERSION,
+    WITHOUT_COPIES,
     BundleFile,
     Manifest,
     file_name,
@@ -76,9 +77,9 @@ def write_bundle(
     tables["trials"] = _without_roots(
         _selected(in_order(read_small_table(lake.store, files, "trials")), names), "source", roots
     )
+    copies = _without_roots(_selected(read_small_table(lake.store, files, "copies"), names), "source", roots)
     contributors = _selected(read_small_table(lake.store, files, "contributors"), names)
-    if contributors.num_rows:
-        tables["contributors"] = contributors
+    tables |= {name: rows for name, rows in (("copies", copies), ("contributors", contributors)) if rows.num_rows}
     quarantined = _quarantined(lake)
     if names is not None:
         quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))
@@ -92,7 +93,8 @@ def write_bundle(
         name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
         for name, data in sorted(written.items())
     }
-    manifest = MANIFEST.dump_json(Manifest(VERSION, notes, listed), indent=1) + b"\n"
+    version = VERSION if "copies" in listed else WITHOUT_COPIES
+    manifest = MANIFEST.dump_json(Manifest(version, notes, listed), indent=1) + b"\n"
     members = [(BUNDLE_MANIFEST, manifest), *((file_name(name), written[name]) for name in listed)]
     with atomic_write(path) as unfinished, tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in members:

@@ -16,6 +16,8 @@ from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_EXACT_INTEGER = 2**53
+# Two runs with fewer measurements, or at fewer times, could agree by chance.
+LEAST_MEASUREMENTS, LEAST_TIMES = 4, 3
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,35 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
     if curves.elapsed_s is not None and not np.isnan(curves.elapsed_s[start:stop]).all():
         digest.update(curves.elapsed_s[start:stop].data)
     return digest.hexdigest()
+
+
+def run_digest(curve: Curves) -> str | None:
+    """Return the digest of a trial's measurements and their times, by which two logs are known to be of one run.
+
+    Times count in milliseconds. None for fewer than LEAST_MEASUREMENTS, or LEAST_TIMES different times.
+    """
+    if curve.elapsed_s is None:
+        return None
+    times = _canonical(np.rint(curve.elapsed_s * 1000))
+    digest, count, timed = hashlib.sha256(), 0, set[float]()
+    for metric in sorted(curve.values):
+        columns = (curve.steps, _canonical(curve.values[metric]), times)
+        missing = curve.missing.get(metric)
+        if missing is not None:
+            columns = columns[0][~missing], columns[1][~missing], columns[2][~missing]
+        count += len(columns[0])
+        if len(columns[0]):
+            digest.update(f"\n{metric}\n".encode())
+            for column in columns:
+                digest.update(column.tobytes())
+        if len(timed) < LEAST_TIMES:
+            timed.update(columns[2][columns[2] == columns[2]].tolist())
+    return digest.hexdigest() if count >= LEAST_MEASUREMENTS and len(timed) >= LEAST_TIMES else None
+
+
+def _canonical(values: Floats) -> Floats:
+    """Return numbers of which equal ones have equal bytes: one zero, one NaN."""
+    return np.where(np.isnan(values), np.nan, values + 0.0)
 
 
 def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
-from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, TrialFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
@@ -37,7 +37,7 @@ class PlacedRun:
     """A run with its place in the database.
 
     trial_id: None if the ingest assigns it. labels: the attributes that aren't metaparameters. steps: None stands for
-    the last of the curve.
+    the last of the curve. copies: other logs of the same run, which a bundle has.
     """
 
     run: str
@@ -57,6 +57,12 @@ class PlacedRun:
     remarks: Mapping[str, int]
     steps: int | None = None
     contributors: tuple[Contributor, ...] = ()
+    copies: tuple[TrialFacts, ...] = ()
+
+    def as_trial(self, number: int) -> TrialFacts:
+        """Return the facts of the run as those of the trial with a number."""
+        steps = self.steps if self.steps is not None else int(self.curve.steps[-1])
+        return TrialFacts(number, self.status, steps, self.parameters, self.attributes, self.run, self.sha256)
 
     @property
     def sha256(self) -> str:

@@ -1,32 +1,53 @@
-"""Copies of logs: runs of equal bytes and equal facts are one run, which counts once.
+"""Copies of logs: several logs of one run are one trial, which counts once and lists the others.
 
-The facts are data set, model, optimizer, batch size and metaparameters; the collection, and what only the path says,
-such as round or submitter, aren't. A run given again from the same place with other facts moves: its mapping changed.
+Two logs are of one run if their bytes and their facts are equal, or if, within a study, all of their measurements and
+times are: see `losslake_ingest.contracts.study.run_digest`. The facts are data set, model, optimizer, batch size and
+metaparameters; the collection, and what only the path says, such as round or submitter, aren't. A run given again from
+the same place with other facts moves: its mapping changed.
+
+Of several logs of a new trial, the one of the earliest round counts, then the first path. The log of a stored trial
+gives way to one of an earlier round, under the same number.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from losslake_ingest.contracts.study import TrialFacts
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_schema.names import Study, Trial
+from losslake_schema.tables import COPIES, STUDY_KEYS
 
 BUNDLE = ""  # the name of a source that is a bundle: the paths in it are relative to what was published
+_KEYS = (*STUDY_KEYS, "trial_id")
+_DIGITS = re.compile(r"([0-9]{1,1000})")
 _Bytes = tuple[str, str]
+Order = tuple[tuple[int, int | str], ...]
 
 
 class Known(NamedTuple):
-    """A trial that is stored or offered, and what decides which runs are copies of it."""
+    """A trial that is stored or offered, and what decides which runs are copies of it.
+
+    run: the path of its log. listed: that of its copy, if the trial lists the run already. has_bytes: the run has the
+    bytes of its log.
+    """
 
     trial: Trial
     run: str
     facts: bytes
+    round: Order
+    listed: str = ""
+    has_bytes: bool = True
 
 
 @dataclass(frozen=True)
@@ -39,19 +60,32 @@ class Move:
 
 
 class _Stored(NamedTuple):
+    """A log of a stored trial. first, first_sha256: the log that the trial's row has, if this one is a copy of it."""
+
     trial: Trial
     run: str
+    sha256: str
     parameters: Mapping[str, float]
     attributes: Mapping[str, str]
+    first: str = ""
+    first_sha256: str = ""
 
     def as_known(self, run: PlacedRun) -> Known:
         """Return the trial with those of its facts that `run` has, too: it may have had other fields in its path."""
         texts = {name: text for name, text in self.attributes.items() if name in run.attributes}
-        return Known(self.trial, self.run, _facts(self.trial.study, self.parameters, texts, run.labels))
+        facts = _facts(self.trial.study, self.parameters, texts, run.labels)
+        if not self.first:
+            return Known(self.trial, self.run, facts, round_of(self.attributes))
+        listed = self.run if is_same_path(self.run, run.run) else ""
+        return Known(self.trial, self.first, facts, (), listed, self.sha256 == self.first_sha256)
 
 
 class Copies:
-    """The runs of one ingest and the stored trials, by their bytes. moved: the stored trials that move."""
+    """The runs of one ingest and the stored trials, by their bytes and by their measurements.
+
+    moved: the stored trials that move. found: the copies of trials in this ingest. gone: the trial, path and SHA-256 of
+    listed copies that now are trials of their own, or have other facts.
+    """
 
     def __init__(
         self, sources_of: Callable[[Study], Collection[str]], places_of: Callable[[Study], Mapping[str, int]]
@@ -65,49 +99,102 @@ class Copies:
         self._source, self._place = "", ""
         self._offered: dict[_Bytes, list[Known]] = {}
         self._stored: dict[_Bytes, list[_Stored]] = {}
+        self._listed: dict[_Bytes, list[_Stored]] = {}
+        self._listed_at: dict[str, list[_Stored]] = {}
+        self._runs: dict[tuple[Study, str], Known] = {}
+        self.found: dict[Trial, list[TrialFacts]] = {}
+        self.gone: set[tuple[Trial, str, str]] = set()
         self.moved: dict[Trial, Move] = {}
         self._moved_bytes: dict[Trial, _Bytes] = {}
 
-    def look_up(self, runs: Iterable[PlacedRun], trials: pl.DataFrame, source: str, place: str) -> None:
-        """Find the stored trials with the bytes of these runs, which are next.
+    def look_up(
+        self, runs: Iterable[PlacedRun], trials: pl.DataFrame, copies: pl.DataFrame, source: str, place: str
+    ) -> None:
+        """Find the stored logs with the bytes of these runs, which are next.
 
-        trials: all stored ones. source, place: of the runs, see `Stored.number`.
+        trials, copies: all stored ones. source, place: of the runs, see `Stored.number`.
         """
         self._source, self._place = source, place
-        self._stored = {}
-        digests = pl.Series("source_sha256", list({run.sha256 for run in runs}), pl.String)
-        for row in trials.filter(pl.col("source_sha256").is_in(digests.implode())).iter_rows(named=True):
-            key = row["source_sha256"], within_file(row["source"])
-            stored = _Stored(Trial.of(row), row["source"], row["parameters"] or {}, row["attributes"] or {})
-            self._stored.setdefault(key, []).append(stored)
+        self._stored, self._listed, self._listed_at = {}, {}, {}
+        known = {run.sha256 for run in runs} | {copy.source_sha256 for run in runs for copy in run.copies}
+        digests = pl.Series("source_sha256", list(known), pl.String).implode()
+        for stored in _logs(trials.filter(pl.col("source_sha256").is_in(digests))):
+            self._stored.setdefault((stored.sha256, within_file(stored.run)), []).append(stored)
+        paths = pl.Series("source", list({run.run for run in runs}), pl.String).implode()
+        own = trials.select(*_KEYS, pl.col("source").alias("first"), pl.col("source_sha256").alias("first_sha256"))
+        listed = copies.filter(pl.col("source_sha256").is_in(digests) | pl.col("source").is_in(paths))
+        for copy in _logs(listed.join(own, on=_KEYS)):
+            self._listed.setdefault((copy.sha256, within_file(copy.run)), []).append(copy)
+            self._listed_at.setdefault(copy.run, []).append(copy)
 
     def first(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> Known | None:
-        """Return the trial that a run, which would be `trial`, is a copy of: of this ingest, or else a stored one.
+        """Return the trial that has the bytes and facts of a run, which would be `trial`: an offered or stored one.
 
         is_replaced: returns True for a stored trial that this ingest offers.
         """
         key = _bytes_of(run)
-        stored = self._stored.get(key, ())
+        stored, listed = self._stored.get(key, ()), self._listed.get(key, ())
         known = list(self._offered.get(key, ()))
-        if all(each.trial != trial for each in stored):
-            leaving = self.at(run)
-            known += (each.as_known(run) for each in stored if not (is_replaced(each.trial) or each.trial in leaving))
+        if (stored or listed) and all(each.trial != trial for each in stored):
+            gone = {*self.at(run), *self.moved}
+            known += (
+                each.as_known(run) for each in (*stored, *listed) if not (is_replaced(each.trial) or each.trial in gone)
+            )
         if not known:
             return None
         facts = _facts_of(run)
         return next((each for each in known if each.facts == facts), None)
 
-    def add(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> bool:
+    def first_of_run(self, study: Study, digest: str) -> Known | None:
+        """Return the offered trial of a study with these measurements and times, as `run_digest` has them."""
+        return self._runs.get((study, digest))
+
+    def add(self, run: PlacedRun, trial: Trial, digest: str | None, is_replaced: Callable[[Trial], bool]) -> bool:
         """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts.
 
-        is_replaced: see `first`; a stored trial with other bytes now doesn't count.
+        digest: of its measurements and times. is_replaced: see `first`; a stored trial with other bytes now doesn't
+        count.
         """
         self.move(run, trial)
         key = _bytes_of(run)
         stored = [each.trial for each in self._stored.get(key, ()) if not is_replaced(each.trial)]
         others = {*stored, *(each.trial for each in self._offered.get(key, ()))} - {trial} - self.moved.keys()
-        self._offered.setdefault(key, []).append(Known(trial, run.run, _facts_of(run)))
+        known = Known(trial, run.run, _facts_of(run), round_of(run.attributes))
+        self._offered.setdefault(key, []).append(known)
+        if digest is not None:
+            self._runs[run.study, digest] = known._replace(has_bytes=False)
+        listed = (each for each in self._listed_at.get(run.run, ()) if each.attributes == run.attributes)
+        self.gone |= {(each.trial, each.run, each.sha256) for each in listed}
+        self.add_listed(run, trial)
         return bool(others)
+
+    def add_copy(self, run: PlacedRun, first: Known) -> None:
+        """Record a run as a copy of a trial, which may list it already."""
+        self.move(run, first.trial)
+        facts = run.as_trial(first.trial.trial_id)
+        if first.listed:
+            self.gone.add((first.trial, first.listed, facts.source_sha256))
+            facts = replace(facts, source=first.listed)
+        collection = run.study.workload.collection
+        if collection != first.trial.study.workload.collection:
+            facts = replace(facts, attributes={**facts.attributes, "collection": json.dumps(collection)})
+        self.found.setdefault(first.trial, []).append(facts)
+        self.add_listed(run, first.trial)
+
+    def add_listed(self, run: PlacedRun, to: Trial) -> None:
+        """Record the copies that a run of a bundle lists, unless the trial does; trials that are these logs move."""
+        for copy in run.copies:
+            key = copy.source_sha256, within_file(copy.source)
+            if any(each.trial == to and is_same_path(each.run, copy.source) for each in self._listed.get(key, ())):
+                continue
+            self.found.setdefault(to, []).append(copy)
+            for stored in self._stored.get(key, ()):
+                if stored.run == copy.source and stored.trial != to and stored.trial.study == to.study:
+                    self._move(stored.trial, to, (stored.sha256, within_file(stored.run)))
+
+    def __bool__(self) -> bool:
+        """Return True if the copies that trials list change."""
+        return bool(self.gone or any(self.found.values()))
 
     def stays(self, trial: Trial) -> bool:
         """Return True if a stored trial is offered with the bytes that it had, so that none of its runs moved."""
@@ -118,8 +205,11 @@ class Copies:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for trial in self.at(run):
             if trial != to:
-                self.moved[trial] = Move(to, self._source, run.sha256)
-                self._moved_bytes[trial] = _bytes_of(run)
+                self._move(trial, to, _bytes_of(run))
+
+    def _move(self, trial: Trial, to: Trial, log: _Bytes) -> None:
+        self.moved[trial] = Move(to, self._source, log[0])
+        self._moved_bytes[trial] = log
 
     def other_runs(self, run: PlacedRun) -> set[int]:
         """Return the stored trials of a run's study that have its bytes, but other facts."""
@@ -146,6 +236,66 @@ class Copies:
             set(self._sources_of(each.trial.study)) != {BUNDLE} and self._is_at(each.trial, each.run, run)
             for each in known
         )
+
+
+def copy_rows(stored: pa.Table, trials: pa.Table, copies: Copies | None) -> pa.Table:
+    """Return the table `copies` of a release, in order.
+
+    stored: that of the release before. trials: those of the release. copies: found by the ingest, if it is one.
+    """
+    names = _trial_names(trials)
+    rows = stored.filter(pc.is_in(_trial_names(stored), names))
+    if not copies:
+        return rows.combine_chunks()
+    found = {str(trial): (trial, each) for trial, each in copies.found.items() if each}
+    gone = {(str(trial), source, sha256) for trial, source, sha256 in copies.gone}
+    kept = [row for row in rows.to_pylist() if (str(Trial.of(row)), row["source"], row["source_sha256"]) not in gone]
+    own = trials.filter(pc.is_in(names, pa.array(found, pa.string()))).select(COPIES.names).to_pylist()
+    are_own = {_identity(row) for row in own}
+    new = [
+        {**trial.study.key(), **vars(each), "trial_id": trial.trial_id}
+        | {name: sorted(getattr(each, name).items()) for name in ("parameters", "attributes")}
+        for trial, logs in (found[str(Trial.of(row))] for row in own)
+        for each in logs
+    ]
+    unique = {_identity(row): row for row in (*kept, *new)}
+    return pa.Table.from_pylist([unique[key] for key in sorted(unique.keys() - are_own)], COPIES)
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return all of a row of `copies`, in the order of the table: by trial, round and path."""
+    texts = {name: tuple(sorted(dict(row[name]).items())) for name in ("parameters", "attributes")}
+    names = [row[key] for key in _KEYS]
+    return (*names, round_of(dict(texts["attributes"])), row["source"], row["source_sha256"], row["status"],
+            row["steps"], *texts.values())  # fmt: skip
+
+
+def _trial_names(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(*(rows[key].cast(pa.string()) for key in _KEYS), "/")
+
+
+def _logs(rows: pl.DataFrame) -> Iterator[_Stored]:
+    """Yield the logs in rows of `trials` or `copies`."""
+    for row in rows.iter_rows(named=True):
+        facts = dict(row["parameters"] or {}), dict(row["attributes"] or {})
+        first = row.get("first", ""), row.get("first_sha256", "")
+        yield _Stored(Trial.of(row), row["source"], row["source_sha256"], *facts, *first)
+
+
+def round_of(attributes: Mapping[str, str]) -> Order:
+    """Return the round that a run states, in the order of rounds; empty for none."""
+    return _order_of_round(attributes.get("round", ""))
+
+
+def natural_order(text: str) -> Order:
+    """Return a sort key that puts `result_2` before `result_10`."""
+    parts = (part for part in _DIGITS.split(text) if part)
+    return tuple((0, int(part)) if _DIGITS.fullmatch(part) else (1, part) for part in parts)
+
+
+@lru_cache(maxsize=1000)
+def _order_of_round(text: str) -> Order:
+    return natural_order(text)
 
 
 def place_digest(place: str, run: str) -> str:

@@ -1,7 +1,7 @@
 """The contributors of a release: those of stored trials, and those that offers name.
 
-An offer that names contributors replaces those of its trials; one that names none keeps them. The contributors of a
-trial go with it when it moves, and are gone when the trial is.
+An offer that names contributors replaces those of its trials; one that names none keeps them. Those of a trial are gone
+when the trial is.
 """
 
 from __future__ import annotations
@@ -22,14 +22,10 @@ Contributors = tuple[Contributor, ...]
 
 @dataclass(frozen=True)
 class Credits:
-    """The contributors that offers name, by trial, and by study for all of its trials.
-
-    moved: the new place of each stored trial that moves.
-    """
+    """The contributors that offers name, by trial, and by study for all of its trials."""
 
     trials: Mapping[Trial, Contributors] = field(default_factory=dict)
     studies: Mapping[Study, Contributors] = field(default_factory=dict)
-    moved: Mapping[Trial, Trial] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return True if there are any contributors."""
@@ -37,10 +33,10 @@ class Credits:
 
 
 def contributor_rows(stored: pa.Table, trials: pa.Table, new: Credits) -> pa.Table:
-    """Return the table `contributors` of a release, in order. stored: that of the release before. trials: its own."""
+    """Return the table `contributors` of a release, in order. stored: rows so far. trials: those of the release."""
     schema = pl.DataFrame(CONTRIBUTORS.empty_table()).schema
     existing = pl.DataFrame(trials.select(_KEYS)).cast({key: schema[key] for key in _KEYS})
-    rows = _moved(pl.DataFrame(stored), new.moved)
+    rows = pl.DataFrame(stored)
     by_study = pl.DataFrame([_row(s.key(), each) for s, many in new.studies.items() for each in many], schema=schema)
     of_studies = existing.join(by_study.drop("trial_id"), on=list(STUDY_KEYS)).select(schema.names())
     of_trials = pl.DataFrame(
@@ -55,16 +51,6 @@ def contributor_rows(stored: pa.Table, trials: pa.Table, new: Credits) -> pa.Tab
 
 def _row(keys: Mapping[str, object], contributor: Contributor) -> dict[str, object]:
     return {**keys, **{name: value or "" for name, value in vars(contributor).items()}}
-
-
-def _moved(rows: pl.DataFrame, moved: Mapping[Trial, Trial]) -> pl.DataFrame:
-    """Return the rows with the new keys of trials that move, all at once: two trials may change places."""
-    if not moved or rows.is_empty():
-        return rows
-    named = {f"new_{key}": [_key_of(to)[key] for to in moved.values()] for key in _KEYS}
-    places = pl.DataFrame({key: [_key_of(trial)[key] for trial in moved] for key in _KEYS} | named)
-    joined = rows.join(places, on=_KEYS, how="left")
-    return joined.with_columns(pl.coalesce(f"new_{key}", key).alias(key) for key in _KEYS).select(rows.columns)
 
 
 def _key_of(trial: Trial) -> dict[str, object]:

@@ -1,34 +1,41 @@
 """Grouping of runs, which come in any order, into parts of studies with numbered trials.
 
-Trials whose logs give no number get one: a stored run keeps its number, a new one gets the next free number. Several
-logs of one trial are merged: Keras writes training and validation measurements as two runs.
+Trials whose logs give no number get one: a stored run keeps its number, a new one gets the next free number.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from posixpath import normpath
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from losslake.lake.data_files import column_by_study, read_small_table
+from losslake.lake.data_files import column_by_study, files_by_study, read_small_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenate
-from losslake_ingest.mapping.evaluations import Measured, on_common_steps
+from losslake_ingest.contracts.rules import Rule
+from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenate, run_digest
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.pipeline.copies import BUNDLE, Copies, Known, Move, is_same_path, place_digest
-from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
+from losslake_ingest.pipeline.copies import (
+    BUNDLE,
+    Copies,
+    Known,
+    Move,
+    Order,
+    natural_order,
+    place_digest,
+    round_of,
+)
+from losslake_ingest.pipeline.merged_logs import merged_run
+from losslake_ingest.pipeline.stored_curves import stored_curves
+from losslake_ingest.pipeline.study_trials import Log, StudyTrials, last_part, no_places, no_sources
+from losslake_ingest.pipeline.withdrawn import Withdrawn
 from losslake_schema.names import Study, Trial
-from losslake_schema.tables import STUDY_KEYS, TABLES
+from losslake_schema.tables import ALL_TABLES, STUDY_KEYS
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
 _PER_RUN = 8000
@@ -39,9 +46,12 @@ ELSEWHERE = (
     "log that was a trial of another study when it was read from here before: both are kept, and 'losslake withdraw' "
     "takes the former one out if its mapping was wrong"
 )
+SAME_BYTES = (
+    "a copy of {run}, which is trial {trial}: equal bytes and facts count once; if it is another run, store under "
+    "[parameters] what tells them apart"
+)
+SAME_RUN = "the run of {run}, which is trial {trial}, once more: equal values, steps and times count once"
 LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
-_DIGITS = re.compile(r"([0-9]+)")
-_LEADING = re.compile(r"^(/+|(\.\./)+)")
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,7 @@ class RunsPart:
 
     def load(self) -> LoadedPart:
         """Return the trials and their concatenated curves."""
-        trials = []
-        for number, run in self.runs.items():
-            steps = run.steps if run.steps is not None else int(run.curve.steps[-1])
-            trials.append(TrialFacts(number, run.status, steps, run.parameters, run.attributes, run.run, run.sha256))
+        trials = [run.as_trial(number) for number, run in self.runs.items()]
         return LoadedPart(self.facts, trials, concatenate([run.curve for run in self.runs.values()]), ())
 
 
@@ -119,8 +126,7 @@ class Gatherer:
                 message = f"{other} is already trial {run.trial_id} of this study: map each run to its own trial_id"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             for run, first in numbered.copies:
-                copy = f"a copy of {first.run}, which is trial {first.trial}: equal bytes and facts count once"
-                message = f"{copy}; if it is another run, store under [parameters] what tells them apart"
+                message = (SAME_BYTES if first.has_bytes else SAME_RUN).format(run=first.run, trial=first.trial)
                 yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
             for run in numbered.equal:
                 self._remark(EQUAL_BYTES, run.run)
@@ -140,120 +146,6 @@ def _size_of(curve: Curves) -> int:
     """Return the bytes that it takes to convert a curve."""
     arrays = [curve.steps, curve.steps, *curve.values.values(), *curve.missing.values()]
     return _PER_RUN + 80 * len(curve.steps) + 2 * sum(array.nbytes for array in arrays)
-
-
-def no_sources(_: Study) -> Collection[str]:
-    """Return the sources of a study where no ledger names them."""
-    return ()
-
-
-def no_places(_: Study) -> Mapping[str, int]:
-    """Return the places of a study's runs where no ledger has them."""
-    return {}
-
-
-def no_others(_: PlacedRun) -> set[int]:
-    """Return the other stored runs with the bytes of a run where there are none."""
-    return set()
-
-
-class Log(NamedTuple):
-    """The bytes of a trial's log, and the path of its run within the source."""
-
-    trial_id: int
-    sha256: str
-    run: str
-
-
-@dataclass
-class _Trials:
-    """The trials of one study: the stored ones and those of the current ingest.
-
-    sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
-    `place_digest`; a place keeps its number while its trial is withdrawn. logs: of each stored trial. by_name: the logs
-    by their bytes and the last part of their path. others: the numbers of other runs with the bytes of one.
-    """
-
-    sources: Collection[str] = ()
-    by_run: dict[str, list[int]] = field(default_factory=dict)
-    places: Mapping[str, int] = field(default_factory=dict)
-    logs: dict[int, Log] = field(default_factory=dict)
-    by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
-    withdrawn: Withdrawn = field(default_factory=Withdrawn)
-    others: Callable[[PlacedRun], set[int]] = no_others
-    content: dict[int, str] = field(default_factory=dict)
-    offered: set[int] = field(default_factory=set)
-    highest: int = 0
-
-    def offer(self, number: int) -> None:
-        """Record that this ingest has the trial of that number."""
-        self.offered.add(number)
-        self.highest = max(self.highest, number)
-
-    def known(self, run: PlacedRun, source: str, place: str) -> int | None:
-        """Return the number that a run has by its mapping or as a stored trial; None if it has none.
-
-        A bundle numbers its trials, but never takes the number of another stored run.
-        """
-        if source == BUNDLE:
-            number = next(iter(self.by_run.get(run.run, ())), None)
-            return run.trial_id if number is None and run.trial_id not in self.content else number
-        return run.trial_id if run.trial_id is not None else self.stored_as(run, source, place)
-
-    def stored_as(self, run: PlacedRun, source: str, place: str) -> int | None:
-        """Return the number of the stored trial that was read from the place of a run; None if there is none.
-
-        A trial whose place isn't known, since a bundle or an earlier version stored it, is recognized by its path in a
-        source of that name. Its log may have been reduced for the bundle: there the end of the path decides.
-        """
-        number = self.places.get(place_digest(place, run.run))
-        if number is not None:
-            return number
-        offered = {_full(place, run.run), _full(source, run.run)}
-        parts = _full(place, run.run).split("/")
-        for end in ("/".join(parts[start:]) for start in range(len(parts))):
-            numbers = [number for number in self.by_run.get(end, ()) if number not in self.offered]
-            names = {_full(name, end) for name in self.sources if name != BUNDLE or "/" in end} if numbers else ()
-            is_at = any(is_same_path(name, path) for name in names for path in offered)
-            for number in numbers:
-                if (end == run.run and self.is_same(number, run)) or (is_at and number not in self._placed):
-                    return number
-        return None
-
-    @cached_property
-    def _placed(self) -> set[int]:
-        return set(self.places.values())
-
-    def next_for(self, run: PlacedRun) -> int:
-        """Return the number of a run that has none yet: that of its stored trial, by its bytes, or a new one."""
-        for number, _, path in self.by_name.get((run.sha256, _last_part(run.run)), ()):
-            if number not in self.offered and is_same_path(path, run.run) and not self._is_other(number, run):
-                return number
-        withdrawn = self.withdrawn.by_digest.get(log_digest(run.sha256, run.run))
-        if withdrawn is not None and withdrawn.trial.trial_id not in self.offered | self.content.keys():
-            return withdrawn.trial.trial_id
-        return self.highest + 1
-
-    def is_withdrawn(self, run: PlacedRun, source: str, place: str) -> bool:
-        """Return True if a run is a withdrawn trial, which is left out, and not a stored one with its bytes."""
-        if self.withdrawn.find(run.sha256, run.run, place_digest(place, run.run)) is None:
-            return False
-        return not self.has_bytes(self.stored_as(run, source, place), run.sha256)
-
-    def has_bytes(self, number: int | None, sha256: str) -> bool:
-        """Return True if a stored trial has these bytes."""
-        return number in self.logs and self.logs[number].sha256 == sha256
-
-    def is_same(self, number: int, run: PlacedRun) -> bool:
-        """Return True if a stored trial has the bytes of a run, and its facts or no known place."""
-        return self.has_bytes(number, run.sha256) and not self._is_other(number, run)
-
-    def _is_other(self, number: int, run: PlacedRun) -> bool:
-        return number in self._placed and number in self.others(run)
-
-    def path_of(self, number: int) -> str:
-        """Return the path of a trial's run within its source, if it is stored."""
-        return self.logs[number].run if number in self.logs else "another run"
 
 
 @dataclass
@@ -305,7 +197,7 @@ class Stored:
         self.files = files
         self._studies = self._small_table("studies")
         self._columns: dict[str, dict[Study, Any]] = {}
-        self._trials: dict[Study, _Trials] = {}
+        self._trials: dict[Study, StudyTrials] = {}
 
     def studies(self, column: str) -> Mapping[Study, Any]:
         """Return a column of `studies` by study."""
@@ -315,7 +207,7 @@ class Stored:
 
     def look_up(self, runs: Sequence[PlacedRun], source: str, place: str) -> None:
         """Prepare `number` for these runs."""
-        self.copies.look_up(runs, self._table, source, place)
+        self.copies.look_up(runs, self._table, self._copies, source, place)
         paths = pl.Series("source", list({run.run for run in runs}), pl.String)
         self._at_paths = defaultdict(list)
         rows = self._table.filter(pl.col("source").is_in(paths.implode())).select(*STUDY_KEYS, "trial_id", "source")
@@ -326,21 +218,20 @@ class Stored:
     def number(self, study: Study, runs: Sequence[PlacedRun], source: str, place: str) -> Numbered:
         """Return the runs of a study from a source with their numbers. place: the source's full path, else its name.
 
-        Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts,
-        else the first in the natural order of their paths. What logs gave stays when a bundle has it, too, and a stored
-        trial when the mapping gives its number to another run. Withdrawn runs, which will be left out, are numbered
-        last and get no place.
+        Runs with the same number are merged if they can be logs of one trial. Of copies, the run that is stored counts
+        unless another is of an earlier round, else that of the earliest round, then the first path. What logs gave
+        stays when a bundle has it, too, and a stored trial when the mapping gives its number to another run. Withdrawn
+        runs, which will be left out, are numbered last and get no place.
         """
-        trials, result = self._of(study), Numbered()
+        trials, result, by_digest = self._of(study), Numbered(), cache(partial(self._by_digest, study, runs))
         stored = {run.run: trials.stored_as(run, source, place) for run in runs}
         own = set(stored.values())
-        may_be_withdrawn = runs if trials.withdrawn.trials else ()
-        withdrawn = {run.run for run in may_be_withdrawn if trials.is_withdrawn(run, source, place)}
+        withdrawn = {run.run for run in runs if trials.withdrawn.trials and trials.is_withdrawn(run, source, place)}
 
-        def order(run: PlacedRun) -> tuple[bool, bool, bool, list[tuple[int, int | str]]]:
+        def order(run: PlacedRun) -> tuple[bool, bool, bool, Order, Order]:
             known = trials.known(run, source, place)
             is_replacing = known in own and stored[run.run] != known
-            return known is None, run.run in withdrawn, is_replacing, _natural_order(run.run)
+            return known is None, run.run in withdrawn, is_replacing, round_of(run.attributes), natural_order(run.run)
 
         for run in sorted(runs, key=order):
             known = trials.known(run, source, place)
@@ -348,19 +239,21 @@ class Stored:
             is_logged = trial.trial_id in trials.content and set(trials.sources) != {BUNDLE}
             if source == BUNDLE and (is_logged or self.copies.has_log(run)):
                 result.logged.append(run)
+                if trials.has_bytes(trial.trial_id, run.sha256):
+                    self.copies.add_listed(run, trial)
                 continue
-            first = self.copies.first(run, trial, self.is_offered)
-            if first is not None:
-                self.copies.move(run, first.trial)
+            digest = run_digest(run.curve) if run.run not in withdrawn else None
+            first = self.copies.first(run, trial, self.is_offered) or self._same_run(run, trial, digest, by_digest)
+            if first is not None and not self._is_earlier(run, first, result, source):
+                self.copies.add_copy(run, first)
                 result.copies.append((run, first))
                 continue
-            merged: PlacedRun | None = run
+            trial = first.trial if first is not None else trial
             earlier = result.runs.get(trial.trial_id)
-            if trial.trial_id in trials.offered:
-                merged = _merge(earlier, run) if earlier is not None else None
-            elif source != BUNDLE and trial.trial_id in trials.content and trial.trial_id not in own:
-                is_same = trials.is_same(trial.trial_id, run) or trial in self._leaving
-                merged = run if is_same else None
+            if first is not None:
+                self._replace(trial, earlier, run, result)
+            can_be_other = source == BUNDLE or trial.trial_id in own
+            merged = run if first is not None else self._merged(trial, earlier, run, can_be_other)
             if merged is None:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
                 continue
@@ -368,12 +261,83 @@ class Stored:
             result.runs[trial.trial_id] = merged
             if run.run not in withdrawn:
                 self._place(trial, run, source, place)
-            if self.copies.add(run, trial, self.is_offered):
+            if self.copies.add(run, trial, digest, self.is_offered):
                 result.equal.append(run)
             if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
                 result.elsewhere.append(run)
         result.runs = dict(sorted(result.runs.items()))
         return result
+
+    def _merged(self, trial: Trial, earlier: PlacedRun | None, run: PlacedRun, can_be_other: bool) -> PlacedRun | None:
+        """Return a run as a trial, merged with the earlier log of it; None if they are of different trials.
+
+        can_be_other: the stored trial of that number may have had another log.
+        """
+        trials = self._of(trial.study)
+        if trial.trial_id in trials.offered:
+            return merged_run(earlier, run) if earlier is not None else None
+        is_new = can_be_other or trial.trial_id not in trials.content
+        return run if is_new or trials.is_same(trial.trial_id, run) or trial in self._leaving else None
+
+    def _same_run(
+        self, run: PlacedRun, trial: Trial, digest: str | None, by_digest: Callable[[], Mapping[str, int]]
+    ) -> Known | None:
+        """Return the trial of the study that has the measurements and times of a run, which would be `trial`.
+
+        digest: of these. by_digest: see `_by_digest`. A stored trial whose log is unchanged was compared before.
+        """
+        if digest is None:
+            return None
+        first = self.copies.first_of_run(run.study, digest)
+        if first is None and not self.has_bytes(trial, run.sha256):
+            number = by_digest().get(digest, trial.trial_id)
+            stored = Trial(run.study, number)
+            if number != trial.trial_id and not (self.is_offered(stored) or stored in self.copies.moved):
+                attributes = dict(self._row(stored)["attributes"] or ())
+                path = self._of(run.study).path_of(number)
+                first = Known(stored, path, b"", round_of(attributes), has_bytes=False)
+        return first
+
+    def _by_digest(self, study: Study, runs: Sequence[PlacedRun]) -> Mapping[str, int]:
+        """Return stored trials of a study by `run_digest`: those with as many evaluations as one of the runs."""
+        trials = self._of(study)
+        if not trials.logs:
+            return {}
+        sizes = {(len(run.curve.steps), int(run.curve.steps[-1])) for run in runs if len(run.curve.steps)}
+        alike = {log.trial_id for log in trials.logs.values() if (log.n_evaluations, log.last_step) in sizes}
+        new = sorted(alike - trials.digested)
+        if new and self._store is not None:
+            files = [file for file in self._files_by_study[study] if file.table == "measurements"]
+            curves = stored_curves(self._store, files, new)
+            for index, number in enumerate(new):
+                digest = run_digest(curves.trial(index))
+                if digest is not None:
+                    trials.by_digest.setdefault(digest, number)
+            trials.digested.update(new)
+        return trials.by_digest
+
+    def _is_earlier(self, run: PlacedRun, first: Known, result: Numbered, source: str) -> bool:
+        """Return True if a run is of an earlier round than the trial that it is a copy of, and takes its place."""
+        of_run = round_of(run.attributes)
+        is_open = first.trial.trial_id in result.runs or not self.is_offered(first.trial)
+        return source != BUNDLE and run.study == first.trial.study and is_open and () != of_run < first.round
+
+    def _replace(self, trial: Trial, earlier: PlacedRun | None, run: PlacedRun, result: Numbered) -> None:
+        """Make a run the log of a trial, and its former one a copy: `earlier`, of this ingest, or the stored one."""
+        if earlier is not None:
+            first = Known(trial, run.run, b"", (), has_bytes=earlier.sha256 == run.sha256)
+            self.copies.add_copy(earlier, first)
+            result.copies.append((earlier, first))
+        else:
+            row = self._row(trial)
+            facts = {name: row[name] for name in TrialFacts.__dataclass_fields__}
+            facts |= {name: dict(row[name] or ()) for name in ("parameters", "attributes")}
+            self.copies.found.setdefault(trial, []).append(TrialFacts(**facts))
+
+    def _row(self, trial: Trial) -> dict[str, Any]:
+        """Return the row of a stored trial."""
+        key = trial.study.key() | {"trial_id": trial.trial_id}
+        return self._table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in key.items()), named=True)
 
     def _was_elsewhere(self, run: PlacedRun, source: str, place: str) -> bool:
         """Return True if a stored trial of another study, which stays, was read from the place of a run."""
@@ -410,81 +374,39 @@ class Stored:
         """Return the content digest of each stored trial of a study."""
         return self._of(study).content
 
-    def _of(self, study: Study) -> _Trials:
+    def _of(self, study: Study) -> StudyTrials:
         if study not in self._trials:
-            trials = self._trials[study] = _Trials(
+            trials = self._trials[study] = StudyTrials(
                 withdrawn=self._withdrawn.get(study, Withdrawn()), others=self.copies.other_runs
             )
             if study in self.studies("n_trials") or study in self._withdrawn:
                 trials.sources, trials.places = self._sources_of(study), self._places_of(study)
                 condition = [pl.col(key) == value for key, value in study.key().items()]
-                rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
-                for trial_id, source, sha256, content in rows.iter_rows():
+                columns = ("trial_id", "source_sha256", "source", "n_evaluations", "last_step", "content_digest")
+                for *facts, content in self._table.filter(*condition).select(columns).iter_rows():
+                    trial_id, _, source, *_ = facts
                     trials.by_run.setdefault(source, []).append(trial_id)
-                    trials.logs[trial_id] = Log(trial_id, sha256, source)
+                    trials.logs[trial_id] = Log(*facts)
                     trials.content[trial_id] = content
             withdrawn = [each.trial.trial_id for each in trials.withdrawn.trials]
             trials.highest = max([0, *trials.content, *trials.places.values(), *withdrawn])
             for log in trials.logs.values():
-                trials.by_name.setdefault((log.sha256, _last_part(log.run)), []).append(log)
+                trials.by_name.setdefault((log.sha256, last_part(log.run)), []).append(log)
         return self._trials[study]
 
     @cached_property
     def _table(self) -> pl.DataFrame:
         return pl.DataFrame(self._small_table("trials"))
 
+    @cached_property
+    def _copies(self) -> pl.DataFrame:
+        return pl.DataFrame(self._small_table("copies"))
+
+    @cached_property
+    def _files_by_study(self) -> Mapping[Study, Sequence[DataFile]]:
+        return files_by_study(self.files)
+
     def _small_table(self, name: str) -> pa.Table:
         if self._store is None:
-            return TABLES[name].empty_table()
+            return ALL_TABLES[name].empty_table()
         return read_small_table(self._store, self.files, name)
-
-
-def _full(source: str, run: str) -> str:
-    """Return the path of a run in a source, without what leads to it from elsewhere."""
-    return _LEADING.sub("", normpath(f"{source}/{run}"), count=1)
-
-
-def _last_part(path: str) -> str:
-    """Return what the equal paths of `is_same_path` always share, so that few are compared."""
-    return path.rpartition("/")[2]
-
-
-def _natural_order(text: str) -> list[tuple[int, int | str]]:
-    """Return a sort key that puts `result_2` before `result_10`."""
-    return [(0, int(part)) if part.isdigit() and part.isascii() else (1, part) for part in _DIGITS.split(text)]
-
-
-def _merge(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
-    """Merge two runs of one trial under the first one's name; None if they can't be logs of the same trial.
-
-    They can't if a metric occurs in both, if their status or a common metaparameter differs, or if together they are
-    too large. Attributes that differ
-    describe the logs and not the trial: they are dropped.
-    """
-    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
-    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
-        return None
-    attributes = {**second.attributes, **first.attributes}
-    try:
-        curve = on_common_steps(_measured(first.curve) | _measured(second.curve))
-    except Refusal:
-        return None
-    return replace(
-        first,
-        parameters={**second.parameters, **first.parameters},
-        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
-        curve=curve,
-        files={**second.files, **first.files},
-        contributors=tuple(dict.fromkeys((*first.contributors, *second.contributors))),
-    )
-
-
-def _measured(curve: Curves) -> dict[str, Measured]:
-    """Return each metric of a curve at the steps at which it was measured."""
-    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
-    measured: dict[str, Measured] = {}
-    for metric, values in curve.values.items():
-        missing = curve.missing.get(metric)
-        rows = ~missing if missing is not None else slice(None)
-        measured[metric] = (curve.steps[rows], values[rows], elapsed[rows])
-    return measured

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +15,7 @@ from losslake.lake.data_files import WrittenFile, column_by_study, files_by_stud
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import source_digest, study_digest
+from losslake_ingest.pipeline.copies import Copies, copy_rows
 from losslake_ingest.pipeline.credit import Credits, contributor_rows
 from losslake_ingest.pipeline.directions import (
     measured_metrics,
@@ -26,7 +28,7 @@ from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.write import write_records
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import Study
+from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, metric_named, metrics
 from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
@@ -123,7 +125,8 @@ class Changes:
     """The changes to publish, and the content digests of the stored studies that they are based on.
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
-    whole: studies that are offered with all of their trials, changed or not. credits: new contributors.
+    whole: studies that are offered with all of their trials, changed or not. credits: new contributors. moved: the new
+    place of each stored trial that moves. copies: found by the ingest, if it is one.
     erasure: the last one when the work began. stored_facts_stay: of collections, goals and directions.
     """
 
@@ -135,6 +138,8 @@ class Changes:
     dropped: frozenset[Study] = frozenset()
     whole: frozenset[Study] = frozenset()
     credits: Credits = field(default_factory=Credits)
+    moved: Mapping[Trial, Trial] = field(default_factory=dict)
+    copies: Copies | None = None
     erasure: int | None = None
     stored_facts_stay: bool = False
 
@@ -198,9 +203,7 @@ class _Draft:
             tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
             studies = column_by_study(tables["studies"], "content_digest").keys()
             tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
-        if changes.credits or (tables["contributors"].num_rows and (replaced or changes.credits.moved)):
-            all_trials = tables.get("trials") or self._stored("trials")
-            tables["contributors"] = contributor_rows(tables["contributors"], all_trials, changes.credits)
+        self._change_facts_of_trials(tables, changes, bool(replaced or changes.moved))
         known = stated_directions(self.stored["metrics"])
         directions = merged_directions(known, changes.directions)
         if directions:
@@ -216,6 +219,18 @@ class _Draft:
             for study, missing in new.items():
                 self.files.added["records"].append(write_records(lake.store, study, by_study[study], missing))
             self.tables = tables
+
+    def _change_facts_of_trials(self, tables: dict[str, pa.Table], changes: Changes, is_other: bool) -> None:
+        """Change the tables of contributors and copies. is_other: trials were replaced, or moved."""
+        named = [name for name in OPTIONAL_TABLES if tables[name].num_rows and is_other]
+        rows = {name: moved_rows(tables[name], changes.moved) for name in OPTIONAL_TABLES}
+        if changes.credits or "contributors" in named:
+            tables["contributors"] = contributor_rows(rows["contributors"], self._trials(tables), changes.credits)
+        if changes.copies or "copies" in named:
+            tables["copies"] = copy_rows(rows["copies"], self._trials(tables), changes.copies)
+
+    def _trials(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        return tables["trials"] if "trials" in tables else self._stored("trials")
 
     def _stored(self, name: str) -> pa.Table:
         return read_small_table(self.lake.store, self.files.kept, name)
@@ -259,6 +274,22 @@ def _replace_studies(table: pa.Table, replaced: Collection[Study], new: Sequence
     replaced_names = pa.array([str(study) for study in replaced], pa.string())
     kept = table.filter(pc.invert(pc.is_in(study_names(table), replaced_names)))
     return in_order(pa.concat_tables([kept, *new]))
+
+
+def moved_rows(rows: pa.Table, moved: Mapping[Trial, Trial]) -> pa.Table:
+    """Return rows of trials with the new keys of those that move, all at once: two trials may change places."""
+    if not moved or not rows.num_rows:
+        return rows
+    keys = [*STUDY_KEYS, "trial_id"]
+    named = {f"new_{key}": [_key_of(to)[key] for to in moved.values()] for key in keys}
+    places = pl.DataFrame({key: [_key_of(trial)[key] for trial in moved] for key in keys} | named)
+    joined = pl.DataFrame(rows).join(places, on=keys, how="left", maintain_order="left")
+    columns = [pl.coalesce(f"new_{key}", key).alias(key) for key in keys]
+    return joined.with_columns(columns).select(rows.column_names).to_arrow().cast(rows.schema)
+
+
+def _key_of(trial: Trial) -> dict[str, object]:
+    return {**trial.study.key(), "trial_id": trial.trial_id}
 
 
 def study_names(table: pa.Table) -> pa.ChunkedArray:

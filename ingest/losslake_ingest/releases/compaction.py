@@ -18,8 +18,8 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import TrialFacts, trial_digests
 from losslake_ingest.pipeline.directions import stated_directions
 from losslake_ingest.pipeline.memory import states, update_states
-from losslake_ingest.pipeline.offer import stored_curves
 from losslake_ingest.pipeline.publish import ATTEMPTS, discard, in_order, study_names
+from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.pipeline.write import write_curves, write_records
 from losslake_schema.names import Study
 from losslake_schema.registry import Direction

@@ -33,11 +33,10 @@ from losslake_ingest.contracts.study import StudyFacts, source_digest
 from losslake_ingest.pipeline.directions import measured_metrics, stated_directions
 from losslake_ingest.pipeline.engine import WrittenPart, packed
 from losslake_ingest.pipeline.publish import StudyChange, in_order, study_names
-from losslake_ingest.pipeline.withdrawn import log_digest
 from losslake_ingest.releases.compaction import merge_files
 from losslake_ingest.releases.places import MOVED, PLACED
 from losslake_ingest.releases.rewriting import republish
-from losslake_ingest.releases.withdrawal import trial_names
+from losslake_ingest.releases.withdrawal import logs_of, rows_of, trial_names, trials_of
 from losslake_schema.database import LedgerEntry, ReleaseRow, RememberedSource
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
@@ -80,7 +79,8 @@ def erase(
 ) -> Erasure:
     """Publish every release anew without the trials of these collections, studies and trials, and leave tombstones.
 
-    Trials with the same log under other names are erased with them. texts: are removed from the ledger, the notes of
+    Trials with the same log under other names are erased with them, those with a copy of it too; other trials no longer
+    list erased logs as copies. texts: are removed from the ledger, the notes of
     releases, and the sources of their studies. hide_names: tombstones have digests of the trials' names. If the names
     have no trials, but were erased before, nothing is changed: `finish` finishes an erasure that was killed. Raises
     LossLakeError for unknown names, and if nothing would remain in the newest release.
@@ -127,16 +127,27 @@ def finish(lake: Lake) -> None:
 
 @dataclass(frozen=True)
 class _Planned:
-    """A release with the rows of its trials to erase. is_emptied: it has no others."""
+    """A release with the rows of its trials and of copies to erase. is_emptied: it has no other trials."""
 
     release: Release
     rows: pa.Table
+    copies: pa.Table
     is_emptied: bool
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to erase."""
+        return bool(self.rows.num_rows or self.copies.num_rows)
+
+    def column(self, name: str) -> list[str]:
+        """Return a column of all logs to erase."""
+        texts: list[str] = self.rows[name].to_pylist() + self.copies[name].to_pylist()
+        return texts
 
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials to erase."""
-        return [Trial.of(row) for row in self.rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+        return trials_of(self.rows)
 
     @cached_property
     def studies(self) -> frozenset[Study]:
@@ -149,15 +160,21 @@ def _plan(lake: Lake, names: Sequence[str]) -> list[_Planned]:
     wanted = pa.array([name.strip("/") for name in names], pa.string())
     releases = list(reversed(lake.releases()))
     logs: set[str] = set()
+    stored = {}
     for release in releases:
-        trials = read_small_table(lake.store, lake.files(release, partitioned=False), "trials")
-        logs |= set(_logs(trials.filter(_named(trials, wanted))))
+        files = lake.files(release, partitioned=False)
+        stored[release.number] = read_small_table(lake.store, files, "copies")
+        trials = read_small_table(lake.store, files, "trials")
+        named = trials.filter(_named(trials, wanted))
+        logs |= {*logs_of(named), *logs_of(rows_of(stored[release.number], named))}
     plan = []
     for release in releases:
         trials = read_small_table(lake.store, lake.files(release, partitioned=False), "trials")
-        is_same_log = pa.array([digest in logs for digest in _logs(trials)], pa.bool_())
-        chosen = trials.filter(pc.or_(_named(trials, wanted), is_same_log))
-        plan.append(_Planned(release, chosen, bool(chosen.num_rows) and chosen.num_rows == trials.num_rows))
+        chosen = trials.filter(pc.or_(_named(trials, wanted), _are_in(logs, trials)))
+        copies = stored[release.number]
+        gone = pc.or_(pc.is_in(trial_names(copies), trial_names(chosen).combine_chunks()), _are_in(logs, copies))
+        is_emptied = bool(chosen.num_rows) and chosen.num_rows == trials.num_rows
+        plan.append(_Planned(release, chosen, copies.filter(gone), is_emptied))
     return plan
 
 
@@ -168,10 +185,9 @@ def _named(trials: pa.Table, wanted: pa.Array) -> pa.Array:
     return pc.or_(pc.or_(flags[0], flags[1]), flags[2])
 
 
-def _logs(trials: pa.Table) -> list[str]:
-    """Return the digest of each trial's log; see `log_digest`."""
-    columns = (trials[name].to_pylist() for name in ("source_sha256", "source"))
-    return [log_digest(sha256, run) for sha256, run in zip(*columns, strict=True)]
+def _are_in(logs: set[str], rows: pa.Table) -> pa.Array:
+    """Return flags of the trials or copies with one of these logs."""
+    return pa.array([digest in logs for digest in logs_of(rows)], pa.bool_())
 
 
 def _emptied(plan: Sequence[_Planned]) -> Sequence[int]:
@@ -184,7 +200,7 @@ def _has_tombstones(lake: Lake) -> bool:
 
 
 def _runs(plan: Sequence[_Planned]) -> frozenset[str]:
-    sources = {source for each in plan for source in each.rows["source"].to_pylist()}
+    sources = {source for each in plan for source in each.column("source")}
     return frozenset(part for source in sources for part in source.split("/") if _UUID.fullmatch(part))
 
 
@@ -203,7 +219,7 @@ class _Remaining:
         self._lake = lake
         self._plan = plan
         self._digests: dict[int, str] = {}
-        erased_files = {sha256 for each in plan.values() for sha256 in each.rows["source_sha256"].to_pylist()}
+        erased_files = {sha256 for each in plan.values() for sha256 in each.column("source_sha256")}
         self._not_in_sources = [*erased_files, *texts]
         # Releases share the files of studies, before and after.
         self._written: dict[tuple[frozenset[str], tuple[int, ...]], Sequence[WrittenFile]] = {}
@@ -216,7 +232,7 @@ class _Remaining:
         """Return the files of a release, written as needed."""
         store, planned, files = self._lake.store, self._plan[release.number], self._lake.files(release)
         self._digests[release.number] = release.content_digest
-        if not planned.trials:
+        if not planned.is_changed:
             return files
         tables = {name: read_small_table(store, files, name) for name in ALL_TABLES if name not in PARTITIONED}
         gone = pa.array([str(trial) for trial in planned.trials], pa.string())
@@ -231,6 +247,8 @@ class _Remaining:
                 written = self._write(study, by_study[study], of_study, directions)
                 remaining += [each.file for each in written]
                 rows[study] = self._study_row(study, row, of_study, written)
+        is_kept = pc.invert(_are_in(set(logs_of(planned.copies)), tables["copies"]))
+        tables["copies"] = tables["copies"].filter(is_kept)
         tables = _small_tables(tables, trials, in_order(pa.Table.from_pylist(list(rows.values()), STUDIES)))
         self._digests[release.number] = content_digest(tables)
         stored = {name: table for name, table in tables.items() if table.num_rows or name not in OPTIONAL_TABLES}
@@ -272,14 +290,13 @@ def _small_tables(tables: Mapping[str, pa.Table], trials: pa.Table, studies: pa.
     goals = [Goal.of(row) for row in tables["goals"].to_pylist()]
     stay = [goal.workload not in gone or goal in registered_goals() for goal in goals]
     known = pa.array(sorted(measured_metrics(studies) | set(metrics())), pa.string())
-    credited = tables["contributors"]
     return {
         "collections": tables["collections"].filter(pc.is_in(tables["collections"]["collection"], collections)),
         "studies": studies,
         "trials": trials,
         "metrics": tables["metrics"].filter(pc.is_in(tables["metrics"]["metric"], known)),
         "goals": tables["goals"].filter(pa.array(stay, pa.bool_())),
-        "contributors": credited.filter(pc.is_in(trial_names(credited), trial_names(trials).combine_chunks())),
+        **{name: rows_of(tables[name], trials) for name in OPTIONAL_TABLES},
     }
 
 
@@ -295,8 +312,8 @@ class _Texts:
         self._reason, self._by, self._hide_names = reason, by, hide_names
         self._trials = {str(trial) for each in plan for trial in each.trials}
         self._studies = {str(study) for each in plan for study in each.studies}
-        self._files = {sha256 for each in plan for sha256 in each.rows["source_sha256"].to_pylist()}
-        self._runs = {run for each in plan for run in each.rows["source"].to_pylist()}
+        self._files = {sha256 for each in plan for sha256 in each.column("source_sha256")}
+        self._runs = {run for each in plan for run in each.column("source")}
         self._everywhere = [*texts, *(sorted(self._trials, key=len, reverse=True) if hide_names else ())]
 
     def change(self, session: Session) -> None:
@@ -345,14 +362,16 @@ class _Texts:
         contents, logs = {}, {}
         for each in self._plan:
             digests = each.rows["content_digest"].to_pylist()
-            for trial, content, log in zip(each.trials, digests, _logs(each.rows), strict=True):
+            for trial, content, log in zip(each.trials, digests, logs_of(each.rows), strict=True):
                 contents[str(trial), content] = logs[str(trial), log] = trial
+            copies = rows_of(each.copies, each.rows)
+            logs |= {(str(trial), log): trial for trial, log in zip(trials_of(copies), logs_of(copies), strict=True)}
         for (name, content), trial in contents.items():
             hidden = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
             shown = (hidden, None) if self._hide_names else (name, str(trial.study))
             yield entry(shown[0], ERASED, content, shown[1])
         for each in self._plan:
-            if each.trials:
+            if each.is_changed:
                 yield entry("", ERASED, each.release.content_digest, None, each.release.number)
         if not self._hide_names:
             for (name, log), trial in logs.items():

@@ -1,13 +1,13 @@
 """Withdrawal: trials are left out of the next release, and of every later ingest of the same logs.
 
-The ledger keeps an entry for each withdrawn trial, with a digest of its log, who withdrew it, when and why. A log with
+The ledger keeps an entry for each log of a withdrawn trial, with its digest, who withdrew it, when and why. A log with
 these bytes, or at the place that the trial was read from, is left out. Earlier releases keep their trials.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,9 +26,10 @@ from losslake_ingest.contracts.study import StudyFacts, source_digest
 from losslake_ingest.pipeline.copies import place_digest
 from losslake_ingest.pipeline.engine import WrittenPart, packed
 from losslake_ingest.pipeline.gather import Stored
-from losslake_ingest.pipeline.offer import Offer, stored_curves
+from losslake_ingest.pipeline.offer import Offer
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish, study_names
 from losslake_ingest.pipeline.reading import place_of
+from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.pipeline.withdrawn import Withdrawn, WithdrawnTrial, log_digest
 from losslake_ingest.pipeline.write import write_curves
 from losslake_ingest.releases.places import MOVED, PLACED, RESTORED, WITHDRAWN
@@ -71,18 +72,18 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         trials = read_small_table(lake.store, files, "trials")
         chosen = _chosen(trials, names)
         rows = trials.filter(chosen)
-        withdrawn = [Trial.of(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+        withdrawn = trials_of(rows)
         if len(withdrawn) == trials.num_rows:
             raise LossLakeError(f"nothing would remain in {lake}: unlist its releases and use a new lake instead")
-        digests = [log_digest(sha256, run) for sha256, run in _logs(rows)]
+        digests = logs_of(rows)
         remaining = _with_logs(trials.filter(pc.invert(chosen)), digests)
-        copies = _copies_of(lake, rows["source_sha256"].to_pylist(), digests)
+        left_out = _left_out_as_copies(lake, rows["source_sha256"].to_pylist(), digests)
         if dry_run:
-            return Withdrawal(None, withdrawn, remaining, copies)
+            return Withdrawal(None, withdrawn, remaining, left_out)
         at = datetime.now(UTC)
-        ledger = [
-            _entry(trial, digest, WITHDRAWN, reason, by, at) for trial, digest in zip(withdrawn, digests, strict=True)
-        ]
+        copies = rows_of(read_small_table(lake.store, files, "copies"), rows)
+        logs = [*zip(withdrawn, digests, strict=True), *zip(trials_of(copies), logs_of(copies), strict=True)]
+        ledger = [_entry(trial, digest, WITHDRAWN, reason, by, at) for trial, digest in dict.fromkeys(logs)]
         changes = reduced(lake.store, files, trials.filter(pc.invert(chosen)), {trial.study for trial in withdrawn})
         try:
             changes = replace(changes, erasure=erasure)
@@ -91,23 +92,33 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
             discard(lake.store, [written for change in changes.studies.values() for written in change.written])
             continue
         assert published.release is not None
-        return Withdrawal(published.release.number, withdrawn, remaining, copies)
+        return Withdrawal(published.release.number, withdrawn, remaining, left_out)
     raise LossLakeError("ingests kept changing the same studies: run the same command again")
 
 
-def _logs(trials: pa.Table) -> Iterator[tuple[str, str]]:
-    """Yield the SHA-256 and the path of the log of each trial."""
-    return zip(trials["source_sha256"].to_pylist(), trials["source"].to_pylist(), strict=True)
+def logs_of(rows: pa.Table) -> list[str]:
+    """Return the digest of the log of each row of `trials` or `copies`; see `log_digest`."""
+    columns = (rows[name].to_pylist() for name in ("source_sha256", "source"))
+    return [log_digest(sha256, run) for sha256, run in zip(*columns, strict=True)]
+
+
+def trials_of(rows: pa.Table) -> list[Trial]:
+    """Return the trial of each row of `trials` or `copies`."""
+    return [Trial.of(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+
+
+def rows_of(rows: pa.Table, trials: pa.Table) -> pa.Table:
+    """Return the rows, of copies or contributors, of these trials."""
+    return rows.filter(pc.is_in(trial_names(rows), trial_names(trials).combine_chunks()))
 
 
 def _with_logs(trials: pa.Table, digests: Sequence[str]) -> Sequence[Trial]:
     """Return the trials whose logs have one of the digests."""
     of_withdrawn = set(digests)
-    flags = pa.array([log_digest(sha256, run) in of_withdrawn for sha256, run in _logs(trials)], pa.bool_())
-    return [Trial.of(row) for row in trials.filter(flags).select([*STUDY_KEYS, "trial_id"]).to_pylist()]
+    return trials_of(trials.filter(pa.array([digest in of_withdrawn for digest in logs_of(trials)], pa.bool_())))
 
 
-def _copies_of(lake: Lake, files: Sequence[str], digests: Sequence[str]) -> Sequence[tuple[str, str]]:
+def _left_out_as_copies(lake: Lake, files: Sequence[str], digests: Sequence[str]) -> Sequence[tuple[str, str]]:
     """Return the source and the path of each log that the ledger has as a copy. files, digests: of withdrawn trials."""
     names, of_withdrawn = sorted(set(files)), set(digests)
     columns = LedgerEntry.source, LedgerEntry.path, LedgerEntry.sha256
@@ -134,7 +145,7 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
             )
         restored += named
     save_ledger(lake, [_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
-    return [each.trial for each in restored]
+    return list(dict.fromkeys(each.trial for each in restored))
 
 
 def withdrawn_trials(lake: Lake) -> Mapping[Study, Withdrawn]:

@@ -124,7 +124,7 @@ class Lists(QuestionMethods):
             study: Only trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated.
             filters: by column, as REST takes them: trial, collection, dataset, model, optimizer, batch_size,
                 trial_id, status, steps, last_step, n_evaluations, n_nonfinite, parameters, attributes, source,
-                source_sha256, content_digest
+                source_sha256, content_digest, also_submitted
         """
         parameters: dict[str, Any] = {
             "sort": sort,

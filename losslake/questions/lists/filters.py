@@ -61,7 +61,15 @@ class Of:
     names: Sequence[Workload | Study]
 
 
-Condition = Equal | Between | Parameter | Of
+@dataclass(frozen=True)
+class OfOneLog:
+    """All of these hold for one log of a trial: for its own, or for another, as they do of the trials named here."""
+
+    conditions: Sequence[Parameter]
+    trials: Sequence[str]
+
+
+Condition = Equal | Between | Parameter | Of | OfOneLog
 
 
 def expression(condition: Condition) -> Expression:
@@ -72,6 +80,10 @@ def expression(condition: Condition) -> Expression:
         return _between(ColumnExpression(condition.column), condition.lowest, condition.highest)
     if isinstance(condition, Of):
         return any_of([_of(name) for name in condition.names])
+    if isinstance(condition, OfOneLog):
+        own = all_of([expression(each) for each in condition.conditions])
+        named = ColumnExpression("trial").isin(*map(ConstantExpression, condition.trials)) if condition.trials else None
+        return own if named is None else own | named
     value = _in_map("parameters" if condition.is_number else "attributes", condition.name)
     if condition.values:
         return value.isin(*map(ConstantExpression, condition.values))

@@ -14,6 +14,11 @@ from losslake.questions.declaration.shared_columns import SharedColumns
 WORKLOAD_KEYS = ("collection", "dataset", "model", "optimizer")
 
 _GOAL = {"metric": "val/classification_error", "target": 0.05, "source": "studies/README.md"}
+_COPY = {
+    "source": "training_results_v4.1/NVIDIA/results/eos_n1452/gpt3/result_0.txt",
+    "source_sha256": "7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069",
+    "status": "COMPLETE", "steps": 500, "parameters": {}, "attributes": {"round": "4.1"},
+}  # fmt: skip
 _RANGE = {"type": "DOUBLE", "min_value": 0.001, "max_value": 1.0, "scale_type": "LOG"}
 
 
@@ -118,6 +123,8 @@ class TrialRow(Row):
     source_sha256: Annotated[str | None, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
     """sha256 of that file, in hexadecimal."""
     content_digest: str
+    also_submitted: Annotated[Any | None, shown([_COPY], "each its own")]
+    """Other logs of the same run: file, sha256, status, steps, and the metaparameters that differ; null for none."""
 
 
 class MetricRow(Row):
@@ -271,6 +278,21 @@ class ContributorViewRow(_StudyKeys):
     """Identifier of the submission that the trial came with; empty if there was none."""
 
 
+class CopyRow(_StudyKeys):
+    """A trial and another log of the same run."""
+
+    trial_id: int
+    status: str
+    steps: Annotated[int | None, shown(2000, "steps")]
+    """Steps trained, as that log says."""
+    parameters: dict[str, float]
+    attributes: dict[str, Any]
+    source: Annotated[str, shown("training_results_v4.1/NVIDIA/results/eos_n1452/gpt3/result_0.txt")]
+    """File of that log, within what it was read from."""
+    source_sha256: Annotated[str | None, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
+    """sha256 of that file, in hexadecimal."""
+
+
 class MeasurementRow(_StudyKeys):
     """A measurement."""
 
@@ -346,16 +368,18 @@ class FlagsRow(_StudyKeys):
 
     trial_id: int
     rule: Annotated[str, shown("too_few_examples")]
-    """The rule: too_few_examples or small_epoch."""
+    """The rule: too_few_examples, small_epoch or equal_curve, which counts."""
     metric: str | None
     target: Annotated[float | None, shown(0.759, "unit of the metric")]
     """The target that it reaches too early; of several goals, the one that it is furthest below its neighbours in; null
-    for small_epoch."""
-    examples: Annotated[float, shown(4358144.0, "batch_unit of the study, mostly examples")]
-    """Examples with which the trial reaches the target; those of an epoch for small_epoch."""
-    least_examples: Annotated[float, shown(44840845.0, "batch_unit of the study, mostly examples")]
+    for the other rules."""
+    examples: Annotated[float | None, shown(4358144.0, "batch_unit of the study, mostly examples")]
+    """Examples with which the trial reaches the target; those of an epoch for small_epoch; null for equal_curve."""
+    least_examples: Annotated[float | None, shown(44840845.0, "batch_unit of the study, mostly examples")]
     """The least number of examples that its neighbours in batch size allow, less than a quarter of which is flagged;
-    for small_epoch, half of what is usual."""
+    for small_epoch, half of what is usual; null for equal_curve."""
+    same_as: Annotated[int | None, shown(1)]
+    """The first trial of the study with the same curve, for equal_curve."""
 
 
 class TrialResourcesRow(_StudyKeys):
@@ -426,6 +450,7 @@ class PooledResultRow(StepsToResultViewRow):
 VIEW_ROWS: Mapping[str, type[Row]] = {
     **{listing.name: listing.row for listing in LISTINGS},
     "contributors": ContributorViewRow,
+    "copies": CopyRow,
     "measurements": MeasurementRow,
     "records": RecordRow,
     "steps_to_target": StepsToTargetViewRow,

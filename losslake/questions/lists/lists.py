@@ -19,7 +19,17 @@ from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary, Summary
-from losslake.questions.lists.filters import Condition, Equal, Of, conditions, expression, has_metaparameters
+from losslake.questions.lists.filters import (
+    Condition,
+    Equal,
+    Of,
+    OfOneLog,
+    Parameter,
+    all_of,
+    conditions,
+    expression,
+    has_metaparameters,
+)
 from losslake.questions.lists.listing import LISTINGS, RELEASES, WITHDRAWN, Listing
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
 from losslake.questions.release.errors import BadParameter
@@ -105,8 +115,18 @@ def list_questions() -> Iterator[Question]:
 def _answer(listing: Listing, view: ReleaseView, request: ListRequest) -> Answer:
     relation = view.cursor().sql(sql(f"list_{listing.name}"))
     metaparameters = view.metaparameters() if has_metaparameters(listing) else {}
-    wanted = (*_places(view, request.parameters), *conditions(listing, request.filters, metaparameters))
+    filters = conditions(listing, request.filters, metaparameters)
+    wanted = (*_places(view, request.parameters), *_of_one_log(view, filters))
     return list_rows(relation, _question(listing, request, wanted), {"release": view.number}, view.number)
+
+
+def _of_one_log(view: ReleaseView, filters: Sequence[Condition]) -> Iterator[Condition]:
+    """Yield the conditions, those on metaparameters as one: a trial has several logs if its run was submitted again."""
+    of_log = [each for each in filters if isinstance(each, Parameter)]
+    yield from (each for each in filters if not isinstance(each, Parameter))
+    if of_log:
+        copies = view.cursor().sql(sql("facts_of_copies")).filter(all_of([expression(each) for each in of_log]))
+        yield OfOneLog(of_log, sorted({trial for trial, *_ in copies.fetchall()}))
 
 
 def _releases(lake: Lake, request: ListRequest) -> Answer:

@@ -1,5 +1,9 @@
--- One row per metaparameter of any trial: its name, and whether it is a number.
-SELECT DISTINCT unnest(map_keys(parameters)) AS name, true AS is_number FROM base.trials
-UNION ALL
-SELECT DISTINCT unnest(map_keys(attributes)), false FROM base.trials
+-- One row per metaparameter of any trial, in any of its logs: its name, and whether it is a number.
+SELECT unnest(map_keys(parameters)) AS name, true AS is_number FROM base.trials
+UNION
+SELECT unnest(map_keys(attributes)), false FROM base.trials
+UNION
+SELECT unnest(map_keys(parameters)), true FROM base.copies
+UNION
+SELECT unnest(map_keys(attributes)), false FROM base.copies
 ORDER BY ALL;

@@ -2,7 +2,11 @@
 SELECT DISTINCT
     collection, dataset, model, optimizer,
     CASE WHEN fact = 'round' THEN 'v' ELSE '' END || json_extract_string(attributes[fact], '$') AS text
-FROM base.trials,
+FROM (
+    SELECT collection, dataset, model, optimizer, attributes FROM base.trials
+    UNION ALL
+    SELECT collection, dataset, model, optimizer, attributes FROM base.copies
+),
 (VALUES
     ('round'), ('org'), ('submission_org'), ('submitter'), ('submission'),
     ('system'), ('submission_platform'), ('hardware'), ('accelerator'), ('accelerators')

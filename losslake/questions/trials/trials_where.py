@@ -17,7 +17,7 @@ from losslake.questions.release.pool import Pool, pooled
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
-from losslake_schema.reached import Flags
+from losslake_schema.reached import NEVER, Flags, Integers
 
 _MOST_CHOSEN_BYTES, _MOST_LISTED = 16_000_000, 8
 # One fact of the trials of a workload: a number or a text; None where a log doesn't say it.
@@ -52,26 +52,44 @@ def chosen_trials(view: ReleaseView, facts: WorkloadFacts, metric: str, conditio
 
 
 def trials_where(view: ReleaseView, facts: WorkloadFacts, conditions: tuple[str, ...]) -> Flags:
-    """Return by trial of a workload or pool whether all conditions hold: NAME=VALUE, as Selection.where has them.
+    """Return by trial of a workload or pool whether all conditions hold of one of its logs.
 
-    A number equals any spelling of it; anything else is compared as text, a list or object as its JSON. Raises
-    BadParameter for a name or a value that no trial has, since nothing would be left to answer from.
+    Each is NAME=VALUE, as Selection.where has them. A number equals any spelling of it; anything else is compared as
+    text, a list or object as its JSON. Raises BadParameter for a name or a value that no trial has, since nothing would
+    be left to answer from.
     """
     chosen = np.ones(len(facts.trials.trial_id), np.bool_)
+    copied: Flags | None = None
+    rows: Integers = np.empty(0, np.int64)
     for condition in conditions:
         name, _, wanted = condition.partition("=")
         values = _values(view, facts, name)
-        number = _number(wanted)
-        holds = np.array([value == wanted or (number is not None and value == number) for value in values], np.bool_)
-        if not holds.any():
-            raise BadParameter("where", f"where={condition}: {_what_there_is(view, facts, name, values)}")
+        rows, others = _values_of_copies(view, facts, name)
+        holds, of_copies = _equal(values, wanted), _equal(others, wanted)
+        if not (holds.any() or of_copies.any()):
+            raise BadParameter("where", f"where={condition}: {_what_there_is(view, facts, name, [*values, *others])}")
         chosen &= holds
+        copied = of_copies if copied is None else copied & of_copies
+    if copied is not None:
+        chosen[rows[copied]] = True
+    if not chosen.any():
+        raise BadParameter("where", f"no trial of {facts.workload} has all of these: {' and '.join(conditions)}")
     return chosen
 
 
+def _equal(values: Values, wanted: str) -> Flags:
+    number = _number(wanted)
+    return np.array([value == wanted or (number is not None and value == number) for value in values], np.bool_)
+
+
 def facts_of_trials(view: ReleaseView, facts: WorkloadFacts, name: str) -> Mapping[str, int]:
-    """Return the values of a metaparameter or fact of trials as texts, in order, and how many trials have each."""
-    return dict(sorted(Counter(_text(value) for value in _values(view, facts, name) if value is not None).items()))
+    """Return the values of a metaparameter or fact of trials as texts, in order, and how many trials have each.
+
+    A trial whose logs state several counts for each.
+    """
+    rows, others = _values_of_copies(view, facts, name)
+    known = {*enumerate(_values(view, facts, name)), *zip(rows.tolist(), others, strict=True)}
+    return dict(sorted(Counter(_text(value) for _, value in known if value is not None).items()))
 
 
 def _what_there_is(view: ReleaseView, facts: WorkloadFacts, name: str, values: Values) -> str:
@@ -92,6 +110,21 @@ def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
         return [None] * len(facts.trials.trial_id)
     table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
     return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
+
+
+def _values_of_copies(view: ReleaseView, facts: WorkloadFacts, name: str) -> tuple[Integers, Values]:
+    """Return the fact in each other log of the trials of a workload or pool, and the row of its trial."""
+    if isinstance(facts, Pool):
+        parts = [_values_of_copies(view, member, name) for member in facts.members]
+        rows = np.concatenate([places[own] for places, (own, _) in zip(facts.places, parts, strict=True)])
+        values = [value for _, of_member in parts for value in of_member]
+        is_here = rows != NEVER
+        return rows[is_here], [value for value, is_of_pool in zip(values, is_here, strict=True) if is_of_pool]
+    if name not in view.metaparameters():
+        return np.empty(0, np.int64), []
+    table = view.table("fact_of_copies", {"name": name, **facts.study_ids})
+    values = list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
+    return table["place"].to_numpy().astype(np.int64), values
 
 
 def _value(number: float | None, other: str | None) -> float | str | None:

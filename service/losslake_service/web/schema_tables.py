@@ -27,11 +27,12 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "trial_resources": (*STUDY_KEYS, "trial_id"),
     "amounts_to": (*STUDY_KEYS, "trial_id"),
     "amount_at": STUDY_KEYS,
-    "flags": (*STUDY_KEYS, "trial_id"),
+    "flags": (*STUDY_KEYS, "trial_id", "rule"),
+    "copies": (*STUDY_KEYS, "trial_id", "source", "source_sha256", "attributes"),
 }
 _ORDER = (
     "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals",
-    "contributors",
+    "contributors", "copies",
     "trial_resources", "flags", "steps_to_target", "steps_to_result", "steps_to", "result_at", "pooled_result_at",
     "amounts_to", "amount_at",
 )  # fmt: skip

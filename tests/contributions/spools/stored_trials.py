@@ -13,8 +13,8 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake_contributions.spools.convert import Conversion, convert
 from losslake_ingest.contracts.report import Summary
-from losslake_ingest.pipeline.offer import stored_curves
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.run import ingest
 from losslake_schema.names import Study
 from losslake_schema.tables import STUDY_KEYS

@@ -33,7 +33,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NO_STEP
 from losslake_schema.release import Release
-from losslake_schema.tables import MEASUREMENTS, file_schema
+from losslake_schema.tables import COPIES, MEASUREMENTS, file_schema
 from tests.oracle import Row
 
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
@@ -140,6 +140,7 @@ def view_of(
     connection.execute("CREATE SCHEMA base")
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
+    _table(connection, "copies", [], COPIES)
     connection.execute(sql("trial_resources"))
     known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
     _table(connection, "metrics", known_metrics, _METRICS)

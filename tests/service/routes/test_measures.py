@@ -55,7 +55,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient,
         path.parent.mkdir(exist_ok=True)
         lines = ["step,error,elapsed_s,accelerators,system" if accelerators else "step,error,elapsed_s,system"]
         for step in range(0, 201, 10):
-            value = 0.9 if reached is None or step < reached else 0.4
+            value = 0.9 + number / 1000 if reached is None or step < reached else 0.4
             clock = "" if pace is None else repr(pace * step)
             lines.append(f"{step},{value},{clock},{f'{accelerators},' if accelerators else ''}box{number}")
         path.write_text("\n".join(lines) + "\n")

@@ -101,6 +101,7 @@ def trial_page(request: PageRequest) -> Page:
             "data_downloads": data_downloads(
                 request, "of-curves", "Every measurement", "/v1/curves", [("trial", str(trial))], sql
             ),
+            "same_as": neighbour(trials.row_of(of_trial["same_as"])) if of_trial["same_as"] is not None else None,
             "before": neighbour(row - 1),
             "after": neighbour(row + 1),
             "noun": trials.noun,

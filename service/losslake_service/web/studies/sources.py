@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,8 +40,11 @@ def study_facts(view: ReleaseView, study_id: int) -> Facts:
 
 
 def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
-    """Return the row of a trial."""
-    return _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+    """Return the row of a trial, with its other logs, `copies`, and the rounds of these that differ, `also_in`."""
+    facts = _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+    copies = json.loads(facts["also_submitted"] or "[]")
+    rounds = (str(copy["attributes"]["round"]) for copy in copies if copy["attributes"].get("round") is not None)
+    return facts | {"copies": copies, "also_in": list(dict.fromkeys(rounds))}
 
 
 def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:

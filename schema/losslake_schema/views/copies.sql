@@ -1,0 +1,5 @@
+-- One row per trial and other log of the same run: with equal bytes and facts, or with equal values, steps and times. The
+-- facts are those that the other log states; an attribute collection says that it was read into another one. No rows where no
+-- log was submitted again.
+CREATE VIEW copies AS
+SELECT * FROM base.copies;

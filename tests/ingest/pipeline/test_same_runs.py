@@ -1,0 +1,340 @@
+"""Logs of one run, with equal values, steps and times, are one trial that lists them all, in whatever order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from losslake.cli.erase import erase_completely
+from losslake.index.serving import open_release
+from losslake.lake.data_files import read_small_table
+from losslake.lake.lake import Lake
+from losslake.lake.notices import read_notices
+from losslake.lake.verification import verify
+from losslake_ingest.bundles.writing import write_bundle
+from losslake_ingest.contracts.report import Summary
+from losslake_ingest.contracts.study import Curves, StudyFacts, concatenate, run_digest
+from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.releases.compaction import compact
+from losslake_ingest.releases.erasure import erase
+from losslake_ingest.releases.withdrawal import restore, withdraw
+from losslake_ingest.run import ingest
+from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.registry import CollectionMetadata
+from tests.ingest.offers import Files, unpacked
+
+STUDY = Study(Workload("c", "d", "m", "o"), 8)
+NAN = math.nan
+
+
+class Log(NamedTuple):
+    """A log: its round and path, its rate, its rows of step, value and seconds, and a text that makes its bytes."""
+
+    round: str
+    path: str
+    rate: float
+    rows: tuple[tuple[int, float, float], ...]
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(repr((self.rows, self.text)).encode()).hexdigest()
+
+
+def curve_of(rows: Sequence[tuple[int, float, float]]) -> Curves:
+    steps, values, times = (np.array(column) for column in zip(*rows, strict=True))
+    return Curves(np.array([0, len(rows)]), steps, {"val/loss": values}, {}, times)
+
+
+def placed(log: Log) -> PlacedRun:
+    attributes = {"round": json.dumps(log.round)} if log.round else {}
+    return PlacedRun(
+        run=log.path, study=STUDY, facts=StudyFacts(STUDY, "examples", 0, early_stopping=False, parameter_configs="{}"),
+        trial_id=None, status="COMPLETE", parameters={"rate": log.rate}, attributes=attributes,
+        labels=frozenset({"round"}), curve=curve_of(log.rows), files={log.path: log.sha256},
+        collection=CollectionMetadata("c"), goals=(), directions=(), left_out=(), remarks={},
+    )  # fmt: skip
+
+
+def are_one(one: Log, other: Log) -> bool:
+    """The rule: equal bytes and metaparameters, or equal values, steps and times in milliseconds, enough of them."""
+    if one.sha256 == other.sha256 and one.rate == other.rate:
+        return True
+    told = [[(step, "nan" if math.isnan(v) else v + 0.0, shown(t)) for step, v, t in log.rows] for log in (one, other)]
+    times = {time for _, _, time in told[0]} - {"unknown"}
+    return told[0] == told[1] and len(told[0]) >= 4 and len(times) >= 3
+
+
+def shown(seconds: float) -> str:
+    return "unknown" if math.isnan(seconds) else f"{round(seconds * 1000)}"
+
+
+def by_brute_force(sources: Sequence[Sequence[Log]]) -> dict[str, set[str]]:
+    """The path of each trial's log, the first by round and path, with the paths of its other logs."""
+    trials: list[list[Log]] = []
+    for logs in sources:
+        for log in sorted(logs, key=lambda log: ([float(log.round)] if log.round else [], log.path)):
+            same = next((trial for trial in trials if any(are_one(log, other) for other in trial)), None)
+            if same is None:
+                trials.append([log])
+            else:
+                same.append(log)
+    return {first.path: {other.path for other in others} for first, *others in trials}
+
+
+SECONDS = st.sampled_from([0.0, 0.0004, 1.0, 1.0002, 2.0, 2.001, 3.0, NAN])
+VALUES = st.sampled_from([0.0, -0.0, 1.0, NAN])
+ROWS = st.lists(st.tuples(VALUES, SECONDS), min_size=3, max_size=5)
+ALIKE = [[(2.0, 1.0 + late), (1.0, 2.0 + late), (NAN, 2.0 + late), (0.5, 3.0 + late)] for late in (0, 1e-4, 1)]
+LOGS = st.tuples(
+    st.sampled_from(["", "0.9", "2.0", "10.0"]),
+    st.sampled_from([0.1, 0.2]),
+    ROWS | st.sampled_from(ALIKE),
+    st.sampled_from("xy"),
+)
+Drawn = tuple[str, float, list[tuple[float, float]], str]
+
+
+@given(st.lists(st.lists(LOGS, max_size=6), min_size=1, max_size=2))
+def test_trials_are_those_of_a_plain_computation(drawn: list[list[Drawn]]) -> None:
+    sources, number = [], 0
+    for each in drawn:
+        logs = []
+        for round_, rate, rows, text in each:
+            number += 1
+            numbered = tuple((step, value, seconds) for step, (value, seconds) in enumerate(rows))
+            logs.append(Log(round_, f"log{number:02}", rate, numbered, text))
+        sources.append(logs)
+    stored, kept, names = Stored(None, []), dict[int, str](), list[str]()
+    for name, logs in enumerate(sources):
+        runs = [placed(log) for log in logs]
+        stored.look_up(runs, str(name), str(name))
+        numbered_runs = stored.number(STUDY, runs, str(name), str(name))
+        kept |= {number: run.run for number, run in numbered_runs.runs.items()}
+        names += [run.run for run, _ in numbered_runs.copies]
+    found = {kept[trial.trial_id]: {copy.source for copy in copies} for trial, copies in stored.copies.found.items()}
+    expected = by_brute_force(sources)
+    assert {path: found.get(path, set()) for path in kept.values()} == expected
+    assert list(kept) == [*range(1, len(kept) + 1)]
+    assert sorted(names) == sorted(name for copies in expected.values() for name in copies)
+
+
+@given(ROWS, ROWS, st.booleans())
+def test_a_digest_is_that_of_the_measurements_alone(
+    one: list[tuple[float, float]], other: list[tuple[float, float]], is_missing: bool
+) -> None:
+    """Neither a metric that was never measured, nor the trials beside it, nor the sign of NaN and 0 change a digest."""
+    first, second = (curve_of([(step, *row) for step, row in enumerate(rows)]) for rows in (one, other))
+    losses = first.values["val/loss"]
+    absent = {"val/x": np.ones(len(one), np.bool_)} if is_missing else {}
+    signed = {"val/loss": np.where(np.isnan(losses), -NAN, 0.0 - (0.0 - losses))}
+    changed = replace(first, values=signed | dict.fromkeys(absent, losses), missing=absent)
+    assert run_digest(concatenate([second, changed]).trial(1)) == run_digest(first)
+
+
+MAPPING = """
+collection = {name = "c"}
+run = {dataset = "d", model = "m", optimizer = "o", batch_size = 8}
+path = {patterns = ["v{round}/{org}/{name}.csv"]}
+metrics = {loss = "val/cross_entropy_error"}
+time = {elapsed_s = "elapsed_s"}
+"""
+TIMES = (1.5, 2.25, 3.125, 4.001)
+
+
+def log(*losses: float, times: Sequence[float] = TIMES, note: str = "") -> bytes:
+    """Return a CSV with these losses and times; a note in another column makes other bytes."""
+    rows = "".join(f"{step},{loss!r},{t!r},{note}\n" for step, (loss, t) in enumerate(zip(losses, times, strict=False)))
+    return f"step,loss,elapsed_s,note\n{rows}".encode()
+
+
+RUN, OTHER = (0.9, 0.5, 0.4, 0.3), (0.9, 0.5, 0.4, 0.2)
+OLD = {"v4.0/ann/r0.csv": log(*RUN), "v4.0/ann/r1.csv": log(*OTHER)}
+NEW = {"v4.1/bob/r0.csv": log(*RUN, note="1"), "v4.1/bob/r2.csv": log(*RUN[:3], 0.1)}
+Listed = dict[int, tuple[str, dict[str, str]]]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake.create(tmp_path / "lake")
+
+
+def offer(lake: Lake, folder: Path, files: Files) -> Summary:
+    return ingest(lake, [unpacked(folder, {"losslake.toml": MAPPING.encode(), **files})])
+
+
+def listed(lake: Lake, release: int | None = None) -> Listed:
+    """Return source and other sources with their rounds, by trial, after a check that the release is whole."""
+    found = lake.release(release)
+    assert verify(lake, found).problems == ()
+    with open_release(lake, found) as connection:
+        rows = connection.sql("SELECT trial_id, source, also_submitted FROM trials ORDER BY ALL").fetchall()
+        raw = connection.sql("SELECT trial_id, source, attributes['round'] FROM copies").fetchall()
+    copies = {number: json.loads(text) for number, _, text in rows if text is not None}
+    told = sorted((number, copy["source"]) for number, many in copies.items() for copy in many)
+    assert told == sorted((number, path) for number, path, _ in raw)
+    return {
+        number: (source, {copy["source"]: copy["attributes"].get("round", "") for copy in copies.get(number, ())})
+        for number, source, _ in rows
+    }
+
+
+BOTH: Listed = {
+    1: ("v4.0/ann/r0.csv", {"v4.1/bob/r0.csv": "4.1"}), 2: ("v4.0/ann/r1.csv", {}), 3: ("v4.1/bob/r2.csv", {})
+}  # fmt: skip
+
+
+def test_a_run_that_was_submitted_again_is_one_trial_with_both_sources(lake: Lake, tmp_path: Path) -> None:
+    summary = offer(lake, tmp_path / "logs", OLD | NEW)
+    assert listed(lake) == BOTH
+    (copy,) = summary.quarantined
+    assert (copy.rule, copy.path) == ("duplicate_source", "v4.1/bob/r0.csv")
+    assert copy.message.startswith("the run of v4.0/ann/r0.csv, which is trial c/d/m/o/8/1, once more: equal values")
+    again = offer(lake, tmp_path / "logs", OLD | NEW | {"note.txt": b""})
+    assert (again.published, again.quarantined, listed(lake)) == (False, summary.quarantined, BOTH)
+
+
+@pytest.mark.parametrize("order", [(OLD, NEW), (NEW, OLD)], ids=["old first", "new first"])
+def test_the_order_of_ingests_decides_the_numbers_alone(lake: Lake, tmp_path: Path, order: tuple[Files, Files]) -> None:
+    for number, files in enumerate(order):
+        offer(lake, tmp_path / str(number), files)
+    result = listed(lake)
+    assert sorted(result.values(), key=str) == sorted(BOTH.values(), key=str)
+    assert result[1] == BOTH[1]
+    before = lake.release().number
+    for number, files in enumerate(order):
+        offer(lake, tmp_path / str(number), files | {"note.txt": b""})
+    assert (lake.release().number, listed(lake)) == (before, result)
+    with open_release(lake, lake.release()) as connection:
+        rounds = connection.sql("SELECT attributes['round'] FROM trials ORDER BY trial_id").fetchall()
+    assert rounds[0] == ('"4.0"',)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [log(*RUN, times=(1.5, 2.25, 3.125, 4.002), note="1"), log(*RUN, times=(1.5, 1.5, 2.25, 2.25), note="1"),
+     b"step,loss,note\n" + b"".join(b"%d,%r,1\n" % row for row in enumerate(RUN))],
+    ids=["other times", "two times", "no times"],
+)  # fmt: skip
+def test_equal_curves_without_equal_times_stay_two_trials(lake: Lake, tmp_path: Path, second: bytes) -> None:
+    first = log(*RUN, times=(1.5, 1.5, 2.25, 2.25)) if b"1.5,1\n" in second and b"3.125" not in second else log(*RUN)
+    offer(lake, tmp_path / "logs", {"v4.0/ann/r0.csv": first, "v4.1/ann/r0.csv": second})
+    assert listed(lake) == {1: ("v4.0/ann/r0.csv", {}), 2: ("v4.1/ann/r0.csv", {})}
+    with open_release(lake, lake.release()) as connection:
+        flags = connection.sql("SELECT trial_id, rule, same_as FROM flags").fetchall()
+    assert flags == [(2, "equal_curve", 1)]
+
+
+def test_a_copy_of_equal_bytes_is_listed(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "logs", {"v4.0/ann/r0.csv": log(0.9), "v4.1/ann/r0.csv": log(0.9)})
+    assert listed(lake) == {1: ("v4.0/ann/r0.csv", {"v4.1/ann/r0.csv": "4.1"})}
+
+
+def test_a_copy_whose_log_is_another_now_is_a_trial_of_its_own(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "logs", OLD | NEW)
+    offer(lake, tmp_path / "logs", {"v4.1/bob/r0.csv": log(*RUN[:3], 0.25)})
+    assert listed(lake) == {**BOTH, 1: ("v4.0/ann/r0.csv", {}), 4: ("v4.1/bob/r0.csv", {})}
+
+
+def test_a_withdrawn_trial_stays_withdrawn_in_each_of_its_logs(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "old", OLD)
+    offer(lake, tmp_path / "new", NEW)
+    withdraw(lake, ["c/d/m/o/8/1"], "wrong", "ada")
+    offer(lake, tmp_path / "third", {"v4.1/bob/r0.csv": NEW["v4.1/bob/r0.csv"]})
+    assert set(listed(lake)) == {2, 3}
+    assert [notice.trial for notice in read_notices(lake)] == ["c/d/m/o/8/1"]
+    assert restore(lake, ["c/d/m/o/8/1"], "right", "ada") == [Trial(STUDY, 1)]
+    offer(lake, tmp_path / "all", OLD | NEW)
+    assert sorted(listed(lake).values(), key=str) == sorted(BOTH.values(), key=str)
+
+
+def in_any_file(lake: Lake, text: str) -> bool:
+    return any(text.encode() in path.read_bytes() for path in lake.folder.rglob("*") if path.is_file())
+
+
+def rows_of_copies(lake: Lake, release: int | None = None) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read_small_table(lake.store, lake.files(lake.release(release)), "copies").to_pylist()
+    return rows
+
+
+def test_erasing_a_trial_erases_all_of_its_logs(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "new", NEW)
+    offer(lake, tmp_path / "old", OLD)
+    erase(lake, ["c/d/m/o/8/1"], "law", "ada")
+    for release in (1, 2):
+        assert 1 not in listed(lake, release)
+        assert rows_of_copies(lake, release) == []
+    offer(lake, tmp_path / "again", OLD | NEW)
+    assert {source for source, _ in listed(lake).values()} == {"v4.0/ann/r1.csv", "v4.1/bob/r2.csv"}
+
+
+def test_an_erased_log_is_no_longer_listed(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release of an earlier version has both logs as trials; erasing the later one leaves the other."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Stored, "_same_run", lambda *_: None)
+        offer(lake, tmp_path / "logs", OLD | NEW)
+    assert len(listed(lake)) == 4
+    summary = offer(lake, tmp_path / "logs", {"note.txt": b""})
+    assert (summary.moved, listed(lake)[1]) == ({Trial(STUDY, 3): Trial(STUDY, 1)}, BOTH[1])
+    sha256 = hashlib.sha256(NEW["v4.1/bob/r0.csv"]).hexdigest()
+    erase_completely(lake, ["c/d/m/o/8/3"], "law", "ada")
+    assert set(listed(lake, 1)) == {1, 2, 4}
+    assert listed(lake)[1] == ("v4.0/ann/r0.csv", {})
+    assert not in_any_file(lake, "v4.1/bob/r0.csv")
+    offer(lake, tmp_path / "logs", {"note.txt": b"2"})
+    assert not any(row["source_sha256"] == sha256 for row in rows_of_copies(lake))
+
+
+def test_a_bundle_keeps_copies(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "logs", OLD | NEW)
+    write_bundle(lake, lake.release(), tmp_path / "c.tar", "somewhere")
+    other = Lake.create(tmp_path / "other")
+    ingest(other, [tmp_path / "c.tar"])
+    assert listed(other) == BOTH
+    assert other.release().content_digest == lake.release().content_digest
+    assert not ingest(other, [tmp_path / "c.tar"]).published
+    assert not offer(other, tmp_path / "logs", {"note.txt": b""}).published
+    assert listed(other) == BOTH
+
+
+def test_a_new_bundle_merges_the_trials_of_an_old_one(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Lake.create(tmp_path / "old")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Stored, "_same_run", lambda *_: None)
+        offer(old, tmp_path / "logs", OLD | NEW)
+        write_bundle(old, old.release(), tmp_path / "c.tar", "somewhere")
+        ingest(lake, [tmp_path / "c.tar"])
+    offer(lake, tmp_path / "mine", {"v9/me/mine.csv": log(*RUN[:3], 0.7)})
+    assert len(listed(lake)) == 5
+    offer(old, tmp_path / "logs", {"note.txt": b""})
+    write_bundle(old, old.release(), tmp_path / "c.tar", "somewhere")
+    summary = ingest(lake, [tmp_path / "c.tar"])
+    assert summary.moved == {Trial(STUDY, 3): Trial(STUDY, 1)}
+    assert listed(lake) == {**{n: BOTH[n] for n in (1, 2)}, 4: BOTH[3], 5: ("v9/me/mine.csv", {})}
+
+
+def test_copies_stay_through_compaction(lake: Lake, tmp_path: Path) -> None:
+    for number in range(5):
+        path = f"v{number + 1}.0/ann/r{number}.csv"
+        offer(
+            lake,
+            tmp_path / str(number),
+            {path: log(*RUN[:3], number), f"v9.0/x/r{number}.csv": log(*RUN, note=str(number))},
+        )
+    before = listed(lake)
+    compact(lake)
+    assert listed(lake) == before
+    assert len(before[2][1]) == 4
