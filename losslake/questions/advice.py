@@ -14,6 +14,7 @@ from losslake.analysis.measured_levels import measured
 from losslake.analysis.settings import are_repeated
 from losslake.analysis.step_times import FURTHEST, falling
 from losslake.analysis.time_cost import is_on_front
+from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.digits import amount
 from losslake.output.rows import Row, shown
@@ -28,7 +29,7 @@ from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Floats, Integers
-from losslake_schema.statuses import COMPLETE, INFEASIBLE, Status
+from losslake_schema.statuses import INFEASIBLE, Status
 
 MOST_STEP_TIMES = 50
 # Seconds. Beyond them, products with steps and prices could be 0 or infinite.
@@ -67,8 +68,8 @@ _OF_LOGS = "those of the logs, evaluations included"
 class AdviceParameters(GoalParameters):
     """The parameters of advice: step times, or a price."""
 
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [COMPLETE, INFEASIBLE])
-    """Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials diverge, too."""
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [*COUNTED, INFEASIBLE])
+    """Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and diverge, too."""
     step_time: Annotated[list[str], shown(["64=0.11"], max_length=MOST_STEP_TIMES)] = Field(default_factory=list)
     """Seconds per step of the model at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between two, a step's time
     is linear in the batch size, as is up to twice as far beyond them. Default: the times in the logs of trials."""

@@ -21,8 +21,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -46,7 +46,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -90,8 +91,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -112,7 +113,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -148,8 +150,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -172,7 +174,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -212,8 +215,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -233,7 +236,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -267,8 +271,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -292,7 +296,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -335,8 +340,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -360,7 +365,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

@@ -21,8 +21,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -50,7 +50,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -161,8 +162,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -189,7 +190,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -243,8 +245,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -263,7 +265,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -293,8 +296,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -316,7 +319,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -354,8 +358,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -383,7 +387,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

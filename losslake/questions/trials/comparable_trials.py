@@ -28,8 +28,8 @@ class ComparableTrials:
 def comparable_trials(view: ReleaseView, search: Search, goal: Goal, study: int) -> ComparableTrials:
     """Return the admitted trials of a study that have a record; made once, it serves any number of forecasts.
 
-    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets end
-    the trials.
+    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets
+    end the trials.
     """
     records, facts = search.records, search.facts
     of_study = facts.rows_of(study)

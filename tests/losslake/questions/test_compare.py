@@ -134,7 +134,7 @@ def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_wo
     rows, facts = answer(ours, theirs)
     assert {row["batch_size"] for row in rows} == {8}
     assert facts["left_out"] == [
-        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=INFEASIBLE includes them",
+        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=MISSED&status=INFEASIBLE includes them",
         f"{OURS} at batch size 64: it has no admitted trials",
         f"batch size 1: only {OURS} has trials there",
         f"batch size 64: only {THEIRS} has trials there",

@@ -45,7 +45,7 @@ def best_by_brute_force(
         within = [
             (row.value * sign, row.step, row.trial_id)
             for row in rows
-            if row.batch_size == size and row.status == "COMPLETE"
+            if row.batch_size == size and row.status in ("COMPLETE", "MISSED")
             if row.step is not None and row.value is not None and math.isfinite(row.value)
             if budget is None or (row.step if kind == "steps" else row.step * size) <= budget
         ]
