@@ -33,8 +33,8 @@ _DEFINITION = (
     "its end and did not; infeasible: diverged, whether or not it had reached the target; incomplete: stopped for an "
     "outside reason (a class that the scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its "
     "own. goal_probability: of the 10 trials of the study nearest to the trial, in standardized log space of "
-    "learning_rate and 1 - momentum, the fraction that reached the target; neither the trial itself nor incomplete ones "
-    "count. n_used counts trials."
+    "learning_rate and 1 - momentum, the fraction that reached the target; neither the trial itself nor incomplete "
+    "ones count. n_used counts trials."
 )
 
 

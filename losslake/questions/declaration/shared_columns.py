@@ -78,7 +78,7 @@ class SharedColumns(Row):
     n_complete: Annotated[int, shown(63, "trials")]
     """Trials that are COMPLETE."""
     n_missed: Annotated[int, shown(0, "trials")]
-    """Trials that MISSED: they ran to their end without reaching a goal."""
+    """Trials that MISSED: they ran to their end without reaching a goal. They are stored as INCOMPLETE."""
     n_incomplete: Annotated[int, shown(0, "trials")]
     """Trials that are INCOMPLETE: stopped for an outside reason."""
     n_infeasible: Annotated[int, shown(1, "trials")]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake.analysis.settings import Numbers
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -17,11 +18,12 @@ class Settings:
     """The settings of trials, as in facts.trials.
 
     number: which trials of the same setting of a workload share, seeds aside. is_known: whether the setting is known;
-    a trial for which it isn't has one of its own.
+    a trial for which it isn't has one of its own. submitter: which trials of one submitter share; 0 for unknown.
     """
 
     number: Integers
     is_known: Flags
+    submitter: Numbers
 
 
 def settings_of(view: ReleaseView, facts: WorkloadFacts) -> Settings:
@@ -29,13 +31,14 @@ def settings_of(view: ReleaseView, facts: WorkloadFacts) -> Settings:
     if isinstance(facts, Pool):
         members, first = [], 0
         for each in (settings_of(view, member) for member in facts.members):
-            members.append(Settings(each.number + first, each.is_known))
+            members.append(Settings(each.number + first, each.is_known, each.submitter))
             first += len(each.number)
         rows = facts.rows_in_members
         return Settings(
             np.concatenate([each.number for each in members])[rows],
             np.concatenate([each.is_known for each in members])[rows],
+            np.concatenate([each.submitter for each in members])[rows],
         )
     table = view.table("settings_of_trials", facts.study_ids)
     numbers = np.unique(table["setting"].to_numpy(), return_inverse=True)[1].astype(np.int64)
-    return Settings(numbers, table["is_known"].to_numpy())
+    return Settings(numbers, table["is_known"].to_numpy(), table["submitter"].to_numpy())

@@ -94,8 +94,8 @@ def test_missed_trials_are_those_of_brute_force(runs: list[Run], goals: list[flo
         connection.execute("SET threads = 1; CREATE SCHEMA base")
         for name, (rows, schema) in tables.items():
             connection.register("given", pa.Table.from_pylist(rows, schema))
-            study = "1 AS study_id, " if name in ("studies", "trials") else ""
-            connection.execute(f"CREATE TABLE base.{name} AS SELECT {study}* FROM given")
+            numbered = "1 AS study_id, " if name in ("studies", "trials") else ""
+            connection.execute(f"CREATE TABLE base.{name} AS SELECT {numbered}* FROM given")
         for name in ("base_hits", "base_settings", "base_missed"):
             connection.execute(overridden("serving", name))
         missed = "SELECT trial_id FROM base.trials WHERE status = 'MISSED' ORDER BY ALL"
