@@ -93,15 +93,16 @@ class Search:
 
     def stopped_earlier(self, goal: Goal) -> Flags:
         """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
-        stopped: Flags = self.admitted & (self._ended != NEVER)
+        stopped: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
-            stopped &= self._ended <= self.limits[self.facts.study_of_trial]
+            stopped &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
         if stopped.any():
             stopped &= self.first_hits(goal) == NEVER
         return stopped
 
     @cached_property
-    def _ended(self) -> Integers:
+    def ended_at_goal(self) -> Integers:
+        """By trial, the step of its last evaluation, if it first reached a goal of its own there; else NEVER."""
         if self.open_ended is None:
             return np.full(len(self.admitted), NEVER, np.int64)
         return self.open_ended()
