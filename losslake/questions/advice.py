@@ -40,7 +40,8 @@ _DEFINITION = (
     "For each batch size, the best of `budget` new trials that are drawn like the stored ones of `status`: its median, "
     "and bounds that each hold with at least 95% probability (distribution-free prediction intervals for order "
     "statistics, Hahn and Meeker 1991). Where stored trials repeat settings, with other seeds or as logs of one "
-    "submitter and system, each setting counts as one trial, whose value is that of any of its trials. A bound is null "
+    "submitter and system, each setting counts as one trial, whose value is that of any of its trials; so does each "
+    "workload where several are pooled. A bound is null "
     "where no stored trial gives one, or too few reached the target: of all searches, at most 5% state one that is "
     "wrong, but of those that state one, more do where many trials never reach the target. Seconds are {how}. Cost is "
     "{cost}. It is assumed that the metaparameters of new trials are searched as those of the stored ones were, and "
@@ -58,8 +59,8 @@ _DOUBTFUL = (
     "enough of its trials do, so it holds less often (in {level} of simulations with 5 trials, of which 60% reach it)"
 )
 _REPEATED = (
-    "trials at batch size {sizes} repeat settings, so each setting counts as one trial, whose value is that of any of "
-    "its trials"
+    "trials at batch size {sizes} repeat settings, or pooled workloads, so each of these counts as one trial, whose "
+    "value is that of any of its trials"
 )
 _OF_STEPS = "steps times the given seconds per step, linear between the given batch sizes"
 _OF_LOGS = "those of the logs, evaluations included"
@@ -105,8 +106,8 @@ class AdviceRow(Row):
     batch_size: int
     n_trials: int
     n_settings: Annotated[int, shown(64, "settings")]
-    """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system. Where they repeat,
-    each counts as one trial."""
+    """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system; workloads where several
+    are pooled. Where they repeat, each counts as one trial."""
     n_reached: int
     chance: Annotated[float | None, shown(0.97, "none: a probability")]
     """Probability, at least, that the best new trial reaches the target: that it is no later than the last stored

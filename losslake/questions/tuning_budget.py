@@ -282,8 +282,8 @@ def _warnings(studies: Sequence[Population]) -> Iterator[str]:
     repeated = [study.batch_size for study in studies if are_repeated(study.settings)]
     if repeated:
         yield (
-            f"trials at batch size {listed(repeated)} repeat settings: rows draw single trials, so their quantiles "
-            "are narrower than those of searches that repeat settings as often; half_ and quarter_ draw settings"
+            f"trials at batch size {listed(repeated)} repeat settings, or pooled workloads: rows draw single trials, "
+            "so their quantiles are narrower than those of searches that repeat as often; half_ and quarter_ draw these"
         )
 
 

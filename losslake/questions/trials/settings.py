@@ -10,7 +10,7 @@ from losslake.analysis.settings import Numbers
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake_schema.reached import Flags, Integers
+from losslake_schema.reached import NEVER, Flags, Integers
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,20 @@ class Settings:
 
 
 def settings_of(view: ReleaseView, facts: WorkloadFacts) -> Settings:
-    """Return the settings of the trials."""
+    """Return the settings of the trials; where a pool has several workloads at a batch size, these are its settings.
+
+    A workload of a pool is a recipe of its own, and what it repeats is alike, however many settings it has.
+    """
     if isinstance(facts, Pool):
         members, first = [], 0
         for each in (settings_of(view, member) for member in facts.members):
             members.append(Settings(each.number + first, each.is_known, each.submitter))
             first += len(each.number)
-        rows = facts.rows_in_members
+        rows, member = facts.rows_in_members, facts.member
+        ends = (facts.extreme_by_study(extreme, member, NEVER) for extreme in (np.minimum, np.maximum))
+        is_mixed = np.not_equal(*ends)[facts.study_of_trial]
         return Settings(
-            np.concatenate([each.number for each in members])[rows],
+            np.where(is_mixed, member, len(members) + np.concatenate([each.number for each in members])[rows]),
             np.concatenate([each.is_known for each in members])[rows],
             np.concatenate([each.submitter for each in members])[rows],
         )
