@@ -124,7 +124,10 @@ class Search:
 
     @cached_property
     def observed_until(self) -> Integers:
-        """By trial, the last step within the budgets up to which it was evaluated; NEVER if not admitted."""
+        """By trial, its last evaluation, or the budget if it was evaluated beyond it; NEVER if not admitted.
+
+        Its steps to a target are those of an evaluation, so without a hit within the budget they are beyond it.
+        """
         last = self.last_evaluated
         if self.limits is not None:
             last = np.minimum(last, self.limits[self.facts.study_of_trial])
@@ -132,7 +135,7 @@ class Search:
 
     @cached_property
     def last_steps(self) -> Integers:
-        """By study, the last step within the budgets up to which an admitted trial was evaluated; NEVER for none."""
+        """By study, the last of these; NEVER for none."""
         return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
 
     def fewest_steps(self, hits: Integers) -> Integers:
