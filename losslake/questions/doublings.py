@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.doublings import doublings
-from losslake.analysis.log_curves import UNDERTUNED_TAU, scaling_shape
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import GoalParameters
+from losslake.questions.declaration.parameters import GoalParameters, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, GoalSummary
+from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import open_searches
@@ -22,10 +21,15 @@ from losslake.questions.trials.step_warnings import lone_batch_size
 from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 
 _DEFINITION = (
-    "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps of the best trial at neighbouring batch sizes B_i < B_j "
-    "that reached the target: 0.5 for perfect scaling, 0 for no gain. lower and upper are what the evaluations allow: "
-    "a crossing lies between the evaluation before and its own. n_used counts batch sizes that reached the target."
+    "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps to result at neighbouring batch sizes B_i < B_j that "
+    "reached the target and aren't dominated: 0.5 for perfect scaling, 0 for no gain. lower and upper are what the "
+    "evaluations allow: a crossing lies between the evaluation before and its own. n_used counts the batch sizes that "
+    "are compared."
 )
+
+
+class DoublingsParameters(ResultParameters, GoalParameters):
+    """The parameters of doublings."""
 
 
 class DoublingsRow(Row):
@@ -36,7 +40,8 @@ class DoublingsRow(Row):
     steps: int | None
     previous_step: int | None
     since: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
-    """The next smaller batch size that reached the target; null for the first that did, and if this one did not."""
+    """The next smaller batch size that reached the target and isn't dominated; null for the first of these, and if this
+    one did not or is."""
     saved: Annotated[float | None, shown(0.42, "none: a ratio")]
     """Share of steps saved per doubling since then: 0.5 for perfect scaling, below 0 if steps rise; null where since
     is."""
@@ -48,11 +53,11 @@ class DoublingsRow(Row):
     n_reached: int
 
 
-class DoublingsSummary(GoalSummary, Finding):
+class DoublingsSummary(ResultSummary, GoalSummary, Finding):
     """The finding."""
 
 
-def _answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
+def _answer(view: ReleaseView, parameters: DoublingsParameters) -> Answer:
     """Return what each doubling saves, by workload and batch size; raises UnknownName and BadParameter."""
     goal, searches = parameters.goal, open_searches(view, parameters.selection())
     curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
@@ -60,9 +65,9 @@ def _answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
         view,
         parameters,
         map(_rows, curves),
-        {},
+        {"results": results_of(searches)},
         definition=_DEFINITION,
-        n_used=sum(curve.n_reached for curve in curves),
+        n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(text for curve in curves for text in _warnings(curve)),
     )
@@ -71,7 +76,7 @@ def _answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
 QUESTION = Question(
     path="/v1/analysis/doublings",
     doc="The share of steps that each doubling of the batch size saves, by workload.",
-    parameters=GoalParameters,
+    parameters=DoublingsParameters,
     row=DoublingsRow,
     summary=DoublingsSummary,
     compute=_answer,
@@ -79,13 +84,12 @@ QUESTION = Question(
 
 
 def _warnings(curve: UsableCurve) -> list[str]:
-    shape = scaling_shape(curve.batch_sizes, curve.steps, UNDERTUNED_TAU)
     alone = [lone_batch_size(curve.name, curve.batch_sizes[curve.is_reached][0])] if curve.n_reached == 1 else []
-    return [*alone, *curve_warnings(curve, shape)]
+    return [*alone, *curve_warnings(curve)]
 
 
 def _rows(curve: UsableCurve) -> pa.RecordBatch:
-    measured, result = curve.measured, doublings(curve.batch_sizes, curve.steps, curve.previous_steps)
+    measured, result = curve.measured, doublings(curve.batch_sizes, curve.tuned_steps, curve.previous_steps)
     spread = np.full((4, len(measured.steps)), np.nan)
     spread[:, curve.studies] = result.since, result.saved, result.lower, result.upper
     return QUESTION.rows.batch(
