@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.analysis.break_points import UNDERTUNED_TAU, Domination, dominated
-from losslake.questions.trials.batch_size_words import joined, listed
+from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.step_warnings import coarse_studies, unequal_searches
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _MOST_SHARES = 4
+TUNED_WORSE = "tuned worse, not counted"
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ class UsableCurve:
             more = [f"{share:.0%}" for share in (times[which] - 1).tolist()]
             if more:
                 how_much = joined(more) if len(more) <= _MOST_SHARES else f"up to {times[which].max() - 1:.0%}"
-                sizes = f"batch size{'s' if len(more) > 1 else ''} {listed(self.batch_sizes[which])}"
-                yield f"{self.name}: {sizes} took {how_much} more {than}: tuned worse, not counted"
+                named = joined([f"{size:,.0f}" for size in self.batch_sizes[which].tolist()])
+                sizes = f"batch sizes {named}" if len(more) > 1 else f"batch size {named}"
+                yield f"{self.name}: {sizes} took {how_much} more {than}: {TUNED_WORSE}"
 
     def _listed(self, studies: Flags) -> str:
         return ", ".join(str(self.search.facts.batch_sizes[index]) for index in np.flatnonzero(studies))
