@@ -1,4 +1,4 @@
-"""The steps that the best trial of a workload takes to a target, by batch size."""
+"""The steps that a workload takes to a target, by batch size: those of its best trial, or its best setting."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from losslake.analysis.best_setting import BestSettings
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
+from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import (
@@ -18,34 +20,32 @@ from losslake.questions.declaration.parameters import (
     WORKLOAD,
     CrossingParameters,
     Natural,
+    ResultParameters,
     is_of_one_workload,
 )
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.reference_lines import ReferencePoint, reference_points
-from losslake.questions.declaration.summary import CrossingSummary
+from losslake.questions.declaration.summary import CrossingSummary, ResultSummary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Crossing, confirmed
 from losslake.questions.trials.measure import Amounts, Measure
-from losslake.questions.trials.search import (
-    FewestSteps,
-    Search,
-    StudyResults,
-    at,
-    check_batch_size,
-    column_at,
-    examples_column,
-    open_searches,
-    study_bests,
-    study_results,
-)
+from losslake.questions.trials.search import Search, at, check_batch_size, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_studies
+from losslake.questions.trials.study_results import (
+    FewestSteps,
+    StudyResults,
+    least_by_study,
+    study_bests,
+    study_results,
+    whole_steps,
+)
 from losslake_schema.reached import NEVER, Flags, Integers
 
 Columns = dict[str, Any]
 
 
-class ScalingParameters(MeasureParameters, CrossingParameters):
+class ScalingParameters(MeasureParameters, ResultParameters, CrossingParameters):
     """The parameters of scaling."""
 
     normalize_to: Annotated[Natural | None, shown(64, BATCH_UNIT)] = None
@@ -65,12 +65,16 @@ class StudyKeys(Row):
 
 
 class ResultColumns(Row):
-    """The best trial of a study."""
+    """The result of a study: its best trial, or its best setting."""
 
     steps: Annotated[int | None, shown(400, "steps")]
-    """Steps to result: the first step at which any admitted trial reaches the target; null if none does."""
+    """Steps to result. best_trial: the first step at which any admitted trial reaches the target; null if none does.
+    best_setting: the least, over settings, of the median steps over their trials (or the mean, to a whole step); null
+    if at least half of the trials of each never reach it. A setting of fewer than 3 trials counts only without others.
+    """
     trial_id: Annotated[int | None, shown(17)]
-    """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
+    """The trial that took these steps; ties go to the lowest trial_id. For seeds=mean: the trial nearest to it. Null if
+    steps is."""
     trial_workload: str | None
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
     """Value of the metric for that trial at that step; null if none reached the target."""
@@ -80,6 +84,15 @@ class ResultColumns(Row):
     n_reached: int
     n_stopped_earlier: Annotated[int, shown(0, "trials")]
     """Trials of n_trials that ended at an easier goal, so that it is unknown whether they would reach the target."""
+    n_settings: Annotated[int | None, shown(5, "settings")]
+    """Settings of which the best was taken; null for best_trial."""
+    n_seeds: Annotated[int | None, shown(10, "trials")]
+    """Trials of the best setting; null for best_trial."""
+    steps_q25: Annotated[int | None, shown(390, "steps")]
+    """Steps within which a quarter of the trials of the best setting reach the target; null for best_trial, or if fewer
+    do."""
+    steps_q75: Annotated[int | None, shown(420, "steps")]
+    """Steps within which three quarters of them do; null likewise."""
 
 
 class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
@@ -97,7 +110,7 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     gap: Annotated[float | None, shown(0.003, "unit of the metric")]
     """If no trial reached the target: the distance of best_value from it; null if one did, or without a value."""
     runner_up_steps: Annotated[int | None, shown(420, "steps")]
-    """Fewest steps of any other trial; null if no other reached the target."""
+    """Fewest steps of any other trial, or of any other setting; null if no other reached the target."""
     runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
     """runner_up_steps divided by steps, far above 1 if one lucky trial stands out; null without a runner-up."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
@@ -111,7 +124,7 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     """Trials with a crossing that counts."""
 
 
-class ScalingSummary(MeasureSummary, CrossingSummary):
+class ScalingSummary(MeasureSummary, ResultSummary, CrossingSummary):
     """The request, and warnings about the rows."""
 
     normalize_to: Annotated[int | None, shown(64, "batch_unit of the study")]
@@ -140,6 +153,7 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
         warnings += measure.doubts(goal)
     reference = reference_points(view, parameters.reference)
     facts = {"k": crossing.successive_hits, "reference": reference, "left_out": left_out, "warnings": warnings}
+    facts["results"] = results_of(searches)
     return QUESTION.answered(view, parameters, batches, facts)
 
 
@@ -149,7 +163,7 @@ def _is_quick(parameters: ScalingParameters) -> bool:
 
 QUESTION = Question(
     path="/v1/scaling",
-    doc="How many steps the best trial of a workload takes to a target, by batch size.",
+    doc="How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.",
     parameters=ScalingParameters,
     row=ScalingRow,
     summary=ScalingSummary,
@@ -161,11 +175,11 @@ QUESTION = Question(
 def _confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
     crossings = confirmed(view, search, goal, crossing, search.first_hits(goal))
     is_crossed = crossings.steps != NEVER
-    rows = search.facts.first_least_by_study(is_crossed, crossings.steps)
+    least = least_by_study(search, np.where(is_crossed, crossings.steps, np.inf))
     return FewestSteps(
-        row=rows,
-        steps=at(crossings.steps, rows),
-        previous_step=at(crossings.previous_steps, rows),
+        row=least.row,
+        steps=whole_steps(least.amount),
+        previous_step=at(crossings.previous_steps, least.row),
         n_reached=search.facts.sums_by_study(is_crossed),
     )
 
@@ -185,6 +199,18 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
         "n_trials": search.n_admitted,
         "n_reached": results.n_reached,
         "n_stopped_earlier": search.facts.sums_by_study(search.stopped_earlier(goal)),
+        **_setting_columns(results.setting),
+    }
+
+
+def _setting_columns(setting: BestSettings | None) -> Columns:
+    if setting is None:
+        return dict.fromkeys(("n_settings", "n_seeds", "steps_q25", "steps_q75"))
+    quartiles = setting.lower_quartile, setting.upper_quartile
+    return {
+        "n_settings": setting.n_settings,
+        "n_seeds": setting.n_seeds,
+        **dict(zip(("steps_q25", "steps_q75"), map(whole, quartiles), strict=True)),
     }
 
 

@@ -20,7 +20,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
+from losslake.questions.trials.settings import drawn_as_wholes
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
 
@@ -153,7 +153,7 @@ def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Int
         is_over = trials.last_step <= search.limits[search.facts.study_of_trial]
         has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
     ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
-    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), settings_of(view, search.facts).number
+    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), drawn_as_wholes(view, search.facts)
     for study in range(len(search.facts.batch_sizes)):
         study_rows = search.facts.rows_of(study)
         counts = seen[study_rows] != NEVER

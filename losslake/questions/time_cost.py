@@ -27,6 +27,7 @@ from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached,
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
+from losslake.questions.trials.study_results import study_results
 from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -203,7 +204,7 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
     return _Reached(
         search=search,
         curve=scaling_curve(search, goal),
-        fewest=search.fewest_steps(hits),
+        fewest=study_results(search, goal).row,
         fastest=search.facts.first_least_by_study(np.isfinite(elapsed), elapsed, steps),
         steps=steps,
         elapsed=elapsed,
@@ -222,7 +223,7 @@ def _left_out(one: _Reached) -> Iterator[str]:
 def _critical_batch_size(one: _Reached) -> float | None:
     """Return B_c of the robust fit; None where the data can't support one."""
     curve = usable_curve(one.search, one.curve)
-    fits = identified_fits(curve.batch_sizes, curve.steps[None], curve.censored_at, curve.previous_steps[None])
+    fits = identified_fits(curve.batch_sizes, curve.tuned_steps[None], curve.censored_at, curve.previous_steps[None])
     fitted = float(fits.critical_batch_size[0])
     return fitted if math.isfinite(fitted) else None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from losslake.analysis.best_setting import Seeds
 from losslake.analysis.crossings import CrossingRule
 from losslake.analysis.goal_region import WITHIN
 from losslake.index.frontiers import COUNTED
@@ -16,7 +18,7 @@ from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import Crossing
-from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
 from losslake_schema.reached import Comparator
@@ -146,7 +148,7 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
         return self._selection()
 
     def _selection(self, step_budget: int | None = None, example_budget: int | None = None) -> Selection:
-        return Selection(
+        selection = Selection(
             workloads=self.workloads,
             metric=self.metric,
             direction=self.direction,
@@ -157,6 +159,23 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
             step_budget=step_budget,
             example_budget=example_budget,
         )
+        if isinstance(self, ResultParameters):
+            return replace(selection, result=self.result, seeds=self.seeds)
+        return selection
+
+
+class ResultParameters(BaseModel):
+    """What the result of a study is."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
+
+    result: Annotated[ResultName | None, shown("best_setting")] = None
+    """best_trial: the trial that takes the least, as of a search. best_setting: the setting whose seeds take the least,
+    as of repeated settings, where the best of more trials is better by chance. Default: best_setting where at least
+    half of the trials are of settings of three trials or more; `results` says which."""
+    seeds: Annotated[Seeds, shown("mean")] = "median"
+    """What a setting takes, for best_setting: the median over its trials (of an even number, the lower one in the
+    middle), or the mean, which no setting has of which a trial never reaches the target."""
 
 
 class BudgetParameters(BaseModel):

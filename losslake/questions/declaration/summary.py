@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema
 
+from losslake.analysis.best_setting import Seeds
 from losslake.analysis.crossings import CrossingRule
 from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import WORKLOAD
+from losslake.questions.trials.search import Search
+from losslake.questions.trials.selection import ResultName
 from losslake_schema.reached import Comparator
 
 # The end of the batch sizes beyond which the true one may lie.
@@ -113,6 +116,40 @@ class CrossingSummary(GoalSummary):
     """The hit of the target that counts in the columns `confirmed_…`."""
     k: Annotated[int | None, shown(2, "evaluations")]
     """Successive hits that confirm a crossing; null unless k_consecutive."""
+
+
+class WorkloadResult(Summary):
+    """What the result of each study of a workload is."""
+
+    workload: Annotated[str, shown(WORKLOAD)]
+    result: Annotated[ResultName, shown("best_setting")]
+    seeds: Annotated[Seeds | None, shown("median")]
+    why: Annotated[str, shown("1,410 of 1,479 trials are of settings of 3 trials or more")]
+
+
+class ResultSummary(Summary):
+    """What the results of studies are."""
+
+    result: Annotated[ResultName | None, shown("best_setting")]
+    """The requested result; null for that of the trials."""
+    seeds: Annotated[Seeds, shown("median")]
+    """What a setting takes, of its trials: median or mean."""
+    results: list[WorkloadResult]
+    """By workload: the result of a study, best_trial or best_setting; what a setting takes, null for best_trial; and
+    why."""
+
+
+def results_of(searches: Iterable[Search]) -> list[dict[str, Any]]:
+    """Return the entries of `results`."""
+    return [
+        {
+            "workload": str(search.facts.workload),
+            "result": search.rule.name,
+            "seeds": search.rule.seeds if search.rule.is_of_settings else None,
+            "why": search.rule.why,
+        }
+        for search in searches
+    ]
 
 
 class Finding(LeftOut):

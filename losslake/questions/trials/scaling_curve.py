@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.questions.trials.search import Search, at, study_results
+from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import study_results
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 

@@ -27,23 +27,31 @@ class Settings:
 
 
 def settings_of(view: ReleaseView, facts: WorkloadFacts) -> Settings:
-    """Return the settings of the trials; where a pool has several workloads at a batch size, these are its settings.
-
-    A workload of a pool is a recipe of its own, and what it repeats is alike, however many settings it has.
-    """
+    """Return the settings of the trials."""
     if isinstance(facts, Pool):
         members, first = [], 0
         for each in (settings_of(view, member) for member in facts.members):
             members.append(Settings(each.number + first, each.is_known, each.submitter))
             first += len(each.number)
-        rows, member = facts.rows_in_members, facts.member
-        ends = (facts.extreme_by_study(extreme, member, NEVER) for extreme in (np.minimum, np.maximum))
-        is_mixed = np.not_equal(*ends)[facts.study_of_trial]
+        rows = facts.rows_in_members
         return Settings(
-            np.where(is_mixed, member, len(members) + np.concatenate([each.number for each in members])[rows]),
+            np.concatenate([each.number for each in members])[rows],
             np.concatenate([each.is_known for each in members])[rows],
             np.concatenate([each.submitter for each in members])[rows],
         )
     table = view.table("settings_of_trials", facts.study_ids)
     numbers = np.unique(table["setting"].to_numpy(), return_inverse=True)[1].astype(np.int64)
     return Settings(numbers, table["is_known"].to_numpy(), table["submitter"].to_numpy())
+
+
+def drawn_as_wholes(view: ReleaseView, facts: WorkloadFacts) -> Integers:
+    """Return by trial a number of what is drawn as a whole: its setting, or its workload where a pool has several.
+
+    That is at a batch size: a workload of a pool is a recipe, and what it repeats is alike, whatever its settings are.
+    """
+    settings = settings_of(view, facts).number
+    if not isinstance(facts, Pool):
+        return settings
+    ends = (facts.extreme_by_study(extreme, facts.member, NEVER) for extreme in (np.minimum, np.maximum))
+    is_mixed = np.not_equal(*ends)[facts.study_of_trial]
+    return np.where(is_mixed, facts.member, len(facts.members) + settings)

@@ -110,7 +110,7 @@ def test_a_half_search_of_the_critical_batch_size_draws_settings() -> None:
     sizes = [8 * 2**power for power in range(8)]
     rows = [row for size in sizes for row in repeated(size, times=20 * (1 + 64 / size))]
     fewest = [row for row in rows if row.trial_id % SEEDS == 1]
-    (repeat, _), _ = asked(critical_batch_size.QUESTION, view_of(rows, parameters=seeded))
+    (repeat, _), _ = asked(critical_batch_size.QUESTION, view_of(rows, parameters=seeded), result="best_trial")
     (single, _), _ = asked(critical_batch_size.QUESTION, view_of(fewest))
     ends = ("half_search_lower", "half_search_upper")
     assert [repeat[end] for end in ends] == [single[end] for end in ends]
