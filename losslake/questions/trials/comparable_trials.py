@@ -11,7 +11,7 @@ from losslake.analysis.settings import drawn_settings
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import drawn_as_wholes
+from losslake.questions.trials.settings import settings_of
 from losslake_schema import registry
 from losslake_schema.reached import Integers, strict_bound
 
@@ -45,7 +45,7 @@ def comparable_trials(view: ReleaseView, search: Search, goal: Goal, study: int)
         steps=records.step[taken],
         losses=records.value[taken] * search.sign,
         last_steps=search.observed_until[chosen],
-        settings=drawn_settings(drawn_as_wholes(view, facts)[chosen]),
+        settings=drawn_settings(settings_of(view, facts).number[chosen]),
         is_stopped=search.stopped_earlier(goal)[chosen],
         sign=search.sign,
         bound=strict_bound(search.sign * goal.target, goal.comparator),
