@@ -206,11 +206,11 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
 def _setting_columns(setting: BestSettings | None) -> Columns:
     if setting is None:
         return dict.fromkeys(("n_settings", "n_seeds", "steps_q25", "steps_q75"))
-    quartiles = setting.lower_quartile, setting.upper_quartile
     return {
         "n_settings": setting.n_settings,
         "n_seeds": setting.n_seeds,
-        **dict(zip(("steps_q25", "steps_q75"), map(whole, quartiles), strict=True)),
+        "steps_q25": whole(setting.lower_quartile),
+        "steps_q75": whole(setting.upper_quartile),
     }
 
 

@@ -32,6 +32,8 @@ class Questions(QuestionMethods):
         target: float | None = None,
         crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
         k: int | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -40,7 +42,7 @@ class Questions(QuestionMethods):
     ) -> Curve:
         """Return the answer of /v1/scaling.
 
-        How many steps the best trial of a workload takes to a target, by batch size.
+        How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -66,6 +68,12 @@ class Questions(QuestionMethods):
                 k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
                 and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -91,6 +99,8 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
@@ -362,6 +372,8 @@ class Questions(QuestionMethods):
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -393,6 +405,12 @@ class Questions(QuestionMethods):
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
                 Default: that of the workload's goals in this metric; without any, strict.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -416,6 +434,8 @@ class Questions(QuestionMethods):
             "step_budget": step_budget,
             "example_budget": example_budget,
             "comparator": comparator,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
