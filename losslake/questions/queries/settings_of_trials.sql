@@ -1,5 +1,6 @@
 -- One row per trial in a range of study_id, by study_id and trial_id: a number that trials of the same setting share, and
--- whether the setting is known. Logs of one submitter and system are one setting. Otherwise a setting is the numeric
+-- whether the setting is known. Logs of one submitter and system are one setting; the submitter is the organisation under
+-- its one name, since a log's own submission_org is often that of the author of its code. Otherwise a setting is the numeric
 -- metaparameters without those that are seeds; trials without any are of their submitter's, or settings of their own.
 SELECT
     CASE
@@ -12,7 +13,7 @@ FROM (
     SELECT
         study_id,
         trial_id,
-        coalesce(attributes['submission_org'], attributes['org'], attributes['submitter']) AS submitter,
+        coalesce(attributes['org'], attributes['submission_org'], attributes['submitter']) AS submitter,
         submitter || ' ' || coalesce(attributes['submission_platform'], attributes['system']) AS submission,
         CASE
             WHEN submission IS NOT NULL OR parameters IS NULL THEN []

@@ -137,6 +137,20 @@ def test_logs_of_a_submitter_that_state_nothing_else_are_one_setting(
     assert (len(np.unique(settings.number)), bool(settings.is_known.all())) == (n_settings, is_known)
 
 
+def test_a_submitter_is_the_organisation_and_not_the_author_of_its_code() -> None:
+    def stated(_: object, trial_id: int) -> dict[str, str]:
+        org = {"org": "one" if trial_id % 2 else "other"} if trial_id > 4 else {}
+        return {"submission_org": "author", "submission_platform": "large"} | org
+
+    view = view_of(repeated(), attributes=stated, parameters=lambda *_: {})
+    numbers = settings_of(view, view.workloads[WORKLOAD]).number
+    by_submitter: dict[str, set[int]] = {}
+    for trial_id, number in enumerate(numbers.tolist(), start=1):
+        by_submitter.setdefault(stated(None, trial_id).get("org", "author"), set()).add(number)
+    assert [len(found) for found in by_submitter.values()] == [1, 1, 1]
+    assert len(set(numbers.tolist())) == 3
+
+
 def test_a_pool_keeps_the_settings_of_its_workloads_apart() -> None:
     view = view_of(repeated(), of_other=repeated(16), parameters=seeded)
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
