@@ -34,7 +34,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-REMOTE_VERSION = 11
+REMOTE_VERSION = 12
 MOST_REMOTE_FILES = 16
 _DERIVED = ("base_records", "base_flags", "base_frontiers", "base_target_ranges")
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")

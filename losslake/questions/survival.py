@@ -20,7 +20,6 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, STATUSES, Status
 
@@ -107,7 +106,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     studies: list[dict[str, Any]] = []
     for search in searches:
         stopped_early = _stopped_early(view, search)
-        for study, (steps, ends, settings) in enumerate(_trials(view, search, goal)):
+        for study, (steps, ends, settings) in enumerate(_trials(search, goal)):
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
@@ -137,7 +136,7 @@ QUESTION = Question(
 )
 
 
-def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Yield by study the last step, outcome and setting of each trial, without trials that were never evaluated."""
     hits, seen, trials = search.first_hits(goal), search.observed_until, search.facts.trials
     is_hit, has_diverged = hits != NEVER, trials.status == STATUSES.index(INFEASIBLE)
@@ -145,7 +144,7 @@ def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Int
         # What diverged after the budgets was still running when they ended.
         has_diverged &= trials.last_step <= search.limits[search.facts.study_of_trial]
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
-    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), settings_of(view, search.facts).number
+    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.trials.setting
     for study in range(len(search.facts.batch_sizes)):
         study_rows = search.facts.rows_of(study)
         counts = seen[study_rows] != NEVER

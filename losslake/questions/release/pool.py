@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -138,10 +138,13 @@ def pooled(
         places[at][rows] = np.arange(n_trials, end)
         member.append(np.full(len(rows), at))
         sizes[size] = n_trials = end
-    columns = {name: np.empty(n_trials, np.int64) for name in ("trial_id", "status", "last_step", "flagged")}
+    columns = {each.name: np.empty(n_trials, np.int64) for each in fields(Trials)}
+    n_settings = 0
     for facts, rows in zip(members, places, strict=True):
         for name, column in columns.items():
             column[rows[rows != NEVER]] = getattr(facts.trials, name)[rows != NEVER]
+        columns["setting"][rows[rows != NEVER]] += n_settings
+        n_settings += int(facts.trials.setting.max(initial=-1)) + 1
     pool = Pool(
         workload=pattern,
         first_study=NEVER,

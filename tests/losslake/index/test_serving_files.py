@@ -29,7 +29,7 @@ from tests.losslake.questions.views import answer_to
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
 
-MACROS = ["steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at"]
+MACROS = ["steps_to", "result_at", "pooled_result_at", "best_setting_at", "amounts_to", "amount_at"]
 
 
 @pytest.fixture(scope="module")

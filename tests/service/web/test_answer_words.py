@@ -69,8 +69,8 @@ def test_critical_batch_size_is_said_with_what_was_measured_near_it() -> None:
     found = {"critical_batch_size": 100.0, "critical_batch_size_lower": 80.0, "critical_batch_size_upper": 130.0}
     studies = [{"batch_size": size, "steps": steps} for size, steps in ((8, 1350), (64, 260), (128, 178), (1024, 112))]
     assert _critical(found | {"s_min": 100.3}, studies) == (
-        "Critical batch size 100 (90% interval 80 to 130): the nearest one measured, 128, takes 178 steps, 1.6 times the "
-        "fewest, 112 at 1,024; the fitted curve falls on to 100, half of its steps there."
+        "Critical batch size 100 (90% interval 80 to 130): the nearest one measured, 128, takes 178 steps, 1.6 times "
+        "the fewest, 112 at 1,024; the fitted curve falls on to 100, half of its steps there."
     )
     assert "128, takes 178 steps, the fewest of any; " in _critical(found | {"s_min": 100.3}, studies[:3])
 
