@@ -33,7 +33,7 @@ class Goal:
     step_budget: int | None = None
     example_budget: int | None = None
     trials: int | None = None
-    statuses: tuple[str, ...] = ("COMPLETE",)
+    statuses: tuple[str, ...] = ("COMPLETE", "MISSED")
     crossing: CrossingRule = "first"
     k: int | None = None
 

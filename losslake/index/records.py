@@ -21,7 +21,8 @@ class Trials:
     """The trials of a workload or study, by study and trial_id.
 
     status: index into STATUSES. last_step: -1 for a trial that was never evaluated. flagged: 1 or 0. setting: a number
-    from 0 that the trials of one setting of a study share. has_setting: 1 if that is known, else 0.
+    from 0 that the trials of one setting of a study share. has_setting: 1 if that is known, else 0. submitter: a number
+    that those of one submitter of a workload share, 0 for unknown.
     """
 
     trial_id: Integers
@@ -30,6 +31,7 @@ class Trials:
     flagged: Integers
     setting: Integers
     has_setting: Integers
+    submitter: Integers
 
     def __getitem__(self, rows: slice) -> Trials:
         return Trials(*(getattr(self, each.name)[rows] for each in fields(self)))

@@ -15,7 +15,7 @@ import hashlib
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,8 +36,12 @@ from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
 REMOTE_VERSION = 12
 MOST_REMOTE_FILES = 16
-_DERIVED = ("base_records", "base_flags", "base_frontiers", "base_target_ranges")
+_DERIVED = (
+    "base_records", "base_hits", "base_flags", "base_missed", "base_frontiers", "base_target_ranges",
+)  # fmt: skip
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")
+# Those of the serving file that other engines take over, since they are made from the measurements.
+MADE_TABLES = ("studies", "flags", "missed")
 
 
 @dataclass
@@ -87,8 +91,8 @@ def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
     if not path.is_file():
         with atomic_write(path) as unfinished:
             with open_release(lake, release) as connection:
-                flags = connection.sql("FROM base.flags").to_arrow_table()
-            _build_remote(unfinished, lake, lake.files(release), files_url, flags)
+                made = {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in MADE_TABLES}
+            _build_remote(unfinished, lake, lake.files(release), files_url, made)
         _evict_oldest(path.parent)
     return path
 
@@ -178,7 +182,9 @@ def _evict_oldest(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _build_remote(path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, flags: pa.Table) -> None:
+def _build_remote(
+    path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, made: Mapping[str, pa.Table]
+) -> None:
     public_path = public_paths(files)
     urls: dict[str, list[str]] = defaultdict(list)
     for file in sorted(files, key=lambda f: public_path[f.path]):
@@ -186,9 +192,10 @@ def _build_remote(path: Path, lake: Lake, files: Sequence[DataFile], files_url: 
     with duckdb.connect() as connection:
         connection.execute(overridden("remote", "attach").replace("$path", _quoted(str(path))))
         connection.execute("CREATE SCHEMA base")
-        _read_small_tables(connection, lake, files, ("studies", "metrics", "collections", "goals", "contributors"))
-        connection.register("flags_of_the_release", flags)
-        connection.execute("CREATE TABLE base.flags AS FROM flags_of_the_release")
+        for name, table in made.items():
+            connection.register("made", table)
+            connection.execute(f"CREATE TABLE base.{name} AS FROM made")
+        _read_small_tables(connection, lake, files, ("metrics", "collections", "goals", "contributors"))
         every_column = {field.name: field for table in ("trials", "records", "measurements") for field in TABLES[table]}
         connection.register("stand_in", pa.schema(list(every_column.values())).empty_table())
         connection.execute(overridden("remote", "read_parquet"))

@@ -80,9 +80,11 @@ class CompareRow(Row):
     difference: Annotated[str | None, shown("fewer")]
     """fewer or more (of `measure`) than the baseline, where p_value is at most 0.05; not told, where it is above,
     the gap is no wider than two evaluations, or one may have been stopped too soon; neither reaches; too few trials (or
-    settings) for such a p_value, such as 3 of each; null for the baseline, or where it has no trials."""
+    settings) for such a p_value, such as 3 of each; one submitter, where either has trials of no other, which repeat
+    settings; null for the baseline, or where it has no trials."""
     p_value: Annotated[float | None, shown(0.002, "none: a probability")]
-    """p-value of the two-sided permutation test; null where difference is. A comparison has one for each batch size."""
+    """p-value of the two-sided permutation test; null where difference is, or says one submitter. A comparison has one
+    for each batch size."""
     beats_baseline: Annotated[float | None, shown(0.97, "none: a probability")]
     """Chance of needing less than the baseline (best of `budget` trials, ties count half); null where difference is."""
     beats_baseline_at_half: Annotated[float | None, shown(0.91, "none: a probability")]
@@ -101,6 +103,7 @@ class ComparedWorkload(Summary):
     more_at: list[int]
     not_told_at: list[int]
     too_few_trials_at: list[int]
+    one_submitter_at: list[int]
     neither_reaches_at: list[int]
     only_workload_reaches_at: list[int]
     only_baseline_reaches_at: list[int]
@@ -160,11 +163,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
     names = tuple(map(str, workloads))
-    entered = (
-        entry
-        for name, each in zip(names, measured, strict=True)
-        for entry in entries(each, goal, name, "", each.measure.search.facts.trials.setting)
-    )
+    entered = (entry for name, each in zip(names, measured, strict=True) for entry in entries(each, goal, name, ""))
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
     goal_words = goal.in_words(selection.metric, searches[0].direction)
@@ -259,7 +258,7 @@ def _difference_columns(difference: Difference | None) -> dict[str, float | str 
         return {}
     ends = (difference.lower, difference.upper)
     lower, upper = (end if end is not None and np.isfinite(end) else None for end in ends)
-    p_value = difference.p_value
+    p_value = None if difference.verdict == "one submitter" else difference.p_value
     return {
         "ratio_lower": lower,
         "ratio_upper": upper,
@@ -280,7 +279,7 @@ def _geometric_means(contest: Contest, base: int) -> Iterator[dict[str, Any]]:
 
 
 def _flips(contest: Contest) -> Iterator[dict[str, Any]]:
-    for flip in flips(contest.medians, contest.signed_p):
+    for flip in flips(contest.medians, contest.judged_p):
         yield {
             "first": contest.competitors[flip.first],
             "second": contest.competitors[flip.second],

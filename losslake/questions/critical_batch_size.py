@@ -92,20 +92,20 @@ class CriticalBatchSizeRow(Row):
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
     """Batch sizes that reached the target and aren't dominated, to which the curve was fitted."""
     delta_method_lower: Annotated[float | None, shown(69.1, "batch_unit of the study, mostly examples")]
-    """Lower end of the delta method's range, as if steps were exact; null like critical_batch_size."""
+    """Lower end of the delta method's range, as if steps were exact; null without an interval."""
     delta_method_upper: Annotated[float | None, shown(101.4, "batch_unit of the study, mostly examples")]
-    """Upper end of the delta method's range, as if steps were exact; null like critical_batch_size."""
+    """Upper end of the delta method's range, as if steps were exact; null without an interval."""
     bootstrap_lower: Annotated[float | None, shown(72.0, "batch_unit of the study, mostly examples")]
-    """5% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
+    """5% quantile of refits with residuals resampled over batch sizes; null without an interval."""
     bootstrap_upper: Annotated[float | None, shown(98.0, "batch_unit of the study, mostly examples")]
-    """95% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
+    """95% quantile of refits with residuals resampled over batch sizes; null without an interval."""
     leave_one_out_lower: Annotated[float | None, shown(78.0, "batch_unit of the study, mostly examples")]
-    """Least value of the fits that each leave out one batch size; null like critical_batch_size."""
+    """Least value of the fits that each leave out one batch size; null without an interval."""
     leave_one_out_upper: Annotated[float | None, shown(90.0, "batch_unit of the study, mostly examples")]
-    """Greatest value of the fits that each leave out one batch size; null like critical_batch_size."""
+    """Greatest value of the fits that each leave out one batch size; null without an interval."""
     half_search_lower: Annotated[float | None, shown(75.0, "batch_unit of the study, mostly examples")]
     """5% quantile over draws of half the trials, by setting where settings were repeated with other seeds; null like
-    critical_batch_size, or if too few of them reach."""
+    leave_one_out_lower, or if too few of them reach."""
     half_search_upper: Annotated[float | None, shown(95.0, "batch_unit of the study, mostly examples")]
     """95% quantile over draws of half the trials, without replacement; null like half_search_lower."""
     knee_sharpness: Annotated[float | None, shown(1.2, "none: an exponent")]

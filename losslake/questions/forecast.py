@@ -21,6 +21,7 @@ from losslake.analysis.forecast import (
 )
 from losslake.analysis.forecast_levels import held_in_words
 from losslake.analysis.neighbour_bands import groups_needed
+from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural
@@ -34,7 +35,7 @@ from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, natural_number
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
+from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
 State = Literal["reached", "open", "unknown"]
@@ -53,8 +54,8 @@ _DEFINITION = (
 class ForecastParameters(GoalParameters):
     """The parameters of forecast: a partial curve, and the batch size at which it is trained."""
 
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [COMPLETE, INFEASIBLE])
-    """Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials diverge, too.
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [*COUNTED, INFEASIBLE])
+    """Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and diverge, too.
     INCOMPLETE is refused, since it isn't known how such trials would have ended."""
     batch_size: Annotated[Natural, shown(64, BATCH_UNIT)]
     """The batch size of the run; it is compared only with trials of the same one."""

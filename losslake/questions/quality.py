@@ -52,6 +52,9 @@ _OPTIMISTIC = (
 )
 
 
+_STOPPED = "trials stopped as soon as they reached a goal, so that their values don't compare"
+
+
 class QualityParameters(MetricParameters):
     """The parameters of solution quality."""
 
@@ -78,7 +81,8 @@ class QualityRow(Row):
     best_value: Annotated[float | None, shown(0.0195, "unit of the metric")]
     """Best finite value over the admitted trials and their evaluations within the budget; null if none."""
     shortfall: Annotated[float | None, shown(0.0028, "unit of the metric")]
-    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best."""
+    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best; null where
+    stopped_at_goal is true."""
     trial_id: Annotated[int | None, shown(17)]
     """The trial that had it first, at the least step; ties go to the lowest trial_id; null without a value."""
     step: Annotated[int | None, shown(400, "steps")]
@@ -92,6 +96,9 @@ class QualityRow(Row):
     """True if the best came before the last 5% of the run; otherwise more steps might be better still."""
     is_within_training: Annotated[bool | None, shown(True)]
     """True if trials of the study had to run that far (train_steps); null if unlimited or unknown."""
+    stopped_at_goal: Annotated[bool, shown(False)]
+    """True if its best trial, or half of those with a value or more, stopped at a goal of its own before the budget was
+    used: then what it would have reached isn't known, so that it isn't compared with other batch sizes."""
     n_trials: int
     last_value: Annotated[float | None, shown(0.0223, "unit of the metric")]
     """The trial's last value within the budget; null unless last=true, or if not finite."""
@@ -133,7 +140,10 @@ class QualitySummary(SelectionSummary, Finding):
 
 @dataclass(frozen=True)
 class _Best:
-    """The best record of each study of a workload within one budget; NEVER for none."""
+    """The best record of each study of a workload within one budget; NEVER for none.
+
+    stopped_at_goal: as QualityRow has it.
+    """
 
     merged: StudyEnvelopes
     budget: Budget
@@ -141,6 +151,14 @@ class _Best:
     limits: Integers
     within_training: Sequence[bool | None]
     settings: Integers
+    stopped_at_goal: Flags
+
+    @property
+    def losses(self) -> Floats:
+        """The loss of each study that can be compared with others; inf for none."""
+        search = self.merged.search
+        counts = self.is_there & ~self.stopped_at_goal
+        return np.where(counts, at(search.records.value, self.records) * search.sign, np.inf)
 
     @property
     def is_there(self) -> Flags:
@@ -206,16 +224,28 @@ def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[
             limit,
             is_within_training(budget, facts.batch_sizes, train_steps),
             settings,
+            _stopped_at_goal(search, merged.trials(merged.records(of_budget)), limit),
         )
         for budget, limit, of_budget in zip(budgets, limits, entries, strict=True)
     ]
 
 
+def _stopped_at_goal(search: Search, best: Integers, limits: Integers) -> Flags:
+    """Return by study whether its best trial, or half of its trials or more, stopped at a goal before its limit.
+
+    best: rows in facts.trials, NEVER for none. limits: the last step within a budget.
+    """
+    ended, has_value = search.ended_at_goal, search.best_records != NEVER
+    has_stopped = has_value & (ended != NEVER) & (ended < limits[search.facts.study_of_trial])
+    n_stopped, n_trials = (search.facts.sums_by_study(flags) for flags in (has_stopped, has_value))
+    of_best = (best != NEVER) & np.append(has_stopped, False)[best]
+    return np.asarray(of_best | ((n_stopped > 0) & (2 * n_stopped >= n_trials)))
+
+
 def _conclusion(best: _Best) -> dict[str, Any] | None:
     """Return how far the largest batch size falls short of the best; None where they can't be compared."""
     search = best.merged.search
-    counts = [there and within is not False for there, within in zip(best.is_there, best.within_training, strict=True)]
-    losses = np.where(counts, at(search.records.value, best.records) * search.sign, np.inf)
+    losses = np.where([within is not False for within in best.within_training], best.losses, np.inf)
     compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(search, best.limits, best.settings))
     if compared is None:
         return None
@@ -239,9 +269,9 @@ def _conclusion(best: _Best) -> dict[str, Any] | None:
 def _in_words(what: str, compared: Shortfall, sign: float, is_last: bool) -> str:
     """Return a conclusion as a sentence with its numbers. sign: 1 to minimize, -1 to maximize.
 
-    is_last: whether the largest batch size with a value is the largest of all.
+    is_last: whether the largest batch size compared is the largest of all.
     """
-    largest, noun = f"{compared.largest_batch_size:,}", "the largest" if is_last else "the largest with a value then"
+    largest, noun = f"{compared.largest_batch_size:,}", "the largest" if is_last else "the largest compared"
     start = f"{what}: the best value {compared.best_loss * sign:.5g} is at batch size {compared.best_batch_size:,}"
     if compared.best_batch_size == compared.largest_batch_size:
         return f"{start}, {noun}: nothing is lost"
@@ -294,6 +324,7 @@ def _left_out(best: _Best) -> list[str]:
     where = f"{best.merged.search.facts.workload}, {best.budget.in_words}"
     sizes = best.merged.search.facts.batch_sizes
     without = [size for size, there in zip(sizes, best.is_there, strict=True) if not there]
+    alike = best.is_there & best.stopped_at_goal
     short = [
         size
         for size, there, within in zip(sizes, best.is_there, best.within_training, strict=True)
@@ -302,6 +333,7 @@ def _left_out(best: _Best) -> list[str]:
     return [
         *([f"{where}: no admitted trial has a finite value at batch size {listed(without)}"] if without else []),
         *([f"{where}: trained for less, not in the conclusion: batch size {listed(short)}"] if short else []),
+        *([f"{where}: {_STOPPED}: batch size {listed(np.array(sizes)[alike])}"] if alike.any() else []),
     ]
 
 
@@ -333,7 +365,6 @@ def _shortfalls(losses: Floats) -> Floats:
 def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
     search, sizes = best.merged.search, best.merged.search.facts.batch_sizes
     steps = at(search.records.step, best.records)
-    losses = np.where(best.records != NEVER, at(search.records.value, best.records) * search.sign, np.inf)
     shares = _shares(best)
     return QUESTION.rows.batch(
         {
@@ -342,13 +373,14 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
             "budget": best.budget.amount,
             "batch_size": sizes,
             "best_value": column_at(search.records.value, best.records),
-            "shortfall": finite(_shortfalls(losses)),
+            "shortfall": finite(_shortfalls(best.losses)),
             "trial_id": column_at(search.facts.trials.trial_id, best.merged.trials(best.records)),
             "step": column_at(search.records.step, best.records),
             "examples": examples_column(steps, sizes, best.records != NEVER),
             "share_of_run": finite(shares),
             "is_saturated": pa.array(shares <= SATURATED, mask=np.isnan(shares)),
             "is_within_training": best.within_training,
+            "stopped_at_goal": best.stopped_at_goal,
             "n_trials": search.n_admitted,
             "last_value": ends and ends.last,
             "median_of_last_values": ends and ends.median,

@@ -69,7 +69,7 @@ class RegimesRow(Row):
     steps: int | None
     previous_step: int | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """The last step within the budgets up to which any trial was evaluated in the metric; null
+    """The last step at which any trial was evaluated in the metric, or the budget if it was evaluated beyond it; null
     if one reached the target, or none was evaluated."""
     examples: int | None
     slope: Annotated[float | None, shown(0.93, "none: a ratio")]

@@ -104,8 +104,8 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     """steps divided by the steps at normalize_to; null without normalize_to, or where either has no steps."""
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """The last step within the budgets up to which an admitted trial was evaluated in the metric;
-    null if one reached the target."""
+    """The last step at which an admitted trial was evaluated in the metric, or the budget if it was evaluated beyond
+    that; null if one reached the target."""
     gap: Annotated[float | None, shown(0.003, "unit of the metric")]
     """If no trial reached the target: the distance of best_value from it; null if one did, or without a value."""
     runner_up_steps: Annotated[int | None, shown(420, "steps")]

@@ -43,8 +43,8 @@ class StepsToTargetRow(Row):
     last_step: int | None
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """If the target was not reached: the last step within the budgets up to which the metric was measured; null if
-    reached, or never measured."""
+    """If the target was not reached: the last step at which the metric was measured, or the budget if it was measured
+    beyond it; null if reached, or never measured."""
     stopped_earlier: Annotated[bool, shown(False)]
     """True if it ended at an easier goal of its own: censored at its last step, not failed."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]

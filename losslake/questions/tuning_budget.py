@@ -281,8 +281,8 @@ def _warnings(studies: Sequence[Population]) -> Iterator[str]:
     repeated = [study.batch_size for study in studies if are_repeated(study.settings)]
     if repeated:
         yield (
-            f"trials at batch size {listed(repeated)} repeat settings: rows draw single trials, so their quantiles "
-            "are narrower than those of searches that repeat settings as often; half_ and quarter_ draw settings"
+            f"trials at batch size {listed(repeated)} repeat settings, or pooled workloads: rows draw single trials, "
+            "so their quantiles are narrower than those of searches that repeat as often; half_ and quarter_ draw these"
         )
 
 
@@ -326,7 +326,7 @@ def populations(
         name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
         for name, opened in searches.items()
     }
-    settings = searches[names[0]].facts.trials.setting
+    settings = searches[names[0]].facts.drawn_as_wholes
     for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
         for name, (opened, counts, steps, losses, diverged) in by_name.items():
             rows = opened.facts.rows_of(study)

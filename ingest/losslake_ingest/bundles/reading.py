@@ -36,7 +36,7 @@ from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Trial, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.statuses import STATUSES
+from losslake_schema.statuses import STORED_STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
 AGAIN = "get or build the bundle again"
@@ -197,7 +197,7 @@ class BundleReading:
         for value in attributes.values():
             orjson.loads(value)
         n_steps = int(row["steps"])
-        is_valid = row["status"] in STATUSES and 0 <= n_steps <= LARGEST_EXACT_INTEGER
+        is_valid = row["status"] in STORED_STATUSES and 0 <= n_steps <= LARGEST_EXACT_INTEGER
         if (
             not is_valid
             or not _SHA256.fullmatch(sha256)

@@ -24,7 +24,7 @@ from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, STORED_STATUSES
 
 _IDENTITY = ("dataset", "model", "optimizer", "batch_size")  # a column or field of this name needs no line
 # Digits behind a leading 0, as in 007, are a name.
@@ -338,11 +338,10 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
     if word is None:
         return COMPLETE, {STATUS_ASSUMED: 1}
     status = mapping.status.get(word, word)
-    if status not in STATUSES:
+    if status not in STORED_STATUSES:
         add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        message = (
-            f"the run ended with {shown(word)}, which is not one of {', '.join(STATUSES)}: add to the mapping: {add}"
-        )
+        known = ", ".join(STORED_STATUSES)
+        message = f"the run ended with {shown(word)}, which is not one of {known}: add to the mapping: {add}"
         missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
     return status, {}

@@ -24,19 +24,22 @@ from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, li
 from losslake.figures.links import Transform
 from losslake.figures.outliers import largest_usual
 from losslake.figures.panel import Limits, Panel, Series
+from losslake.index.frontiers import COUNTED
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, STATUSES
 
 _MOST_PANELS = 12
 _MOST_NAMED = 7
 _MOST_IN_A_LEGEND = 24
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
-_OF_STATUS: dict[str, str] = {COMPLETE: "reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible"}
+_OF_STATUS: dict[str, str] = {
+    COMPLETE: "reached", MISSED: "not reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible",
+}  # fmt: skip
 # The style of a series' lines: colour, and the px of alternating dashes and gaps.
 LineStyle = tuple[str, tuple[int, ...]]
 ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
@@ -246,7 +249,7 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
         sign = sign_of(direction)
         is_reached = bool(hits(values[line.start : line.end] * sign, target * sign).any())
         complete = "reached" if is_reached else "not reached"
-        outcomes[line.number] = complete if line.status == COMPLETE else line.status.lower()
+        outcomes[line.number] = complete if line.status in COUNTED else line.status.lower()
     return outcomes
 
 

@@ -49,7 +49,7 @@ class DrawnRow(Row):
     trial_id: Annotated[int | None, shown(17)]
     """The trial with the fewest steps, with the best value, or of the row; null if there is none."""
     status: Annotated[str | None, shown("COMPLETE")]
-    """Status of the row's trial: COMPLETE, INCOMPLETE or INFEASIBLE; null if the row is about a study."""
+    """Status of the row's trial: COMPLETE, MISSED, INCOMPLETE or INFEASIBLE; null if the row is about a study."""
     steps: Annotated[int | None, shown(16384, "steps")]
     """The first step at which the goal is reached, or at which the best value was measured; null if there is none."""
     previous_step: int | None

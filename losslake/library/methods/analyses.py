@@ -21,8 +21,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -48,7 +48,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -100,8 +101,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -124,7 +125,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -168,8 +170,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -192,7 +194,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -232,8 +235,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -253,7 +256,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -287,8 +291,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -314,7 +318,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -366,8 +371,8 @@ class Analyses(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -393,7 +398,8 @@ class Analyses(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

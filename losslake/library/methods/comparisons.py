@@ -21,8 +21,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -48,7 +48,8 @@ class Comparisons(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -98,8 +99,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -160,8 +161,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -184,7 +185,8 @@ class Comparisons(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -225,8 +227,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -257,7 +259,8 @@ class Comparisons(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -316,8 +319,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -338,8 +341,8 @@ class Comparisons(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: all, since diverged and stopped trials
-                count as such.
+            status: Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped
+                trials count as such.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -375,8 +378,8 @@ class Comparisons(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -400,7 +403,8 @@ class Comparisons(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

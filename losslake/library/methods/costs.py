@@ -21,8 +21,8 @@ class Costs(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -47,7 +47,7 @@ class Costs(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials
+            status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
@@ -98,8 +98,8 @@ class Costs(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -120,7 +120,7 @@ class Costs(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials
+            status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
@@ -163,8 +163,8 @@ class Costs(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -186,7 +186,8 @@ class Costs(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

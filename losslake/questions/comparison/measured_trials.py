@@ -93,14 +93,15 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     )
 
 
-def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, settings: Integers) -> Iterator[Entry]:
-    """Yield the trials of a competitor by batch size. rest: what else tells columns apart. settings: by trial."""
+def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) -> Iterator[Entry]:
+    """Yield the trials of a competitor by batch size. rest: what else tells columns apart."""
     search, steps = measured.measure.search, measured.amounts
+    trials = search.facts.trials
     counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
     for study, batch_size in enumerate(search.facts.batch_sizes):
         rows = np.arange(len(counts))[search.facts.rows_of(study)]
         rows = rows[counts[rows]]
-        yield Entry(competitor, (rest, batch_size), steps[rows], settings[rows])
+        yield Entry(competitor, (rest, batch_size), steps[rows], trials.setting[rows], trials.submitter[rows])
 
 
 def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:

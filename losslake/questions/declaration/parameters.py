@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from losslake.analysis.best_setting import Seeds
 from losslake.analysis.crossings import CrossingRule
 from losslake.analysis.goal_region import WITHIN
+from losslake.index.frontiers import COUNTED
 from losslake.output.rows import shown
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
@@ -21,7 +22,7 @@ from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
 from losslake_schema.reached import Comparator
-from losslake_schema.statuses import COMPLETE, STATUSES, Status
+from losslake_schema.statuses import STATUSES, Status
 
 FormatName = Literal["json", "csv", "arrow", "parquet"]
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
@@ -52,8 +53,8 @@ def every_status() -> list[Status]:
     return [*STATUSES]
 
 
-def _complete() -> list[Status]:
-    return [COMPLETE]
+def _counted() -> list[Status]:
+    return [*COUNTED]
 
 
 class FormatParameters(BaseModel):
@@ -116,8 +117,8 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
 
     trials: Annotated[Natural | None, shown(50, "trials", ge=1)] = None
     """Of each study, only the first trials by trial_id, this many of an admitted status; default: all."""
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=_complete)
-    """Only trials of this status; may be repeated. Default: COMPLETE."""
+    status: Annotated[list[Status], shown(["COMPLETE", "MISSED"])] = Field(default_factory=_counted)
+    """Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their end."""
     flagged: Annotated[Literal["exclude", "include"], shown("include")] = "exclude"
     """include adds flagged trials, whose number of examples can't be right: they reach a goal with less than a quarter
     of the examples that neighbouring batch sizes allow, or the epochs of their log are too small. FROM flags in SQL

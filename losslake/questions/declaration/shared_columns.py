@@ -33,7 +33,8 @@ class SharedColumns(Row):
     trial_workload: Annotated[str | None, shown("bundled/digits/mlp_64/nesterov_momentum")]
     """The workload of the trial if `workload` is a pattern; null without a pattern, or without a trial."""
     status: Annotated[str, shown("COMPLETE")]
-    """COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)."""
+    """COMPLETE, MISSED (ran to its end without reaching a goal), INCOMPLETE (stopped for an outside reason) or
+    INFEASIBLE (diverged)."""
     metric: Annotated[str, shown("val/classification_error")]
     """The metric: split/quantity."""
     metrics: Annotated[list[str], shown(["train/cross_entropy_error", "val/classification_error"])]
@@ -76,6 +77,8 @@ class SharedColumns(Row):
     """Studies, one per batch size of a workload."""
     n_complete: Annotated[int, shown(63, "trials")]
     """Trials that are COMPLETE."""
+    n_missed: Annotated[int, shown(0, "trials")]
+    """Trials that MISSED: they ran to their end without reaching a goal. They are stored as INCOMPLETE."""
     n_incomplete: Annotated[int, shown(0, "trials")]
     """Trials that are INCOMPLETE: stopped for an outside reason."""
     n_infeasible: Annotated[int, shown(1, "trials")]

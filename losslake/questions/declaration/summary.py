@@ -71,7 +71,7 @@ class SelectionSummary(LeftOut, ReleaseSummary):
     """The requested example budget, inclusive; null for none."""
     trials: Annotated[int | None, shown(50, "trials")]
     """Number of first trials of each study that count; null for all."""
-    status: Annotated[list[str], shown(["COMPLETE"])]
+    status: Annotated[list[str], shown(["COMPLETE", "MISSED"])]
     """The admitted statuses."""
     flagged: Annotated[str, shown("exclude")]
     """Whether flagged trials count: exclude or include."""

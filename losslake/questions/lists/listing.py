@@ -52,6 +52,7 @@ class WorkloadRow(_WorkloadKeys):
     n_trials: Annotated[int, shown(704, "trials")]
     """Trials stored."""
     n_complete: int
+    n_missed: int
     n_incomplete: int
     n_infeasible: int
     n_evaluations: int
@@ -78,6 +79,7 @@ class StudyRow(Row):
     n_trials: Annotated[int, shown(64, "trials")]
     """Trials stored."""
     n_complete: int
+    n_missed: int
     n_incomplete: int
     n_infeasible: int
     n_quarantined: int
@@ -328,7 +330,7 @@ class StepsToResultViewRow(_StudyKeys):
     comparator: Annotated[str, shown("strict")]
     """strict: a better value reaches the target; inclusive: an equal one, too."""
     steps: Annotated[int | None, shown(400, "steps")]
-    """Least steps to target over the COMPLETE trials of the study; null if none reached it."""
+    """Least steps to target over the COMPLETE and MISSED trials of the study; null if none reached it."""
     trial_id: Annotated[int | None, shown(17)]
     """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
@@ -336,7 +338,7 @@ class StepsToResultViewRow(_StudyKeys):
     examples: int | None
     previous_step: int | None
     n_trials: Annotated[int, shown(63, "trials")]
-    """Trials that are COMPLETE."""
+    """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
     """How many of these trials reached the target."""
 
@@ -399,7 +401,7 @@ class AmountAtRow(_AmountRow):
     """A study."""
 
     amount: Annotated[float | None, shown(11.8, "what measure says")]
-    """The least amount up to the target of any COMPLETE trial; null if none is known."""
+    """The least amount up to the target of any COMPLETE or MISSED trial; null if none is known."""
     trial_id: Annotated[int | None, shown(23)]
     """The trial with that amount; ties go to fewer steps, then to the lowest trial_id."""
     steps: Annotated[int | None, shown(420, "steps")]
@@ -407,7 +409,7 @@ class AmountAtRow(_AmountRow):
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """What that trial ran on, in the log's words."""
     n_trials: Annotated[int, shown(63, "trials")]
-    """Trials that are COMPLETE."""
+    """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
     """How many of these trials reached the target."""
     n_amounts: Annotated[int, shown(20, "trials")]

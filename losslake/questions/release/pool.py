@@ -95,6 +95,17 @@ class Pool(WorkloadFacts):
         return np.argsort(places)[np.count_nonzero(places == NEVER) :]
 
     @property
+    def drawn_as_wholes(self) -> Integers:
+        """By trial, a number that trials of a study share which are drawn as a whole: its setting, or its workload.
+
+        Where a study has trials of several workloads, each of them is a recipe, and what it repeats is alike, whatever
+        its settings are.
+        """
+        ends = (self.extreme_by_study(extreme, self.member, NEVER) for extreme in (np.minimum, np.maximum))
+        is_mixed = np.not_equal(*ends)[self.study_of_trial]
+        return np.where(is_mixed, self.member, len(self.members) + self.trials.setting)
+
+    @property
     def n_bytes(self) -> int:
         """About the size in memory of what the pool copies of its members."""
         return 64 * (len(self.member) + len(self.opened.records(self.metrics[0][0]).step))

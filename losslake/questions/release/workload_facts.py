@@ -65,6 +65,11 @@ class WorkloadFacts:
         """The trials, by study and trial_id."""
         return self.opened.trials.trials
 
+    @property
+    def drawn_as_wholes(self) -> Integers:
+        """By trial, a number that trials of a study share which are drawn as a whole: those of one setting."""
+        return self.trials.setting
+
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Trials of study i are rows offsets[i]:offsets[i+1] of trials."""

@@ -26,8 +26,8 @@ class ComparableTrials:
 def comparable_trials(search: Search, goal: Goal, study: int) -> ComparableTrials:
     """Return the admitted trials of a study that have a record; made once, it serves any number of forecasts.
 
-    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets end
-    the trials.
+    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets
+    end the trials.
     """
     records, facts = search.records, search.facts
     of_study = facts.rows_of(study)
@@ -43,7 +43,7 @@ def comparable_trials(search: Search, goal: Goal, study: int) -> ComparableTrial
         steps=records.step[taken],
         losses=records.value[taken] * search.sign,
         last_steps=search.observed_until[chosen],
-        settings=drawn_settings(facts.trials.setting[chosen]),
+        settings=drawn_settings(facts.drawn_as_wholes[chosen]),
         is_stopped=search.stopped_earlier(goal)[chosen],
         sign=search.sign,
         bound=strict_bound(search.sign * goal.target, goal.comparator),

@@ -32,9 +32,10 @@ _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
 class DrawnTrials:
     """The steps, seconds and cost to a goal of the trials of a workload; inf for never, NaN for unknown.
 
-    settings: by trial. is_stopped: by trial, True if it ended at an easier goal of its own, so that it isn't known
-    whether it would reach this one. per_step: seconds by study, NaN where they aren't given. extrapolated: by study.
-    systems: on which times were measured, in words; empty for one system. doubts: about these times, in words.
+    settings: by trial, as drawn_as_wholes has them. is_stopped: by trial, True if it ended at an easier goal of its
+    own, so that it isn't known whether it would reach this one. per_step: seconds by study, NaN where they aren't
+    given. extrapolated: by study. systems: on which times were measured, in words; empty for one system.
+    doubts: about these times, in words.
     """
 
     search: Search
@@ -74,7 +75,7 @@ def drawn_by_step_times(search: Search, goal: Goal, known: Mapping[float, float]
     steps = np.where(is_stopped, np.nan, trial_steps(search, goal))
     per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
     seconds = np.where(np.isfinite(steps), steps * per_step[facts.study_of_trial], steps)
-    settings = facts.trials.setting
+    settings = facts.drawn_as_wholes
     return DrawnTrials(search, steps, seconds, seconds * price, settings, is_stopped, per_step, extrapolated)
 
 
@@ -95,7 +96,7 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         steps=steps,
         seconds=seconds,
         cost=used * price,
-        settings=facts.trials.setting,
+        settings=facts.drawn_as_wholes,
         is_stopped=is_stopped,
         per_step=none,
         extrapolated=np.isfinite(none),

@@ -18,8 +18,9 @@ class ScalingCurve:
     """By study of a workload, by ascending batch size.
 
     batch_sizes: in batch_unit. steps: of the best trial, inf where none reached the target. previous_steps: of the
-    evaluation before, NaN where there is none. censored_at: the last step up to which any admitted trial was seen
-    within the budgets, -1 for none. n_trials, n_reached: trials admitted, and how many of these reached the target.
+    evaluation before, NaN where there is none. censored_at: the last evaluation of any admitted trial, or
+    the budget if it was evaluated beyond that; -1 for none. n_trials, n_reached: trials admitted, and how many of these
+    reached the target.
     """
 
     batch_sizes: Floats

@@ -100,15 +100,16 @@ class Search:
 
     def stopped_earlier(self, goal: Goal) -> Flags:
         """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
-        stopped: Flags = self.admitted & (self._ended != NEVER)
+        stopped: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
-            stopped &= self._ended <= self.limits[self.facts.study_of_trial]
+            stopped &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
         if stopped.any():
             stopped &= self.first_hits(goal) == NEVER
         return stopped
 
     @cached_property
-    def _ended(self) -> Integers:
+    def ended_at_goal(self) -> Integers:
+        """By trial, the step of its last evaluation, if it first reached a goal of its own there; else NEVER."""
         if self.open_ended is None:
             return np.full(len(self.admitted), NEVER, np.int64)
         return self.open_ended()
@@ -130,7 +131,10 @@ class Search:
 
     @cached_property
     def observed_until(self) -> Integers:
-        """By trial, the last step within the budgets up to which it was evaluated; NEVER if not admitted."""
+        """By trial, its last evaluation, or the budget if it was evaluated beyond it; NEVER if not admitted.
+
+        Its steps to a target are those of an evaluation, so without a hit within the budget they are beyond it.
+        """
         last = self.last_evaluated
         if self.limits is not None:
             last = np.minimum(last, self.limits[self.facts.study_of_trial])
@@ -138,7 +142,7 @@ class Search:
 
     @cached_property
     def last_steps(self) -> Integers:
-        """By study, the last step within the budgets up to which an admitted trial was evaluated; NEVER for none."""
+        """By study, the last of these; NEVER for none."""
         return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
 
     def best_trials(self) -> Integers:

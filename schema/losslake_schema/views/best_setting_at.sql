@@ -1,5 +1,5 @@
--- One row per study that measures the metric: the least, over settings, of the median steps to the target over the COMPLETE trials
--- of a setting (of an even number, the lower one in the middle), or of their mean for seeds := 'mean', to a whole step. A trial that
+-- One row per study that measures the metric: the least, over settings, of the median steps to the target over the COMPLETE and
+-- MISSED trials of a setting (of an even number, the lower one in the middle), or of their mean for seeds := 'mean', to a whole step. A trial that
 -- never reaches the target takes infinitely many; if the best setting does, steps is null. Settings of fewer than 3 trials count
 -- only in a study without a larger one; a tie goes to the setting with the lower trial_id. trial_id, value: of the trial at the
 -- median, or nearest to the mean. steps_q25, steps_q75: within which a quarter, and three quarters, of the setting's trials reach it.
@@ -17,7 +17,7 @@ WITH trial AS (
     JOIN (
 $trial_settings
     ) AS g USING (collection, dataset, model, optimizer, batch_size, trial_id)
-    WHERE t.status = 'COMPLETE' AND CASE
+    WHERE t.status IN ('COMPLETE', 'MISSED') AND CASE
         WHEN seeds NOT IN ('median', 'mean') THEN error('seeds ' || seeds || ' is neither median nor mean')
         ELSE true
     END

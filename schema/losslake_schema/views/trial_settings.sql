@@ -1,5 +1,5 @@
 -- One row per trial, with the columns of base.trials: its setting, which trials of a study share that differ only in seeds, and
--- whether it is known. This is a part of trial_facts and best_setting_at.
+-- whether it is known; and its submitter. This is a part of trial_facts, base_missed and best_setting_at.
 -- Logs of one submitter and system are one setting; the submitter is the organisation under its one name, since a log's own
 -- submission_org is often that of the author of its code. Otherwise a setting is the numeric metaparameters without those that are
 -- seeds; trials without any are of their submitter's, or settings of their own.

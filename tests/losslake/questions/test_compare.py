@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import combinations
 from typing import Any
@@ -134,7 +135,7 @@ def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_wo
     rows, facts = answer(ours, theirs)
     assert {row["batch_size"] for row in rows} == {8}
     assert facts["left_out"] == [
-        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=INFEASIBLE includes them",
+        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=MISSED&status=INFEASIBLE includes them",
         f"{OURS} at batch size 64: it has no admitted trials",
         f"batch size 1: only {OURS} has trials there",
         f"batch size 64: only {THEIRS} has trials there",
@@ -230,6 +231,31 @@ def test_trials_without_metaparameters_are_settings_of_their_own_and_a_warning_s
     found = answer_to(compare.QUESTION, view, BOTH, GOAL)
     assert [row["n_settings"] for row in found.table().to_pylist()] == [4, 4]
     assert [text for text in found.facts["warnings"] if "the metaparameters of 4 of its trials are unknown" in text]
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_trials_of_one_submitter_alone_give_no_verdict_unless_each_is_of_a_setting_of_its_own(
+    is_repeated: bool,
+) -> None:
+    """Ten runs of one submitter on two systems beside ten of five submitters; or a search that one submitter made."""
+
+    def logged(workload: Workload, trial_id: int) -> dict[str, str]:
+        submitter = "a" if workload == WORKLOAD else f"b{trial_id // 2}"
+        return {"org": json.dumps(submitter)} | ({"system": json.dumps(trial_id % 2)} if is_repeated else {})
+
+    rows = (reaching(8, *range(400, 500, 10)), reaching(8, *range(100, 200, 10)))
+    view = view_of(rows[0], of_other=rows[1], attributes=logged)
+    found = answer_to(compare.QUESTION, view, BOTH, GOAL, baseline=OTHER)
+    row = next(row for row in found.table().to_pylist() if row["workload"] == OURS)
+    (said,) = found.facts["conclusions"]
+    if not is_repeated:
+        assert (row["difference"], said["one_submitter_at"], said["is_clear"]) == ("more", [], True)
+        return
+    assert (row["n_settings"], row["difference"], row["p_value"]) == (2, "one submitter", None)
+    assert row["ratio"] is not None
+    assert (said["more_at"], said["one_submitter_at"], said["is_clear"]) == ([], [8], False)
+    words = "At batch size 8 all trials of SGD or Adam are of one submitter, so no difference is judged."
+    assert said["in_words"] == f"{words} Both reach the target."
 
 
 def test_difference_within_evaluation_spacing_is_not_concluded() -> None:

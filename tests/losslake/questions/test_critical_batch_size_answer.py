@@ -177,6 +177,7 @@ def test_searches_of_very_unequal_size_have_no_interval_but_a_warning() -> None:
     ]
     found, facts = answer([*rows, *more])
     assert all(row["identifiable"] and row["critical_batch_size"] is not None for row in found)
-    assert {row[name] for row in found for name in ("lower", "upper", "bootstrap_lower")} == {None}
+    ends = [f"{name}_{end}" for name in RANGES for end in ("lower", "upper")]
+    assert {row[name] for row in found for name in ("lower", "upper", *ends)} == {None}
     assert any("no interval and no bounds" in text and "trials=2 gives all" in text for text in facts["warnings"])
     assert answer([*rows, *more], trials=2)[0][0]["lower"] is not None

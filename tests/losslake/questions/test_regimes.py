@@ -178,3 +178,18 @@ def test_rows_are_finite_for_any_steps(steps: dict[int, int | None]) -> None:
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float))
         assert row["regime"] is None or row["steps"] is not None
     assert len(facts["break_points"]) == 5
+
+
+def test_a_largest_batch_size_that_still_gains_is_never_in_maximal_data_parallelism() -> None:
+    rows, _ = answer(rows_of({1: 1600, 2: 800, 4: 400, 8: 300, 16: 220}))
+    assert [row["regime"] for row in rows] == [*[regimes.PERFECT] * 3, *[regimes.DIMINISHING] * 2]
+    # Nothing shows that perfect scaling ends: the largest was trained for too few steps to tell.
+    rows, _ = answer(rows_of({1: 16000, 2: 8000, 4: 4200, 8: None}))
+    assert [row["regime"] for row in rows] == [*[regimes.PERFECT] * 3, None]
+
+
+def test_an_end_seen_at_one_batch_size_leaves_it_and_smaller_ones_without_a_regime() -> None:
+    rows, facts = answer(rows_of({1: 9000, 2: 1000, 4: 900, 8: 850}))
+    assert [row["regime"] for row in rows[:2]] == [None, None]
+    end = facts["break_points"][0]
+    assert (end["batch_size"], end["since"], end["lower"]) == (2, None, None)
