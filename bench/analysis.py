@@ -76,7 +76,7 @@ def forecastable(view: ReleaseView, workload: Workload, metric: Askable) -> list
     search = open_search(view, Selection((workload,), metric.name, statuses=(*COUNTED, INFEASIBLE)), workload)
     sizes = []
     for study, size in enumerate(view.workloads[workload].batch_sizes):
-        trials = comparable_trials(view, search, Goal(metric.highest), study).comparable
+        trials = comparable_trials(search, Goal(metric.highest), study).comparable
         ran_on = (trials.last_steps > LAST_STEP) & np.isfinite(trials.losses_at(LAST_STEP))
         if len(np.unique(trials.groups[ran_on])) >= groups_needed(REQUIRED_LEVEL):
             sizes.append(size)

@@ -88,7 +88,7 @@ def open_curves(view: ReleaseView, collections: Sequence[str]) -> Iterator[Curve
 
 def _of_search(view: ReleaseView, search: Search, goal: Goal) -> Iterator[Curves]:
     for study, batch_size in enumerate(search.facts.batch_sizes):
-        trials = comparable_trials(view, search, goal, study)
+        trials = comparable_trials(search, goal, study)
         if len(np.unique(trials.comparable.groups)) <= groups_needed(SCORED):
             continue
         evaluations = _evaluations(view, search, study)

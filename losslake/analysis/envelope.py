@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -173,6 +172,8 @@ def ranks(steps: Sequence[Floats]) -> Ranks:
     steps: for each workload (targets, shared batch sizes), inf for never. Ranks are taken per batch size, not of mean
     steps, since the order of workloads can change with the batch size (METHODS 5.3).
     """
+    import scipy  # here, since the most frequent question doesn't need it
+
     stacked = np.stack(steps)
     is_compared = np.isfinite(stacked).any(axis=0)
     counts = is_compared.sum(axis=-1)

@@ -37,7 +37,7 @@ from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 REMOTE_VERSION = 12
 MOST_REMOTE_FILES = 16
 _DERIVED = (
-    "base_records", "base_hits", "base_flags", "base_settings", "base_missed", "base_frontiers", "base_target_ranges",
+    "base_records", "base_hits", "base_flags", "base_missed", "base_frontiers", "base_target_ranges",
 )  # fmt: skip
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors")
 # Those of the serving file that other engines take over, since they are made from the measurements.

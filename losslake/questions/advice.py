@@ -232,7 +232,7 @@ def _drawn(
     """Return what trials of a workload took to the goal; raises BadParameter where logs don't say it."""
     hourly = np.nan if parameters.price is None else parameters.price / 3600
     if known:
-        return drawn_by_step_times(view, search, goal, known, hourly * (parameters.accelerators or 1))
+        return drawn_by_step_times(search, goal, known, hourly * (parameters.accelerators or 1))
     return drawn_by_logs(view, search, goal, hourly, parameters.accelerators)
 
 

@@ -26,7 +26,6 @@ from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, open_searches
-from losslake.questions.trials.settings import Settings, settings_of
 
 MOST_COMPARED = 20
 _DEFINITION = (
@@ -164,12 +163,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
     names = tuple(map(str, workloads))
-    settings = [settings_of(view, search.facts) for search in searches]
-    entered = (
-        entry
-        for name, curve, known in zip(names, measured, settings, strict=True)
-        for entry in entries(curve, goal, name, "", known)
-    )
+    entered = (entry for name, each in zip(names, measured, strict=True) for entry in entries(each, goal, name, ""))
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
     goal_words = goal.in_words(selection.metric, searches[0].direction)
@@ -193,7 +187,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
             *comparison_warnings(competition, curves, base, noun),
             *hardware_differs(measured, names, {size for _, size in competition.places}),
             *(text for each in measured for text in each.measure.doubts(goal)),
-            *_unknown_settings(searches, settings),
+            *_unknown_settings(searches),
         ],
     )
 
@@ -249,9 +243,9 @@ def _against(contest: Contest, index: int, base: int, column: int) -> dict[str, 
     }
 
 
-def _unknown_settings(searches: Sequence[Search], settings: Sequence[Settings]) -> Iterator[str]:
-    for search, known in zip(searches, settings, strict=True):
-        if n := int((search.admitted & ~known.is_known).sum()):
+def _unknown_settings(searches: Sequence[Search]) -> Iterator[str]:
+    for search in searches:
+        if n := int((search.admitted & (search.facts.trials.has_setting == 0)).sum()):
             yield (
                 f"{search.facts.workload}: the metaparameters of {n} of its trials are unknown, so each is a setting "
                 "of its own: if they are one setting with different seeds, differences are claimed too often"

@@ -193,8 +193,8 @@ def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
     search, rule = curve.search, curve.search.rule
     steps = trial_steps(search, goal)
     rows_of_studies = [
-        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0))
-        for rows in map(search.facts.rows_of, curve.studies.tolist())
+        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0) & is_tuned)
+        for rows, is_tuned in zip(map(search.facts.rows_of, curve.studies.tolist()), ~curve.is_dominated, strict=True)
     ]
     if rule.is_of_settings:
         return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds) for rows in rows_of_studies]

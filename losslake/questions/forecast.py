@@ -154,11 +154,11 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
         raise BadParameter("workload", "a run is compared with one workload or pattern: give workload once")
     search = open_search(view, parameters.selection(), parameters.workloads[0])
     study = view.index_of(search.facts, parameters.batch_size)
-    trials = comparable_trials(view, search, parameters.goal, study)
+    trials = comparable_trials(search, parameters.goal, study)
     try:
         result = forecast(trials.comparable, list(points), list(points.values()))
     except TooFewSettings as error:
-        raise BadParameter("batch_size", f"{error}{_others(view, search, parameters)}") from None
+        raise BadParameter("batch_size", f"{error}{_others(search, parameters)}") from None
     except ForecastRefused as error:
         raise BadParameter("curve", f"{error}: give the curve of a run that is still training") from None
     held = held_out(trials.comparable, result.step)
@@ -210,12 +210,12 @@ def _check_values(metric: str, points: Mapping[int, float]) -> None:
             raise BadParameter("curve", f"curve={step}={value:g}: {known.range_in_words}: {do}")
 
 
-def _others(view: ReleaseView, search: Search, parameters: ForecastParameters) -> str:
+def _others(search: Search, parameters: ForecastParameters) -> str:
     """Return in words which other batch sizes have enough settings."""
     enough = []
     for study, size in enumerate(search.facts.batch_sizes):
         if size != parameters.batch_size:
-            groups = comparable_trials(view, search, parameters.goal, study).comparable.groups
+            groups = comparable_trials(search, parameters.goal, study).comparable.groups
             enough += [size] if len(np.unique(groups)) >= groups_needed(REQUIRED_LEVEL) else []
     if not enough:
         return ", as no other batch size of the workload has: a pattern (workload=\u2026/*) pools the trials of several"

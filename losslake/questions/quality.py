@@ -35,7 +35,6 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
-from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake.questions.trials.sweep import StudyEnvelopes, study_envelopes
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
@@ -216,7 +215,7 @@ def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[
     ran = [steps or last for steps, last in zip(train_steps, search.last_steps.tolist(), strict=True)]
     budgets = [*wanted, Budget("unlimited")] if wanted else shared_budgets(facts.batch_sizes, ran)
     limits = np.array([budget.steps(facts.batch_sizes) for budget in budgets])
-    entries, settings = best_within(merged.envelopes, limits), settings_of(view, facts).number
+    entries, settings = best_within(merged.envelopes, limits), facts.trials.setting
     return [
         _Best(
             merged,

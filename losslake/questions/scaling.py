@@ -11,7 +11,6 @@ from pydantic import Field
 from losslake.analysis.best_setting import BestSettings
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
-from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import (
@@ -40,7 +39,7 @@ from losslake.questions.trials.study_results import (
     study_results,
     whole_steps,
 )
-from losslake_schema.reached import NEVER, Flags, Integers
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 Columns = dict[str, Any]
 
@@ -206,12 +205,16 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
 def _setting_columns(setting: BestSettings | None) -> Columns:
     if setting is None:
         return dict.fromkeys(("n_settings", "n_seeds", "steps_q25", "steps_q75"))
-    quartiles = setting.lower_quartile, setting.upper_quartile
     return {
         "n_settings": setting.n_settings,
         "n_seeds": setting.n_seeds,
-        **dict(zip(("steps_q25", "steps_q75"), map(whole, quartiles), strict=True)),
+        "steps_q25": _steps_or_null(setting.lower_quartile),
+        "steps_q75": _steps_or_null(setting.upper_quartile),
     }
+
+
+def _steps_or_null(steps: Floats) -> pa.Array:
+    return pa.array(whole_steps(steps), mask=~np.isfinite(steps))
 
 
 def _rows(

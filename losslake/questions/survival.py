@@ -20,7 +20,6 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import drawn_as_wholes
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
 
@@ -113,7 +112,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     studies: list[dict[str, Any]] = []
     for search in searches:
         stopped_early = _stopped_early(view, search)
-        for study, (steps, ends, settings) in enumerate(_trials(view, search, goal)):
+        for study, (steps, ends, settings) in enumerate(_trials(search, goal)):
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
@@ -143,7 +142,7 @@ QUESTION = Question(
 )
 
 
-def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Yield by study the last step, outcome and setting of each trial, without trials that were never evaluated."""
     hits, seen, trials = search.first_hits(goal), search.observed_until, search.facts.trials
     is_hit = hits != NEVER
@@ -153,7 +152,7 @@ def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Int
         is_over = trials.last_step <= search.limits[search.facts.study_of_trial]
         has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
     ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
-    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), drawn_as_wholes(view, search.facts)
+    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.drawn_as_wholes
     for study in range(len(search.facts.batch_sizes)):
         study_rows = search.facts.rows_of(study)
         counts = seen[study_rows] != NEVER

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TYPE_NAMES = {"string": "STRING", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}
-# Spark takes no parameter of a function below a window, which pooled_result_at needs.
-FUNCTIONS = tuple(name for name in MACROS if name != "pooled_result_at")
+# Spark takes no parameter of a function below a window, which these need.
+FUNCTIONS = tuple(name for name in MACROS if name not in ("pooled_result_at", "best_setting_at"))
 _CACHED = tuple(name for name in BASE_TABLES if name not in ("studies", "trials"))
 _FIRST_WITH_SPLIT_BYTES = (4, 3)  # earlier versions can't read split bytes in batches, only row by row
 # Spark decodes every byte of a percent-encoded name as a separate character.

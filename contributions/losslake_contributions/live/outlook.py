@@ -33,7 +33,7 @@ def trials_to_compare(view: ReleaseView, workload: Workload, batch_size: int, go
     selection = Selection((workload,), goal.metric, goal.direction, statuses=(*COUNTED, INFEASIBLE))
     search = open_search(view, selection, workload)
     study = view.index_of(search.facts, batch_size)
-    return comparable_trials(view, search, Goal(goal.target, goal.comparator), study).comparable
+    return comparable_trials(search, Goal(goal.target, goal.comparator), study).comparable
 
 
 def outlook(trials: Comparable, steps: Integers, values: Floats) -> Iterator[str]:

@@ -15,7 +15,6 @@ from losslake.questions.trials.resources import is_one_system, systems_in_words,
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import Settings
 from losslake_schema.reached import NEVER, Floats, Integers
 
 
@@ -94,14 +93,15 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     )
 
 
-def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, settings: Settings) -> Iterator[Entry]:
+def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) -> Iterator[Entry]:
     """Yield the trials of a competitor by batch size. rest: what else tells columns apart."""
     search, steps = measured.measure.search, measured.amounts
+    trials = search.facts.trials
     counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
     for study, batch_size in enumerate(search.facts.batch_sizes):
         rows = np.arange(len(counts))[search.facts.rows_of(study)]
         rows = rows[counts[rows]]
-        yield Entry(competitor, (rest, batch_size), steps[rows], settings.number[rows], settings.submitter[rows])
+        yield Entry(competitor, (rest, batch_size), steps[rows], trials.setting[rows], trials.submitter[rows])
 
 
 def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:

@@ -4,7 +4,7 @@ SELECT DISTINCT
     CASE WHEN fact = 'round' THEN 'v' ELSE '' END || json_extract_string(attributes[fact], '$') AS text
 FROM base.trials,
 (VALUES
-    ('round'), ('org'), ('submission_org'), ('submitter'), ('submission'),
+    ('round'), ('org'), ('org_as_written'), ('submission_org'), ('submitter'), ('submission'),
     ('system'), ('submission_platform'), ('hardware'), ('accelerator'), ('accelerators')
 ) AS searched (fact)
 WHERE attributes[fact] IS NOT NULL

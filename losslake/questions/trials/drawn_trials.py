@@ -23,7 +23,6 @@ from losslake.questions.trials.resources import (
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import drawn_as_wholes
 from losslake_schema.reached import Flags, Floats, Integers
 
 _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
@@ -67,9 +66,7 @@ class DrawnTrials:
         return len(np.unique(settings)) if are_repeated(settings) else len(settings)
 
 
-def drawn_by_step_times(
-    view: ReleaseView, search: Search, goal: Goal, known: Mapping[float, float], price: float
-) -> DrawnTrials:
+def drawn_by_step_times(search: Search, goal: Goal, known: Mapping[float, float], price: float) -> DrawnTrials:
     """Return trials whose steps take the given times.
 
     known: seconds by batch size. price: of a second, NaN for none.
@@ -78,7 +75,7 @@ def drawn_by_step_times(
     steps = np.where(is_stopped, np.nan, trial_steps(search, goal))
     per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
     seconds = np.where(np.isfinite(steps), steps * per_step[facts.study_of_trial], steps)
-    settings = drawn_as_wholes(view, facts)
+    settings = facts.drawn_as_wholes
     return DrawnTrials(search, steps, seconds, seconds * price, settings, is_stopped, per_step, extrapolated)
 
 
@@ -99,7 +96,7 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         steps=steps,
         seconds=seconds,
         cost=used * price,
-        settings=drawn_as_wholes(view, facts),
+        settings=facts.drawn_as_wholes,
         is_stopped=is_stopped,
         per_step=none,
         extrapolated=np.isfinite(none),

@@ -215,7 +215,7 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         open_ended=partial(_ended_at_goal, view, facts, metric.name, direction)
         if metric.direction in (direction, None)
         else None,
-        open_rule=partial(result_rule, view, facts, selection, admitted),
+        open_rule=partial(result_rule, facts, selection, admitted),
     )
 
 

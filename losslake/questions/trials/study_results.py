@@ -107,9 +107,10 @@ def results_of_hits(search: Search, hits: Integers) -> StudyResults:
 
 def _of_settings(search: Search, hits: Integers, least: Least, n_reached: Integers) -> StudyResults:
     assert least.setting is not None
+    is_of_trial = search.rule.seeds == "median"
     return StudyResults(
         row=least.row,
-        steps=whole_steps(least.amount),
+        steps=at(search.records.step, at(hits, least.row)) if is_of_trial else whole_steps(least.amount),
         previous_step=_previous_steps(search, least.setting, at(search.records.previous_step, hits), least.row),
         n_reached=n_reached,
         value=at(search.records.value, at(hits, least.row)),
@@ -154,7 +155,10 @@ def _previous_steps(search: Search, setting: BestSettings, previous: Integers, r
 
 def whole_steps(steps: Floats) -> Integers:
     """Return steps as integers, rounded; NEVER for inf."""
-    return np.where(np.isfinite(steps), np.rint(np.where(np.isfinite(steps), steps, 0)), NEVER).astype(np.int64)
+    is_there = np.isfinite(steps)
+    fits = is_there & (steps < LARGEST_INTEGER)
+    whole = np.where(fits, np.rint(np.where(fits, steps, 0)), NEVER).astype(np.int64)
+    return np.where(is_there & ~fits, LARGEST_INTEGER, whole)
 
 
 def study_bests(search: Search) -> StudyBests:

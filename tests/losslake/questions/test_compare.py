@@ -196,7 +196,7 @@ def test_difference_is_concluded_when_the_ratio_interval_excludes_1() -> None:
     verdicts, found = conclusion(ours, theirs)
     assert verdicts == ["fewer", "not told", "more"]
     assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
-    assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
+    assert found["in_words"].startswith(f"Adam takes fewer steps to {METRIC} < 0.3 than SGD at batch size 1 (0.5 times")
     rows, _ = answer(ours, theirs)
     assert [(row["ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
     assert all(row["difference"] is row["ratio_lower"] is None for row in rows if row["workload"] == OURS)
@@ -254,7 +254,7 @@ def test_trials_of_one_submitter_alone_give_no_verdict_unless_each_is_of_a_setti
     assert (row["n_settings"], row["difference"], row["p_value"]) == (2, "one submitter", None)
     assert row["ratio"] is not None
     assert (said["more_at"], said["one_submitter_at"], said["is_clear"]) == ([], [8], False)
-    words = "At batch size 8 all trials of sgd or adam are of one submitter, so no difference is judged."
+    words = "At batch size 8 all trials of SGD or Adam are of one submitter, so no difference is judged."
     assert said["in_words"] == f"{words} Both reach the target."
 
 
@@ -269,7 +269,7 @@ def test_only_workload_to_reach_the_target_needs_fewer_steps_unless_the_other_st
     stopped = [Row(8, trial_id, "COMPLETE", 5, 0.9) for trial_id in range(5)]
     verdicts, found = conclusion(reaching(8, *range(30, 35)), stopped)
     assert (verdicts, found["only_baseline_reaches_at"]) == (["not told"], [8])
-    assert "adam may only have been stopped sooner at 8" in found["in_words"]
+    assert "Adam may only have been stopped sooner at 8" in found["in_words"]
 
 
 def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None:
@@ -281,7 +281,7 @@ def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None
 
 def test_no_common_batch_size_is_the_only_conclusion() -> None:
     _, found = conclusion(reaching(1, 10), reaching(8, 10))
-    assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
+    assert found["in_words"] == "There is no batch size at which both Adam and SGD have trials to compare."
 
 
 def test_a_goal_that_is_higher_has_the_other_sign_in_words() -> None:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
-from losslake.index.view_texts import overridden, sql
+from losslake.index.view_texts import sql
 from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
 from losslake.index.workloads import KnownWorkload, Studies, WorkloadStudies, trials_of, workloads_of
 from losslake.lake.store.folder import FolderStore
@@ -140,8 +140,7 @@ def view_of(
     connection.execute("CREATE SCHEMA base")
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
-    for text in (sql("trial_resources"), overridden("serving", "base_settings")):
-        connection.execute(text)
+    connection.execute(sql("trial_resources"))
     known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
     _table(connection, "metrics", known_metrics, _METRICS)
     keys, others = (

@@ -15,7 +15,11 @@ WITH stopped AS (
     WHERE t.status = 'INCOMPLETE' AND t.last_step IS NOT NULL
 ),
 setting AS (
-    SELECT study_id, trial_id, setting FROM base.settings WHERE study_id IN (SELECT study_id FROM stopped)
+    SELECT study_id, trial_id, setting
+    FROM (
+$trial_settings
+    )
+    WHERE study_id IN (SELECT study_id FROM stopped)
 ),
 slowest AS (
     SELECT c.study_id, c.setting, h.metric, h.target, max(h.steps) AS steps

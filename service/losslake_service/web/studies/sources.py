@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,13 +35,15 @@ def study_facts(view: ReleaseView, study_id: int) -> Facts:
         "unit": facts["batch_unit"] or "unit not stated",
         "training": training,
         "stopping": "not stated whether stopped early" if is_stopped is None else stopping,
-        "link": source if source.startswith(("https://", "http://")) else None,
+        "link": _web_address(source),
     }
 
 
 def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
-    """Return the row of a trial."""
-    return _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+    """Return the row of a trial. link: the URL of its log, if its attribute source_url has one."""
+    facts = _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+    url = json.loads((facts["attributes"] or {}).get("source_url", "null"))
+    return facts | {"link": _web_address(url if isinstance(url, str) else "")}
 
 
 def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:
@@ -70,6 +73,10 @@ def data_downloads(
         "lines": snippets(request.address, path, pinned),
         "sql": sql,
     }
+
+
+def _web_address(text: str) -> str | None:
+    return text if text.startswith(("https://", "http://")) else None
 
 
 def _facts(view: ReleaseView, query: str, **ids: int) -> Facts:

@@ -14,7 +14,6 @@ from losslake.questions import advice, compare, critical_batch_size, survival, t
 from losslake.questions.declaration.question import Question
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
-from losslake.questions.trials.settings import settings_of
 from losslake_schema.names import Workload
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
@@ -133,22 +132,36 @@ def test_logs_of_a_submitter_that_state_nothing_else_are_one_setting(
         return {name: value * (trial_id if name == "seed" else 1 + trial_id % 2) for name, value in parameters.items()}
 
     view = view_of(repeated(), attributes=attributes, parameters=stated)
-    settings = settings_of(view, view.workloads[WORKLOAD])
-    assert (len(np.unique(settings.number)), bool(settings.is_known.all())) == (n_settings, is_known)
+    settings = view.workloads[WORKLOAD].trials
+    assert (len(np.unique(settings.setting)), bool(settings.has_setting.all())) == (n_settings, is_known)
+
+
+def test_a_submitter_is_the_organisation_and_not_the_author_of_its_code() -> None:
+    def stated(_: object, trial_id: int) -> dict[str, str]:
+        org = {"org": "one" if trial_id % 2 else "other"} if trial_id > 4 else {}
+        return {"submission_org": "author", "submission_platform": "large"} | org
+
+    view = view_of(repeated(), attributes=stated, parameters=lambda *_: {})
+    numbers = view.workloads[WORKLOAD].trials.setting
+    by_submitter: dict[str, set[int]] = {}
+    for trial_id, number in enumerate(numbers.tolist(), start=1):
+        by_submitter.setdefault(stated(None, trial_id).get("org", "author"), set()).add(number)
+    assert [len(found) for found in by_submitter.values()] == [1, 1, 1]
+    assert len(set(numbers.tolist())) == 3
 
 
 def test_a_pool_keeps_the_settings_of_its_workloads_apart() -> None:
     view = view_of(repeated(), of_other=repeated(16), parameters=seeded)
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
-    settings = settings_of(view, pool)
-    assert len(np.unique(settings.number)) == 12
-    assert settings.is_known.all()
-    assert (np.bincount(np.unique(settings.number, return_inverse=True)[1]) == SEEDS).all()
+    settings = pool.trials
+    assert len(np.unique(settings.setting)) == 12
+    assert settings.has_setting.all()
+    assert (np.bincount(np.unique(settings.setting, return_inverse=True)[1]) == SEEDS).all()
 
 
 def test_trials_of_unknown_metaparameters_are_settings_of_their_own_in_a_pool_too() -> None:
     view = view_of(repeated(), of_other=repeated(), parameters=lambda *_: {})
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
-    settings = settings_of(view, pool)
-    assert len(np.unique(settings.number)) == 48
-    assert not settings.is_known.any()
+    settings = pool.trials
+    assert len(np.unique(settings.setting)) == 48
+    assert not settings.has_setting.any()
