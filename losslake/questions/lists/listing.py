@@ -424,6 +424,25 @@ class PooledResultRow(StepsToResultViewRow):
     """Workloads that have the batch size and measure the metric."""
 
 
+class BestSettingRow(StepsToResultViewRow):
+    """A study."""
+
+    steps: Annotated[int | None, shown(400, "steps")]
+    """The least, over settings, of the median or mean steps of their trials; null if no setting reaches the target."""
+    trial_id: Annotated[int | None, shown(17)]
+    """The trial at the median, or nearest to the mean; ties go to the lowest trial_id; null if steps is."""
+    setting: Annotated[str, shown("NVIDIA dgxh100_n8")]
+    """The best setting: submitter and system, or numeric metaparameters other than seeds; trial N if none is known."""
+    n_settings: Annotated[int, shown(5, "settings")]
+    """Settings of which it is the best."""
+    n_seeds: Annotated[int, shown(10, "trials")]
+    """Its trials."""
+    steps_q25: Annotated[int | None, shown(390, "steps")]
+    """Steps within which a quarter of these reach the target; null if fewer do."""
+    steps_q75: Annotated[int | None, shown(420, "steps")]
+    """Steps within which three quarters of these do; null likewise."""
+
+
 # By name of a view; a macro has the columns of the view that it is named after, or its own.
 VIEW_ROWS: Mapping[str, type[Row]] = {
     **{listing.name: listing.row for listing in LISTINGS},
@@ -433,6 +452,7 @@ VIEW_ROWS: Mapping[str, type[Row]] = {
     "steps_to_target": StepsToTargetViewRow,
     "steps_to_result": StepsToResultViewRow,
     "pooled_result_at": PooledResultRow,
+    "best_setting_at": BestSettingRow,
     "trial_resources": TrialResourcesRow,
     "amounts_to": AmountsToRow,
     "amount_at": AmountAtRow,
