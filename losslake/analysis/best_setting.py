@@ -139,12 +139,12 @@ def best_settings(
     )
 
 
-def usual_of_settings(amounts: Floats, settings: Numbers, seeds: Seeds = "median") -> Floats:
-    """Return what each setting of one study takes that counts; arguments as for best_settings."""
+def usual_of_settings(amounts: Floats, settings: Numbers, seeds: Seeds = "median") -> tuple[Floats, Integers]:
+    """Return what each setting of one study takes that counts, and its first trial; arguments as for best_settings."""
     if not len(amounts):
-        return amounts
+        return amounts, np.zeros(0, np.int64)
     each = _settings(amounts, np.zeros(len(amounts), np.int64), settings)
-    return each.usual(seeds)[0][each.counts]
+    return each.usual(seeds)[0][each.counts], each.first[each.counts]
 
 
 def setting_envelope(step: Integers, loss: Floats, trial: Integers, settings: Numbers, seeds: Seeds) -> Envelope:

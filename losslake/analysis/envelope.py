@@ -36,10 +36,6 @@ class Envelope:
         hits = self.first_hits(targets)
         return np.where(hits != NEVER, self.step[hits], np.inf) if len(self.step) else np.full(len(targets), np.inf)
 
-    def best_within(self, budgets: Integers) -> Integers:
-        """Return, per budget of steps (inclusive), the entry with the best loss within it; NEVER for none."""
-        return np.searchsorted(self.step, budgets, side="right") - 1
-
 
 def lower_envelope(step: Integers, loss: Floats) -> Envelope:
     """Return the envelope of the evaluations of one study.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from losslake.questions.comparison.differences import Difference, differences, r
 from losslake.questions.comparison.measured_trials import entries, hardware_differs, measured_trials
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
+from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
@@ -50,7 +51,7 @@ class BaselineParameters(BaseModel):
     """Tuning budget: the best of this many trials. Default: as many as all workloads have at that batch size."""
 
 
-class CompareParameters(BaselineParameters, MeasureParameters, GoalParameters):
+class CompareParameters(BaselineParameters, MeasureParameters, ResultParameters, GoalParameters):
     """The parameters of a comparison at equal tuning budget."""
 
 
@@ -64,9 +65,10 @@ class CompareRow(Row):
     n_settings: Annotated[int, shown(64, "settings")]
     """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system: the evidence."""
     budget: Annotated[int, shown(64, "trials")]
-    """Tuning budget: the best of this many trials; the same for all workloads of this batch size."""
+    """Tuning budget: the best of this many trials, or settings for best_setting; the same for all workloads of this
+    batch size."""
     amount: Annotated[float | None, shown(400.0, "what measure says")]
-    """The least of `measure` to the target of all its trials, in steps by default; null if none reached it."""
+    """The least of `measure` to the target of all its trials, or settings; by default in steps; null for none."""
     median_amount: Annotated[float | None, shown(420.0, "what measure says")]
     """Median over draws of `budget` trials of the best one's amount; null if most draws never reach the target."""
     ratio: Annotated[float | None, shown(0.8, "none: a ratio")]
@@ -131,7 +133,7 @@ class Flip(Summary):
     is_clear: bool
 
 
-class CompareSummary(MeasureSummary, GoalSummary, Finding):
+class CompareSummary(MeasureSummary, ResultSummary, GoalSummary, Finding):
     """The conclusions of the comparison."""
 
     baseline: Annotated[str, shown(WORKLOAD)]
@@ -158,6 +160,9 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     if baseline is not None and baseline not in workloads:
         raise BadParameter("baseline", f"baseline {baseline} is not one of the workloads to compare")
     searches = open_searches(view, selection)
+    if any(search.rule.is_of_settings for search in searches):
+        # Of a search of single trials the best setting is the best trial.
+        searches = open_searches(view, replace(selection, result="best_setting"))
     for search in searches:
         _ = search.facts.study_ids  # whole searches are compared: raises BadParameter for a pool
     measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
@@ -176,6 +181,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         [_rows(competition, base, against)],
         {
             "baseline": names[base],
+            "results": results_of(searches),
             "conclusions": list(conclusions(competition, against, base, goal_words, noun)),
             "geometric_means": list(_geometric_means(competition, base)),
             "flips": list(_flips(competition)),
@@ -209,14 +215,15 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
         placed = ranks(medians)
         for index, name in enumerate(contest.competitors):
             steps, settings = contest.steps[index][column], contest.settings[index][column]
-            if steps is not None:
+            trials = contest.trials[index][column]
+            if steps is not None and trials is not None:
                 best = steps.min()
                 rows.append(
                     {
                         "batch_size": batch_size,
                         "workload": name,
-                        "n_trials": len(steps),
-                        "n_reached": int(np.isfinite(steps).sum()),
+                        "n_trials": len(trials),
+                        "n_reached": int(np.isfinite(trials).sum()),
                         "n_settings": 0 if settings is None else len(settings),
                         "budget": budget,
                         "amount": float(best) if np.isfinite(best) else None,

@@ -197,7 +197,7 @@ def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
         for rows, is_tuned in zip(map(search.facts.rows_of, curve.studies.tolist()), ~curve.is_dominated, strict=True)
     ]
     if rule.is_of_settings:
-        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds) for rows in rows_of_studies]
+        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in rows_of_studies]
     return [drawn_alike(steps[rows], rule.settings[rows]) for rows in rows_of_studies]
 
 

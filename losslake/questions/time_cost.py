@@ -16,9 +16,9 @@ from losslake.analysis.time_cost import goodput, is_on_front, statistical_effici
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Share
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, ResultParameters, Share
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
+from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.measure import hit_times
@@ -27,7 +27,7 @@ from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached,
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
-from losslake.questions.trials.study_results import study_results
+from losslake.questions.trials.study_results import least_by_study, study_results
 from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -41,7 +41,7 @@ _DEFINITION = (
 )
 
 
-class TimeCostParameters(GoalParameters):
+class TimeCostParameters(ResultParameters, GoalParameters):
     """The parameters of time and cost."""
 
     max_useful_tau: Annotated[Share, shown(0.1, "none: a ratio")] = USEFUL_WITHIN
@@ -99,7 +99,7 @@ class TimedWorkload(Summary):
     critical_batch_size: Annotated[float | None, shown(96.5)]
 
 
-class TimeCostSummary(GoalSummary, Finding):
+class TimeCostSummary(ResultSummary, GoalSummary, Finding):
     """The end of falling time by workload."""
 
     max_useful_tau: Annotated[float, shown(0.1, "none: a ratio")]
@@ -175,7 +175,7 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         view,
         parameters,
         [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)],
-        {"summaries": summaries},
+        {"results": results_of(one.search for one in reached), "summaries": summaries},
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in _left_out(one)),
@@ -205,7 +205,7 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
         search=search,
         curve=scaling_curve(search, goal),
         fewest=study_results(search, goal).row,
-        fastest=search.facts.first_least_by_study(np.isfinite(elapsed), elapsed, steps),
+        fastest=least_by_study(search, np.where(hits == NEVER, np.inf, elapsed), steps).row,
         steps=steps,
         elapsed=elapsed,
         n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),

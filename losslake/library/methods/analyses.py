@@ -240,6 +240,8 @@ class Analyses(QuestionMethods):
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         step_budget: int | Sequence[int] | None = None,
         example_budget: int | Sequence[int] | None = None,
         last: bool | None = None,
@@ -263,6 +265,12 @@ class Analyses(QuestionMethods):
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             step_budget: Only evaluations at this step or before; may be repeated. Default, without any budget: the
                 most steps, and the most examples, that every batch size was trained for.
             example_budget: Only evaluations after at most this many examples, step times batch size; may be
@@ -277,6 +285,8 @@ class Analyses(QuestionMethods):
             "status": status,
             "flagged": flagged,
             "where": where,
+            "result": result,
+            "seeds": seeds,
             "step_budget": step_budget,
             "example_budget": example_budget,
             "last": last,

@@ -30,6 +30,8 @@ class Comparisons(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -61,6 +63,12 @@ class Comparisons(QuestionMethods):
                 Default: that of the workload's goals in this metric; without any, strict.
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -83,6 +91,8 @@ class Comparisons(QuestionMethods):
             "example_budget": example_budget,
             "comparator": comparator,
             "target": target,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,

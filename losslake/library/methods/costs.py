@@ -172,6 +172,8 @@ class Costs(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         max_useful_tau: float | None = None,
     ) -> Result:
         """Return the answer of /v1/analysis/time-cost.
@@ -199,6 +201,12 @@ class Costs(QuestionMethods):
                 Default: that of the workload's goals in this metric; without any, strict.
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             max_useful_tau: A larger batch size counts as faster if it saves more than this share of the time of a
                 smaller one.
         """
@@ -214,6 +222,8 @@ class Costs(QuestionMethods):
             "example_budget": example_budget,
             "comparator": comparator,
             "target": target,
+            "result": result,
+            "seeds": seeds,
             "max_useful_tau": max_useful_tau,
         }
         answer: Result = self._answer("/v1/analysis/time-cost", parameters)

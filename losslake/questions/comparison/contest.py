@@ -18,7 +18,8 @@ class Entry:
     """The trials of one competitor in one column: steps (or what else is counted) to the target, inf for never.
 
     place: tells columns apart. settings: a number for each trial, which those of one setting share; None if no
-    differences are to be told. submitters: likewise, 0 for unknown.
+    differences are to be told. submitters: likewise, 0 for unknown. trials: where steps are those of settings, the ones
+    of their trials.
     """
 
     competitor: str
@@ -26,13 +27,15 @@ class Entry:
     steps: Floats
     settings: Integers | None = None
     submitters: Numbers | None = None
+    trials: Floats | None = None
 
     @property
     def is_of_one_submitter(self) -> bool:
         """True if one submitter repeated settings, and no other has trials: these say how good their recipes are."""
         if self.settings is None or self.submitters is None or not self.submitters.any():
             return False
-        return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < len(self.settings)
+        n_trials = len(self.steps if self.trials is None else self.trials)
+        return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < n_trials
 
     @property
     def medians(self) -> Floats | None:
@@ -50,14 +53,16 @@ class Contest:
     """Competitors, in the order given, compared in columns by ascending place.
 
     places: of the columns: what besides the batch size tells them apart, and the batch size. steps: of each competitor
-    in each column, None where it has no trials; settings, fewest: likewise the median and the fewest steps of each
-    setting. of_one_submitter: likewise whether it is. budgets: of each column, the number of trials in a draw.
-    medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials. left_out: words.
+    in each column, of trials or of settings, None where it has no trials; trials: likewise of all trials; settings,
+    fewest: likewise the median and the fewest steps of each setting. of_one_submitter: likewise whether it is. budgets:
+    of each column, the number of trials, or settings, in a draw. medians: (competitors, columns), of the best of these;
+    inf for never, NaN where it has no trials. left_out: words.
     """
 
     competitors: tuple[str, ...]
     places: tuple[tuple[str, int], ...]
     steps: tuple[tuple[Floats | None, ...], ...]
+    trials: tuple[tuple[Floats | None, ...], ...]
     settings: tuple[tuple[Floats | None, ...], ...]
     fewest: tuple[tuple[Floats | None, ...], ...]
     of_one_submitter: tuple[tuple[bool, ...], ...]
@@ -127,6 +132,10 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
         competitors=competitors,
         places=tuple(kept),
         steps=steps,
+        trials=tuple(
+            tuple(None if each is None else each.steps if each.trials is None else each.trials for each in row)
+            for row in entries_of
+        ),
         settings=tuple(tuple(None if entry is None else entry.medians for entry in row) for row in entries_of),
         fewest=tuple(tuple(None if entry is None else entry.fewest for entry in row) for row in entries_of),
         of_one_submitter=tuple(

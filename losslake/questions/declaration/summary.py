@@ -136,7 +136,7 @@ class ResultSummary(Summary):
     """What a setting takes, of its trials: median or mean."""
     results: list[WorkloadResult]
     """By workload: the result of a study, best_trial or best_setting; what a setting takes, null for best_trial; and
-    why."""
+    why. Workloads that are compared have the same one: best_setting if any of them has."""
 
 
 def results_of(searches: Iterable[Search]) -> list[dict[str, Any]]:

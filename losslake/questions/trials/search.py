@@ -119,6 +119,11 @@ class Search:
         """By trial, its best record; NEVER for none, or for a trial not admitted."""
         return self._of_all_trials(np.where(self.ends > self.records.offsets[:-1], self.ends - 1, NEVER))
 
+    def last_records(self, limits: Integers) -> Integers:
+        """Return by trial its best record up to a last step by study; NEVER for none, or for a trial not admitted."""
+        ends = np.minimum(self.ends, _ends_within(self.records, self.facts, limits))
+        return self._of_all_trials(np.where(ends > self.records.offsets[:-1], ends - 1, NEVER))
+
     @cached_property
     def n_admitted(self) -> Integers:
         """The number of admitted trials by study."""

@@ -20,7 +20,7 @@ from losslake.analysis.identifiability import IdentifiedFits, are_unequal, ident
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.study_results import study_results
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake_schema.reached import NEVER, Flags, Floats
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,6 @@ class StudyEnvelopes:
 
     search: Search
     envelopes: Sequence[Envelope]
-
-    @cached_property
-    def trial_of_record(self) -> Integers:
-        """The row in facts.trials of each record."""
-        return np.repeat(self.search.rows, np.diff(self.search.records.offsets))
-
-    def records(self, entries: Integers) -> Integers:
-        """Return by study the record of the envelope's entry of that index; NEVER stays so."""
-        records = [
-            int(envelope.row[entry]) if entry != NEVER else NEVER
-            for envelope, entry in zip(self.envelopes, entries.tolist(), strict=True)
-        ]
-        return np.array(records, np.int64)
-
-    def trials(self, records: Integers) -> Integers:
-        """Return the rows in facts.trials of these records; NEVER stays so."""
-        known = records != NEVER
-        rows = at(self.trial_of_record, np.where(known, records, 0).ravel()).reshape(records.shape)
-        return np.where(known, rows, NEVER)
 
 
 def study_envelopes(search: Search) -> StudyEnvelopes:

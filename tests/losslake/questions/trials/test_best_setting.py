@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import median_low
 from typing import Any, cast
 
 import pytest
@@ -12,19 +13,22 @@ from hypothesis import strategies as st
 from losslake.analysis.best_setting import Seeds
 from losslake.questions import (
     atlas,
+    compare,
     critical_batch_size,
     doublings,
+    quality,
     regimes,
     scaling,
     steps_to_target,
     target_sweep,
     targets,
+    time_cost,
 )
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.statuses import STATUSES
 from tests import oracle
-from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row, best_setting_rows, scaling_rows
 
 GOAL = Goal(0.3)
@@ -86,6 +90,48 @@ def test_each_question_has_the_same_result(rows: list[Row], n_settings: int, see
     known = [each for each in steps.values() if each is not None]
     assert [row["fewest_steps"] for row in swept] == [min(known, default=None)]
     assert [row["coverage"] for row in swept] == [len(known) / len(steps)]
+
+
+@given(repeated_trials(), st.integers(1, 4), st.integers(0, 7))
+def test_quality_is_the_best_of_the_medians_of_settings(rows: list[Row], n_settings: int, budget: int) -> None:
+    view = view_of_settings(rows, n_settings)
+    options: dict[str, Any] = {"result": "best_setting", "step_budget": [budget]}
+    found = answer_to(quality.QUESTION, view, SELECTION, **options).table().to_pylist()
+    at_budget = {row["batch_size"]: row["best_value"] for row in found if row["budget"] == budget}
+    for batch_size, value in at_budget.items():
+        trials: dict[int, list[float]] = {}
+        for row in rows:
+            if row.batch_size == batch_size and row.status in ("COMPLETE", "MISSED"):
+                counts = row.step is not None and row.step <= budget and math.isfinite(row.value or 0.0)
+                trials.setdefault(row.trial_id, []).append(row.value if counts and row.value is not None else math.inf)
+        settings = [
+            [min(values) for trial, values in trials.items() if trial % n_settings == number]
+            for number in range(n_settings)
+        ]
+        known = [each for each in settings if len(each) >= 3] or [each for each in settings if each]
+        best = min((median_low(each) for each in known), default=math.inf)
+        assert value == (best if math.isfinite(best) else None)
+
+
+def test_time_is_that_of_the_best_setting() -> None:
+    seconds = {1: 99.0, 2: 42.0, 3: 97.0, 4: 44.0, 5: 95.0, 6: 46.0}
+    rows = [Row(8, trial, "COMPLETE", 10 + trial, 0.1, elapsed) for trial, elapsed in seconds.items()]
+    (row,) = answer_to(time_cost.QUESTION, view_of_settings(rows, 2), SELECTION, GOAL).table().to_pylist()
+    assert (row["steps"], row["trial_id"]) == (13, 3)
+    assert (row["fastest_elapsed_s"], row["fastest_trial_id"]) == (44.0, 4)
+
+
+def test_compared_workloads_have_the_same_result_and_draw_settings() -> None:
+    repeated = [Row(8, trial, "COMPLETE", 10 * trial, 0.1) for trial in range(1, 13)]
+    single = [Row(8, trial, "COMPLETE", 100 * trial, 0.1) for trial in range(1, 5)]
+    view = view_of(repeated, of_other=single, parameters=lambda _, trial: {"learning_rate": trial % 4, "seed": trial})
+    both = Selection((OTHER, WORKLOAD), METRIC)
+    found = answer_to(compare.QUESTION, view, both, GOAL)
+    assert [each["result"] for each in found.facts["results"]] == ["best_setting"] * 2
+    rows = {row["workload"]: row for row in found.table().to_pylist()}
+    ours = rows[str(WORKLOAD)]
+    assert (ours["n_trials"], ours["n_reached"], ours["n_settings"], ours["budget"]) == (12, 12, 4, 4)
+    assert (ours["amount"], rows[str(OTHER)]["amount"]) == (50, 100)
 
 
 def test_fits_of_a_sweep_are_those_of_the_target() -> None:
