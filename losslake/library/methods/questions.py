@@ -30,8 +30,11 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -40,7 +43,7 @@ class Questions(QuestionMethods):
     ) -> Curve:
         """Return the answer of /v1/scaling.
 
-        How many steps the best trial of a workload takes to a target, by batch size.
+        How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -63,9 +66,18 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -91,6 +103,9 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
@@ -170,8 +185,9 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -202,9 +218,12 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -228,6 +247,7 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
@@ -362,6 +382,8 @@ class Questions(QuestionMethods):
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -393,6 +415,12 @@ class Questions(QuestionMethods):
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
                 Default: that of the workload's goals in this metric; without any, strict.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -416,6 +444,8 @@ class Questions(QuestionMethods):
             "step_budget": step_budget,
             "example_budget": example_budget,
             "comparator": comparator,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
