@@ -28,6 +28,7 @@ from bench.simulated import (
     spread_of_trials,
 )
 from losslake.analysis.break_points import (
+    OF_BEST_TRIAL,
     PERFECT_WITHIN,
     USEFUL_WITHIN,
     dominated,
@@ -237,7 +238,7 @@ def regimes(n: int) -> list[SimulatedRow]:
 
 def tuned(sizes: Floats, steps: Floats, previous: Floats | None = None) -> Floats:
     """Return steps without those of dominated batch sizes, as answers have them."""
-    counted: Floats = np.where(dominated(sizes, steps, previous_steps=previous).is_dominated, np.nan, steps)
+    counted: Floats = np.where(dominated(sizes, steps, OF_BEST_TRIAL, previous).is_dominated, np.nan, steps)
     return counted
 
 

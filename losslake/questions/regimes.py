@@ -12,7 +12,6 @@ from pydantic import Field
 
 from losslake.analysis.break_points import (
     PERFECT_WITHIN,
-    UNDERTUNED_TAU,
     USEFUL_WITHIN,
     BreakPoint,
     max_useful_batch_size,
@@ -54,9 +53,9 @@ class RegimesParameters(ResultParameters, GoalParameters):
     """Perfect scaling continues while examples are at most 1 + this times the fewest of any batch size."""
     max_useful_tau: Annotated[Share, shown(0.1, "none: a ratio")] = USEFUL_WITHIN
     """A batch size is large enough when no larger one improves its steps by more than this."""
-    undertuned_tau: Annotated[Share, shown(0.15, "none: a ratio")] = UNDERTUNED_TAU
+    undertuned_tau: Annotated[Share | None, shown(0.15, "none: a ratio")] = None
     """A batch size is dominated with more than 1 + this times the examples of a larger one, or the steps of a smaller
-    one, if its evaluations don't explain that."""
+    one, if its evaluations don't explain that. Default: 0.15 for best_setting, 1 for best_trial, which is noisier."""
 
 
 class RegimesRow(Row):
@@ -109,8 +108,8 @@ class RegimesSummary(ResultSummary, GoalSummary, Finding):
     """The tolerance of perfect scaling."""
     max_useful_tau: Annotated[float, shown(0.1, "none: a ratio")]
     """The tolerance of the largest useful batch size."""
-    undertuned_tau: Annotated[float, shown(0.15, "none: a ratio")]
-    """The tolerance of dominated batch sizes."""
+    undertuned_tau: Annotated[float | None, shown(0.15, "none: a ratio")]
+    """The requested tolerance of dominated batch sizes; null for 0.15 of best_setting and 1 of best_trial."""
     break_points: Annotated[list[BreakPointSummary], Field(json_schema_extra=unit("batch_unit of the study"))]
     """By workload: both ends, as defined and by variants. The end of these steps lies from lower to upper (null: no
     bound), or below the smallest (censoring left) or above the largest (right) batch size with a result. The true end

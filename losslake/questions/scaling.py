@@ -26,7 +26,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.reference_lines import ReferencePoint, reference_points
 from losslake.questions.declaration.summary import CrossingSummary, ResultSummary, results_of
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.confirmation import FIRST, Crossing, confirmed
+from losslake.questions.trials.confirmation import FIRST, Crossing, SettingMeans, confirmed, mean_columns
 from losslake.questions.trials.measure import Amounts, Measure
 from losslake.questions.trials.search import Search, at, check_batch_size, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
@@ -34,6 +34,7 @@ from losslake.questions.trials.step_warnings import coarse_studies
 from losslake.questions.trials.study_results import (
     FewestSteps,
     StudyResults,
+    is_of_small_setting,
     least_by_study,
     study_bests,
     study_results,
@@ -113,14 +114,19 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
     """runner_up_steps divided by steps, far above 1 if one lucky trial stands out; null without a runner-up."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
-    """Steps to result by the rule `crossing`, equal to steps for crossing=first; null if no crossing counts."""
+    """Steps to result by the rule `crossing`, equal to steps for crossing=first; for crossing=mean the least over
+    settings of their own, of which one of fewer than 3 trials counts only without others; null if no crossing counts.
+    """
     confirmed_trial_id: Annotated[int | None, shown(17)]
-    """The trial of confirmed_steps, which may differ from trial_id; null if no crossing counts."""
+    """The trial of confirmed_steps, which may differ from trial_id; for crossing=mean the first trial of the setting;
+    ties go to the lowest trial_id; null if no crossing counts."""
     confirmed_trial_workload: Annotated[str | None, shown(WORKLOAD)]
     """The workload of that trial if `workload` is a pattern; null without a pattern, or if no crossing counts."""
     confirmed_previous_step: int | None
+    confirmed_mean: float | None
+    confirmed_n_seeds: int | None
     n_confirmed: Annotated[int, shown(20, "trials")]
-    """Trials with a crossing that counts."""
+    """Trials with a crossing that counts; for crossing=mean settings that count, with one."""
 
 
 class ScalingSummary(MeasureSummary, ResultSummary, CrossingSummary):
@@ -145,13 +151,15 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     for search in searches:
         measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
-        crossed = results if crossing == FIRST else _confirmed(view, search, goal, crossing)
-        batches.append(_rows(search, results, amounts, crossed, goal, parameters.normalize_to))
+        crossed, means = (results, None) if crossing == FIRST else _confirmed(view, search, goal, crossing)
+        batches.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
         warnings += measure.doubts(goal)
+        if means is not None:
+            warnings += means.ended(search.facts.workload, ~is_of_small_setting(search))
     reference = reference_points(view, parameters.reference)
-    facts = {"k": crossing.successive_hits, "reference": reference, "left_out": left_out, "warnings": warnings}
+    facts = {**crossing.facts, "reference": reference, "left_out": left_out, "warnings": warnings}
     facts["results"] = results_of(searches)
     return QUESTION.answered(view, parameters, batches, facts)
 
@@ -171,16 +179,21 @@ QUESTION = Question(
 )
 
 
-def _confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
+def _confirmed(
+    view: ReleaseView, search: Search, goal: Goal, crossing: Crossing
+) -> tuple[FewestSteps, SettingMeans | None]:
+    """Return the crossing of each study that counts, of a trial or of a setting, and the means that cross."""
     crossings = confirmed(view, search, goal, crossing, search.first_hits(goal))
-    is_crossed = crossings.steps != NEVER
-    least = least_by_study(search, np.where(is_crossed, crossings.steps, np.inf))
-    return FewestSteps(
-        row=least.row,
-        steps=whole_steps(least.amount),
-        previous_step=at(crossings.previous_steps, least.row),
-        n_reached=search.facts.sums_by_study(is_crossed),
-    )
+    is_crossed, means = crossings.steps != NEVER, crossings.means
+    if means is not None:
+        is_crossed &= means.is_first & ~is_of_small_setting(search)
+        row = search.facts.first_least_by_study(is_crossed, crossings.steps)
+        steps = at(crossings.steps, row)
+    else:
+        least = least_by_study(search, np.where(is_crossed, crossings.steps, np.inf))
+        row, steps = least.row, whole_steps(least.amount)
+    previous, n_crossed = at(crossings.previous_steps, row), search.facts.sums_by_study(is_crossed)
+    return FewestSteps(row, steps, previous, n_crossed), means
 
 
 def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns:
@@ -222,6 +235,7 @@ def _rows(
     results: StudyResults,
     amounts: Amounts,
     crossed: FewestSteps,
+    means: SettingMeans | None,
     goal: Goal,
     normalize_to: int | None,
 ) -> pa.RecordBatch:
@@ -244,6 +258,7 @@ def _rows(
             "confirmed_trial_id": column_at(search.facts.trials.trial_id, crossed.row),
             "confirmed_trial_workload": search.facts.workloads_of(crossed.row),
             "confirmed_previous_step": _steps_where(crossed.previous_step, crossed.row != NEVER),
+            **mean_columns(means, crossed.row),
             "n_confirmed": crossed.n_reached,
             **amounts.columns(search),
         }

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
 from losslake.analysis.break_points import (
+    OF_BEST_SETTING,
+    OF_BEST_TRIAL,
     PERFECT_WITHIN,
     USEFUL_WITHIN,
     dominated,
@@ -64,7 +66,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     """
     if request.facts["measure"] != "steps":
         return _draw_amounts(request)
-    facts, rows = request.facts, _with_dominated(_with_range(request))
+    facts, rows = request.facts, _with_dominated(request, _with_range(request))
     common, series = replace(request, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
     known = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
@@ -332,25 +334,25 @@ def _range_in_words(facts: Mapping[str, Any]) -> str:
     return quartiles if all(is_of_settings) else f"{quartiles}, or {half}" if any(is_of_settings) else half
 
 
-def _dominated(rows: pa.Table) -> Flags:
-    """Return flags of the dominated rows of one workload, which are by batch size."""
+def _dominated(rows: pa.Table, tau: float) -> Flags:
+    """Return flags of the dominated rows of one workload, which are by batch size. tau: the tolerance."""
     sizes, steps, previous = (
         np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
         for name in ("batch_size", "steps", "previous_step")
     )
     is_used = (sizes > 0) & (steps > 0)
     flags = np.zeros(len(sizes), np.bool_)
-    flags[is_used] = dominated(sizes[is_used], steps[is_used], previous_steps=previous[is_used]).is_dominated[0]
+    flags[is_used] = dominated(sizes[is_used], steps[is_used], tau, previous[is_used]).is_dominated[0]
     return flags
 
 
-def _with_dominated(rows: pa.Table) -> pa.Table:
+def _with_dominated(request: ChartRequest, rows: pa.Table) -> pa.Table:
     """Return the rows with is_dominated, by workload."""
-    workloads = rows["workload"]
     flags = np.zeros(rows.num_rows, np.bool_)
-    for workload in pc.unique(workloads):
-        is_of_workload = pc.equal(workloads, workload)
-        flags[is_of_workload.to_numpy()] = _dominated(rows.filter(is_of_workload))
+    for each in request.facts["results"]:
+        is_of_workload = pc.equal(rows["workload"], each["workload"])
+        tau = OF_BEST_TRIAL if each["seeds"] is None else OF_BEST_SETTING
+        flags[is_of_workload.to_numpy()] = _dominated(rows.filter(is_of_workload), tau)
     return rows.append_column("is_dominated", pa.array(flags))
 
 

@@ -30,8 +30,9 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
@@ -66,9 +67,12 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -100,6 +104,7 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
             "result": result,
             "seeds": seeds,
             "measure": measure,
@@ -181,8 +186,9 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -214,9 +220,12 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -240,6 +249,7 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,

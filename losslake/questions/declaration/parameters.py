@@ -9,7 +9,6 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from losslake.analysis.best_setting import Seeds
-from losslake.analysis.crossings import CrossingRule
 from losslake.analysis.goal_region import WITHIN
 from losslake.index.frontiers import COUNTED
 from losslake.output.rows import shown
@@ -17,7 +16,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.confirmation import Crossing
+from losslake.questions.trials.confirmation import Crossing, CrossingName
 from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
@@ -271,15 +270,19 @@ class WithinParameters(GoalParameters):
 class CrossingParameters(GoalParameters):
     """A target, and the hit of it that counts."""
 
-    crossing: Annotated[CrossingRule, shown("sustained")] = "first"
-    """The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of k_consecutive hits; or
-    the first after which all are hits (sustained). The last two read the curves and take longer."""
+    crossing: Annotated[CrossingName, shown("sustained")] = "first"
+    """The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of k_consecutive hits; the
+    first after which all are hits (sustained); or the first of the mean curve of a setting (mean), of steps at which
+    all of its trials have a finite value. All but the first read the curves and take longer."""
     k: Annotated[Natural | None, shown(3, "evaluations", ge=1)] = None
     """For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out."""
+    margin: Annotated[Finite | None, shown(0.004, "unit of the metric", ge=0)] = None
+    """For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by margin / sqrt(n) or
+    more, as in the third track of modded-nanogpt; default: 0, the comparator alone."""
 
     def crossing_rule(self) -> Crossing:
         """Return the rule by which a hit is the crossing; raises BadParameter."""
-        return Crossing(self.crossing, self.k)
+        return Crossing(self.crossing, self.k, self.margin)
 
 
 def check_targets(metric: str, **targets: float | None) -> None:

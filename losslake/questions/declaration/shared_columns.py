@@ -58,7 +58,12 @@ class SharedColumns(Row):
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
     """How coarsely steps is known: (steps - previous_step) / steps; null without target or earlier evaluation."""
     confirmed_previous_step: Annotated[int | None, shown(400, "steps")]
-    """The evaluation before confirmed_steps, of the same trial; null if there is none."""
+    """The evaluation before confirmed_steps, of the same trial, or for crossing=mean of all trials of its setting; null
+    if there is none."""
+    confirmed_mean: Annotated[float | None, shown(3.2768, "unit of the metric")]
+    """For crossing=mean: the mean at confirmed_steps over the trials of the setting; null otherwise."""
+    confirmed_n_seeds: Annotated[int | None, shown(10, "trials")]
+    """For crossing=mean: how many trials that are, all that the setting has admitted; null otherwise."""
     n_trials: Annotated[int, shown(64, "trials")]
     """Trials admitted: of an admitted status, and among the first `trials` of those by trial_id."""
     n_reached: Annotated[int, shown(21, "trials")]

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema
 
 from losslake.analysis.best_setting import Seeds
-from losslake.analysis.crossings import CrossingRule
 from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import WORKLOAD
+from losslake.questions.trials.confirmation import CrossingName
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import ResultName
 from losslake_schema.reached import Comparator
@@ -112,10 +112,12 @@ class WithinSummary(GoalSummary):
 class CrossingSummary(GoalSummary):
     """The goal and the hit of it that counts."""
 
-    crossing: Annotated[CrossingRule, shown("first")]
+    crossing: Annotated[CrossingName, shown("first")]
     """The hit of the target that counts in the columns `confirmed_…`."""
     k: Annotated[int | None, shown(2, "evaluations")]
     """Successive hits that confirm a crossing; null unless k_consecutive."""
+    margin: Annotated[float | None, shown(0.004, "unit of the metric")]
+    """The margin of crossing=mean; null for other rules."""
 
 
 class WorkloadResult(Summary):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.analysis.best_setting import FEWEST_SEEDS, Seeds
+from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import ResultName, Selection
 from losslake_schema.reached import Flags, Integers
@@ -28,6 +29,11 @@ class ResultRule:
     def is_of_settings(self) -> bool:
         """True if the result is that of the best setting."""
         return self.name == "best_setting"
+
+    @property
+    def undertuned_tau(self) -> float:
+        """The tolerance of dominated batch sizes."""
+        return OF_BEST_SETTING if self.is_of_settings else OF_BEST_TRIAL
 
 
 def result_rule(facts: WorkloadFacts, selection: Selection, admitted: Flags) -> ResultRule:

@@ -87,7 +87,9 @@ class Sweep:
         """The same, NaN also where a batch size is dominated."""
         sizes, previous = self.batch_sizes, self.previous_steps
         return np.where(
-            dominated(sizes, self.usable_steps, previous_steps=previous).is_dominated, np.nan, self.usable_steps
+            dominated(sizes, self.usable_steps, self.search.rule.undertuned_tau, previous).is_dominated,
+            np.nan,
+            self.usable_steps,
         )
 
     @cached_property

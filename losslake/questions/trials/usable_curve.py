@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.analysis.break_points import UNDERTUNED_TAU, Domination, dominated
+from losslake.analysis.break_points import Domination, dominated
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached
 from losslake.questions.trials.search import Search
@@ -113,14 +113,15 @@ class UsableCurve:
         return ", ".join(str(self.search.facts.batch_sizes[index]) for index in np.flatnonzero(studies))
 
 
-def usable_curve(search: Search, measured: ScalingCurve, tau: float = UNDERTUNED_TAU) -> UsableCurve:
+def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = None) -> UsableCurve:
     """Return the part of a curve that can be fitted.
 
-    measured: the whole curve, of the same search. tau: the tolerance of dominated batch sizes.
+    measured: the whole curve, of the same search. tau: the tolerance of dominated batch sizes; None: that of the rule.
     """
     usable = np.flatnonzero((measured.batch_sizes > 0) & (measured.steps > 0)).astype(np.int64)
     sizes, steps, before = (each[usable] for each in (measured.batch_sizes, measured.steps, measured.previous_steps))
-    return UsableCurve(search, measured, usable, dominated(sizes, steps, tau, before))
+    tolerance = search.rule.undertuned_tau if tau is None else tau
+    return UsableCurve(search, measured, usable, dominated(sizes, steps, tolerance, before))
 
 
 def curve_warnings(curve: UsableCurve) -> Iterator[str]:

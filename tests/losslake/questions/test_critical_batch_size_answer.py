@@ -141,12 +141,12 @@ def test_a_half_search_may_need_more_steps() -> None:
 @pytest.mark.parametrize("fit", ["robust", "least-squares"])
 def test_one_badly_tuned_batch_size_is_named_and_left_out(fit: str) -> None:
     tuned = {size: steps for size, steps in STEPS_85M.items() if size != 1024}
-    (with_it, _), facts = answer(rows_of(tuned | {1024: 7000}), fit=fit)
+    (with_it, _), facts = answer(rows_of(tuned | {1024: 14000}), fit=fit)
     (without, _), _ = answer(rows_of(tuned), fit=fit)
     for name, value in without.items():
         assert with_it[name] == (pytest.approx(value) if isinstance(value, float) else value)
     assert facts["left_out"] == [
-        f"{WORKLOAD}: batch size 1,024 took 38% more examples than larger ones: tuned worse, not counted"
+        f"{WORKLOAD}: batch size 1,024 took 177% more examples than larger ones: tuned worse, not counted"
     ]
 
 

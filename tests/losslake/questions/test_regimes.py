@@ -85,7 +85,7 @@ def test_steps_that_fall_by_more_than_the_batch_grows_have_no_regime() -> None:
 def test_tolerances_move_the_ends() -> None:
     rows, facts = answer(rows_of(THREE_REGIMES), perfect_scaling_tau=0.5, max_useful_tau=0.15)
     assert [row["regime"] for row in rows] == [regimes.PERFECT] * 4 + [regimes.MAXIMAL] * 3
-    assert (facts["perfect_scaling_tau"], facts["max_useful_tau"], facts["undertuned_tau"]) == (0.5, 0.15, 0.15)
+    assert (facts["perfect_scaling_tau"], facts["max_useful_tau"], facts["undertuned_tau"]) == (0.5, 0.15, None)
     with pytest.raises(ValidationError, match="max_useful_tau"):
         answer([], max_useful_tau=math.nan)
 
@@ -114,7 +114,7 @@ def test_single_batch_size_has_no_regime() -> None:
 
 
 def test_dominated_batch_sizes_have_no_regime_and_are_named() -> None:
-    rows, facts = answer(rows_of(THREE_REGIMES | {2: 1100, 64: 190}, before=1))
+    rows, facts = answer(rows_of(THREE_REGIMES | {2: 1100, 64: 190}, before=1), undertuned_tau=0.15)
     assert [row["is_dominated"] for row in rows] == [False, True, *[False] * 4, True]
     assert [rows[at]["regime"] for at in (1, 6)] == [None, None]
     assert [rows[at]["slope"] for at in (1, 6)] == [None, None]
@@ -127,7 +127,7 @@ def test_dominated_batch_sizes_have_no_regime_and_are_named() -> None:
 
 
 def test_evaluations_that_explain_it_dominate_nothing() -> None:
-    rows, facts = answer(rows_of(THREE_REGIMES | {2: 1100}, before=300))
+    rows, facts = answer(rows_of(THREE_REGIMES | {2: 1100}, before=300), undertuned_tau=0.15)
     assert not any(row["is_dominated"] for row in rows)
     assert not facts["left_out"]
 

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 
-from losslake.analysis.break_points import PERFECT_WITHIN, UNDERTUNED_TAU, USEFUL_WITHIN
+from losslake.analysis.break_points import OF_BEST_SETTING, PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
 from losslake.analysis.hyperbola import HUBER
@@ -29,7 +29,7 @@ _NUMBERS = {
     "coarse": COARSE,
     "perfect": PERFECT_WITHIN,
     "useful": USEFUL_WITHIN,
-    "undertuned": UNDERTUNED_TAU,
+    "undertuned": OF_BEST_SETTING,
     "huber": HUBER,
     "fewest_batch_sizes": FEWEST_BATCH_SIZES,
     "bend": LEAST_BEND,
