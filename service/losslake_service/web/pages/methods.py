@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 
-from losslake.analysis.break_points import OF_BEST_SETTING, PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL, PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
 from losslake.analysis.hyperbola import HUBER
@@ -30,6 +30,7 @@ _NUMBERS = {
     "perfect": PERFECT_WITHIN,
     "useful": USEFUL_WITHIN,
     "undertuned": OF_BEST_SETTING,
+    "undertuned_trial": OF_BEST_TRIAL,
     "huber": HUBER,
     "fewest_batch_sizes": FEWEST_BATCH_SIZES,
     "bend": LEAST_BEND,
