@@ -27,6 +27,7 @@ from bench.scaling import Askable, askable, get, milliseconds
 from bench.servers import service
 from losslake.analysis.forecast import REQUIRED_LEVEL
 from losslake.analysis.neighbour_bands import groups_needed
+from losslake.index.frontiers import COUNTED
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
@@ -36,7 +37,7 @@ from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
-from losslake_schema.statuses import COMPLETE, INFEASIBLE
+from losslake_schema.statuses import INFEASIBLE
 from losslake_service.routes.reading import read_query
 
 # Those that compute their answer again for samples, or with each of some trials held out.
@@ -72,10 +73,10 @@ class Times:
 
 def forecastable(view: ReleaseView, workload: Workload, metric: Askable) -> list[int]:
     """Return the batch sizes of which enough settings ran on after LAST_STEP for a forecast."""
-    search = open_search(view, Selection((workload,), metric.name, statuses=(COMPLETE, INFEASIBLE)), workload)
+    search = open_search(view, Selection((workload,), metric.name, statuses=(*COUNTED, INFEASIBLE)), workload)
     sizes = []
     for study, size in enumerate(view.workloads[workload].batch_sizes):
-        trials = comparable_trials(view, search, Goal(metric.highest), study).comparable
+        trials = comparable_trials(search, Goal(metric.highest), study).comparable
         ran_on = (trials.last_steps > LAST_STEP) & np.isfinite(trials.losses_at(LAST_STEP))
         if len(np.unique(trials.groups[ran_on])) >= groups_needed(REQUIRED_LEVEL):
             sizes.append(size)

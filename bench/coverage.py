@@ -20,6 +20,7 @@ from bench.simulated_curves import (
     ratios,
     regimes,
 )
+from bench.simulated_repeats import repeats
 from bench.simulated_searches import comparisons, others, qualities, survivals, tuning_budgets
 from bench.simulated_settings import advices, advices_of_few_that_reach, repeated_settings, repeated_survivals
 from losslake.analysis.measured_levels import FILE, MeasuredLevel, binomial_error, measured_levels
@@ -35,6 +36,7 @@ SIMULATIONS: tuple[Callable[[int], list[SimulatedRow]], ...] = (
     other_ranges,
     ratios,
     regimes,
+    repeats,
     qualities,
     survivals,
     repeated_survivals,

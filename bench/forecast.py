@@ -25,6 +25,7 @@ from losslake.analysis.comparable import Comparable
 from losslake.analysis.forecast import LEVELS, ForecastRefused, forecast
 from losslake.analysis.forecast_levels import FILE
 from losslake.analysis.neighbour_bands import groups_needed
+from losslake.index.frontiers import COUNTED
 from losslake.index.study_files import measurements
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
@@ -33,7 +34,7 @@ from losslake.questions.trials.search import Search, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats, Integers
-from losslake_schema.statuses import COMPLETE, INFEASIBLE
+from losslake_schema.statuses import INFEASIBLE
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT, LEVELS_FILE = ROOT / "docs/analysis.md", ROOT / "losslake/analysis" / FILE
@@ -80,14 +81,14 @@ def open_curves(view: ReleaseView, collections: Sequence[str]) -> Iterator[Curve
         goals = {goal.metric: goal for goal in view.goals if goal.workload in members}
         for metric, goal in goals.items():
             if metric.startswith("val/") and view.metrics[metric].direction is not None:
-                selection = Selection((workload,), metric, statuses=(COMPLETE, INFEASIBLE))
+                selection = Selection((workload,), metric, statuses=(*COUNTED, INFEASIBLE))
                 search = open_search(view, selection, workload)
                 yield from _of_search(view, search, Goal(goal.target, goal.comparator))
 
 
 def _of_search(view: ReleaseView, search: Search, goal: Goal) -> Iterator[Curves]:
     for study, batch_size in enumerate(search.facts.batch_sizes):
-        trials = comparable_trials(view, search, goal, study)
+        trials = comparable_trials(search, goal, study)
         if len(np.unique(trials.comparable.groups)) <= groups_needed(SCORED):
             continue
         evaluations = _evaluations(view, search, study)

@@ -68,7 +68,7 @@ def spread_of_trials(rng: np.random.Generator, kind: str, shape: tuple[int, ...]
     return factors
 
 
-def evaluated(steps: Floats, spacing: float) -> Floats:
+def evaluated(steps: Floats, spacing: float | Floats) -> Floats:
     """Return the first evaluations at or after these steps."""
     rounded: Floats = np.ceil(steps / spacing) * spacing
     return rounded

@@ -28,8 +28,10 @@ from bench.simulated import (
     spread_of_trials,
 )
 from losslake.analysis.break_points import (
+    OF_BEST_TRIAL,
     PERFECT_WITHIN,
     USEFUL_WITHIN,
+    dominated,
     max_useful_batch_size,
     perfect_scaling_end,
     widened,
@@ -81,7 +83,7 @@ def critical_batch_sizes(n: int) -> list[SimulatedRow]:
     )
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, SIZES):
         rng = generator(trials, spread, noise, m, spacing)
-        sizes = 8 * 2.0 ** np.arange(m)
+        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
         critical = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n))
         truth = FEWEST_STEPS * (1 + critical[:, None] / sizes) * np.exp(rng.normal(0, noise, (n, m)))
         factors = spread_of_trials(rng, spread, (n, m, trials))
@@ -96,12 +98,9 @@ def critical_batch_sizes(n: int) -> list[SimulatedRow]:
             used = np.where(np.arange(trials) < counts[:, None], factors, np.inf)
             steps = evaluated(truth * used.min(axis=-1), spacing)
             is_late = (np.arange(m) < 2) & (limit < math.inf)
-            tested = gates(
-                sizes,
-                np.where(is_late, np.inf, steps),
-                np.where(is_late, 0.9 * steps, np.nan),
-                np.where(is_late, np.nan, steps - spacing),
-            )
+            previous = np.where(is_late, np.nan, steps - spacing)
+            reached = tuned(sizes, np.where(is_late, np.inf, steps), previous)
+            tested = gates(sizes, reached, np.where(is_late, 0.9 * steps, np.nan), previous)
             covers = (tested.lower <= critical) & (critical <= tested.upper)
             row.add(trials, covers[tested.is_identifiable])
             if row is rows[noise, spacing]:
@@ -120,10 +119,11 @@ def critical_batch_sizes_outside(n: int) -> list[SimulatedRow]:
     stated = SimulatedRow("critical-batch-size number-outside", "a number is stated for one outside the batch sizes")
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, SIZES):
         rng = generator(trials, spread, noise, m)
-        sizes = 8 * 2.0 ** np.arange(m)
+        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
         factor, is_below = FURTHEST ** rng.random(n), rng.random(n) < 0.5
         critical = np.where(is_below, sizes[0] / factor, sizes[-1] * factor)
-        tested = gates(sizes, _best(rng, FEWEST_STEPS * (1 + critical[:, None] / sizes), noise, spread, trials))
+        steps = _best(rng, FEWEST_STEPS * (1 + critical[:, None] / sizes), noise, spread, trials)
+        tested = gates(sizes, tuned(sizes, steps))
         covers = (tested.lower <= critical) & (critical <= tested.upper)
         outside.add(trials, covers[tested.is_identifiable])
         stated.add(trials, tested.is_identifiable)
@@ -149,15 +149,12 @@ def other_ranges(n: int) -> list[SimulatedRow]:
     }
     for trials, spread, noise, m, spacing in product(TRIALS, SPREADS, NOISES, (6, 11), SPACINGS):
         rng = generator(trials, spread, noise, m, spacing)
-        sizes = 8 * 2.0 ** np.arange(m)
+        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
         critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
         exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
         noises = np.exp(rng.normal(0, noise, exact.shape))
         steps = (exact * noises)[..., None] * spread_of_trials(rng, spread, (*exact.shape, trials))
-        fits = [
-            fit_curve(sizes, each.min(-1), None, each.min(-1) - spacing, list(each))
-            for each in evaluated(steps, spacing)
-        ]
+        fits = [fit_curve(sizes, *_of_tuned(sizes, each, spacing)) for each in evaluated(steps, spacing)]
         for name in _RANGES:
             known = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
             holds = [found.lower <= true <= found.upper for found, true in known if found is not None]
@@ -189,7 +186,7 @@ def ratios(n: int) -> list[SimulatedRow]:
 
 def _transitions(sizes: Floats, steps: Floats) -> Iterator[Transition]:
     """Yield by study its critical batch size and interval, as reports have them."""
-    fits = identified_fits(sizes, steps)
+    fits = identified_fits(sizes, tuned(sizes, steps))
     for at, value in enumerate(fits.critical_batch_size.tolist()):
         ends = {"lower": float(fits.lower[at]), "upper": float(fits.upper[at])}
         fit = ends | {"critical_batch_size": value if fits.is_identifiable[at] else None}
@@ -212,12 +209,13 @@ def regimes(n: int) -> list[SimulatedRow]:
         TRIALS, SPREADS, NOISES, SPACINGS, (5, 8, 11), (False, True)
     ):
         rng = generator(trials, spread, noise, m, spacing)
-        sizes = 8 * 2.0 ** np.arange(m)
+        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
         critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
         if is_late:
             critical = np.full(n // 4, sizes[-2])
         exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
         steps = evaluated(_best(rng, exact, noise, spread, trials), spacing)
+        steps = tuned(sizes, steps, steps - spacing)
         for name, end, tau in (
             ("perfect", perfect_scaling_end, PERFECT_WITHIN),
             ("useful", max_useful_batch_size, USEFUL_WITHIN),
@@ -236,6 +234,20 @@ def regimes(n: int) -> list[SimulatedRow]:
                 ),
             )
     return [*rows.values(), late]
+
+
+def tuned(sizes: Floats, steps: Floats, previous: Floats | None = None) -> Floats:
+    """Return steps without those of dominated batch sizes, as answers have them."""
+    counted: Floats = np.where(dominated(sizes, steps, OF_BEST_TRIAL, previous).is_dominated, np.nan, steps)
+    return counted
+
+
+def _of_tuned(sizes: Floats, of_trials: Floats, spacing: float) -> tuple[Floats, None, Floats, list[Floats]]:
+    """Return the arguments of fit_curve from the steps of trials by batch size."""
+    steps = of_trials.min(-1)
+    counted = tuned(sizes, steps, steps - spacing)[0]
+    drawn = [trials if math.isfinite(best) else trials[:0] for trials, best in zip(of_trials, counted, strict=True)]
+    return counted, None, steps - spacing, drawn
 
 
 def _best(rng: np.random.Generator, exact: Floats, noise: float, spread: str, trials: int) -> Floats:

@@ -42,7 +42,7 @@ def clients_name_localhost() -> Iterator[None]:
 
 def made_up_curves() -> Curves:
     """Workload -> metric -> rows; in the collection `shelf/deep`, and with a trial that was never evaluated."""
-    from losslake_schema.statuses import STATUSES
+    from losslake_schema.statuses import STORED_STATUSES
 
     rng = random.Random(20)
     found: Curves = {}
@@ -50,7 +50,7 @@ def made_up_curves() -> Curves:
         curves: dict[str, list[Row]] = {metric: [] for metric in METRICS}
         for batch_size in (1, 8, 64, 512):
             for trial_id in rng.sample(range(1, 40), 6):
-                status = rng.choice((*STATUSES, "COMPLETE"))
+                status = rng.choice((*STORED_STATUSES, "COMPLETE"))
                 steps: list[int | None] = [*sorted(rng.sample(range(60), rng.randint(1, 30)))]
                 for metric in METRICS:
                     curves[metric] += [Row(batch_size, trial_id, status, s, rng.choice(VALUES)) for s in steps]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class Goal:
     step_budget: int | None = None
     example_budget: int | None = None
     trials: int | None = None
-    statuses: tuple[str, ...] = ("COMPLETE",)
+    statuses: tuple[str, ...] = ("COMPLETE", "MISSED")
     crossing: CrossingRule = "first"
     k: int | None = None
 
@@ -129,6 +129,52 @@ def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
         perfect = reached[0]["steps"] * reached[0]["batch_size"] / row["batch_size"] if reached else None
         row["perfect_scaling_steps"] = perfect
     return result
+
+
+def best_setting_rows(
+    rows: Sequence[Row], goal: Goal, setting_of: Callable[[int], object], seeds: str = "median"
+) -> list[dict[str, Any]]:
+    """The columns of /v1/scaling that are of the best setting, one row per batch size, for result=best_setting."""
+    trials = steps_to_target_rows(rows, goal)
+    result: list[dict[str, Any]] = []
+    for batch_size in sorted({row.batch_size for row in rows}):
+        study = [trial for trial in trials if trial["batch_size"] == batch_size]
+        settings = [
+            [trial for trial in study if setting_of(trial["trial_id"]) == setting]
+            for setting in dict.fromkeys(setting_of(trial["trial_id"]) for trial in study)
+        ]
+        counted = [setting for setting in settings if len(setting) >= 3] or settings
+        best = min(counted, key=lambda setting: (_usual(setting, seeds)[0], setting[0]["trial_id"]), default=[])
+        row: dict[str, Any] = {"batch_size": batch_size, "n_settings": len(counted), "n_seeds": len(best)}
+        steps, trial = _usual(best, seeds) if best else (math.inf, None)
+        row |= {"steps": None, "trial_id": None, "value": None, "previous_step": None}
+        if trial is not None and math.isfinite(steps):
+            before = [trial] if seeds == "median" else best
+            steps_before = [each["previous_step"] for each in before]
+            mean_before = None if None in steps_before else round(sum(steps_before) / len(steps_before))
+            row |= {"steps": round(steps), "trial_id": trial["trial_id"], "value": trial["value"]}
+            row |= {"previous_step": mean_before}
+        ordered = sorted(_steps(each) for each in best)
+        quartiles = [ordered[math.ceil(share * len(ordered)) - 1] if ordered else math.inf for share in (0.25, 0.75)]
+        row["steps_q25"], row["steps_q75"] = (int(each) if math.isfinite(each) else None for each in quartiles)
+        others = sorted(_usual(setting, seeds)[0] for setting in counted if setting is not best)
+        is_other = row["steps"] is not None and others and math.isfinite(others[0])
+        result.append(row | {"runner_up_steps": round(others[0]) if is_other else None})
+    return result
+
+
+def _steps(trial: Mapping[str, Any]) -> float:
+    return math.inf if trial["steps"] is None else trial["steps"]
+
+
+def _usual(setting: Sequence[dict[str, Any]], seeds: str) -> tuple[float, dict[str, Any]]:
+    """The median or mean steps of a setting's trials, which are by trial_id, and the trial at or nearest to it."""
+    ordered = sorted(setting, key=lambda trial: (_steps(trial), trial["trial_id"]))
+    if seeds == "median":
+        middle = ordered[(len(ordered) - 1) // 2]
+        return _steps(middle), middle
+    mean = sum(map(_steps, setting)) / len(setting)
+    return mean, min(setting, key=lambda trial: abs(_steps(trial) - mean) if math.isfinite(mean) else 0)
 
 
 def best_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
--- One row per study that measures the metric: the least steps of its complete trials to the target, in all workloads.
+-- One row per study that measures the metric: the least steps of its trials that ran to their end, in all workloads.
 SELECT
     collection, dataset, model, optimizer, batch_size,
     min(steps) AS steps,
@@ -7,5 +7,5 @@ SELECT
     arg_min(previous_step, (steps, trial_id)) FILTER (steps IS NOT NULL) AS previous_step,
     count(*) AS n_trials
 FROM steps_to($metric, $target)
-WHERE status = 'COMPLETE'
+WHERE status IN ('COMPLETE', 'MISSED')
 GROUP BY ALL;

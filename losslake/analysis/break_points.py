@@ -2,8 +2,11 @@
 
 Two break points: perfect scaling ends, and larger batch sizes stop saving steps. Computed for many curves at once (one
 per target), or for one curve with the bounds that the sampled batch sizes set. A study that didn't reach its target
-within c steps needs more than B c examples; nothing else is known about it.
-Source: the regimes of Shallue et al. 2019, section 4.1; the tolerances tau are LossLake's definition (METHODS 2.3).
+within c steps needs more than B c examples; nothing else is known about it. If each batch size is tuned, the fewest
+examples never fall and the fewest steps never rise as the batch grows. So each batch size bounds those of smaller ones
+from above, in examples, and one that exceeds such a bound is dominated: tuned worse, it says nothing about scaling.
+Source: the regimes of Shallue et al. 2019, section 4.1; McCandlish et al. 2018, section 2, the front of steps against
+examples; the tolerances tau are LossLake's definition (METHODS 2.3).
 """
 
 from __future__ import annotations
@@ -20,12 +23,13 @@ import numpy.typing as npt
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps, median_of
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
-Anchor = Literal["running minimum", "median of 3"]
+Anchor = Literal["fewest", "median of 3"]
 Censoring = Literal["none", "left", "right"]
 PERFECT_WITHIN = 0.2
 USEFUL_WITHIN = 0.1
-# A batch size that needs more than this times a larger one's examples was tuned or measured differently.
-FAR_MORE = 2.0
+# The tolerance of dominated batch sizes, for results of a best setting and of a best trial. Best trials are noisier:
+# with 0.15 those that are left were lucky, so that intervals of B_c that hold in 90% of searches would hold in 80%.
+OF_BEST_SETTING, OF_BEST_TRIAL = 0.15, 1.0
 
 
 @dataclass(frozen=True)
@@ -52,26 +56,23 @@ def perfect_scaling_end(
     steps: npt.ArrayLike,
     tau: float = PERFECT_WITHIN,
     censored_at: npt.ArrayLike | None = None,
-    anchor: Anchor = "running minimum",
+    anchor: Anchor = "fewest",
 ) -> BreakPoint:
-    """Return the largest B up to which every batch size needs at most 1 + tau times the fewest examples so far.
+    """Return the largest B that needs at most 1 + tau times the fewest examples of any batch size.
 
-    E(B) = B S(B). Every B' <= B has E(B') <= (1 + tau) min E(B'') over B'' <= B'; with anchor "median of 3", at most
-    (1 + tau) times the median E of the three smallest batch sizes, as E at the smallest is one noisy number. The true
-    end lies in [B, next B). Right-censored if none fails, or if the next study didn't reach the target but ran for too
-    few steps to decide.
+    The largest with E(B) <= (1 + tau) min E for E(B) = B S(B); so it is the largest with min E(B') <= (1 + tau) min E
+    over B' >= B, too. With anchor "median of 3", the median E of the three smallest batch sizes stands for min E, which
+    is a noisy number. The true end lies in [B, next B). Right-censored if no larger batch size is known to need more,
+    as where it didn't reach the target but ran for too few steps to decide.
 
-    Perfect scaling was seen since the smallest B' from which on every batch size up to B needs at most twice the
-    examples of each larger one. Below B' steps fall by far more than the batch grows, so those batch sizes were tuned
-    or measured differently. If it was seen at B alone, there is no lower bound, and the end is left-censored if the
-    next batch size fails.
+    Perfect scaling was seen since the smallest B' with at most that many examples. If it was seen at B alone, there is
+    no lower bound, and the end is left-censored if a larger batch size needs more.
 
     Args:
         batch_sizes: shape (m,), ascending.
         steps: shape (m,); inf: never reached, NaN: no study.
         tau: the tolerated share of additional examples.
-        censored_at: shape (m,), the step up to which a never-reached study ran. Studies below the smallest batch size
-            with a result are ignored.
+        censored_at: shape (m,), the step up to which a never-reached study ran.
         anchor: what examples are compared with.
 
     Raises ValueError for batch sizes that don't ascend, steps of 0 or less, and a negative or infinite tau.
@@ -80,9 +81,8 @@ def perfect_scaling_end(
     if not np.isfinite(counts).any():
         return NO_BREAK_POINT
     ends = perfect_ends(sizes, counts, tau, limits, anchor)
-    index, since = int(ends.index[0]), float(sizes[ends.since[0]])
-    end = float(sizes[index])
-    after = None if ends.is_right_censored[0] else float(sizes[index + 1])
+    end, since = float(sizes[ends.index[0]]), float(sizes[ends.since[0]])
+    after = None if ends.is_right_censored[0] else float(sizes[ends.beyond[0]])
     is_seen = since < end
     return BreakPoint(end, end if is_seen else None, after, ends.censoring(0), since if is_seen else None)
 
@@ -109,6 +109,36 @@ def max_useful_batch_size(
     before = float(sizes[index - 1]) if index else None
     upper = None if ends.is_right_censored[0] else float(sizes[index])
     return BreakPoint(float(sizes[index]), before, upper, ends.censoring(0))
+
+
+def dominated(
+    batch_sizes: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    tau: float = OF_BEST_SETTING,
+    previous_steps: npt.ArrayLike | None = None,
+) -> Domination:
+    """Return by how much each batch size exceeds what other ones bound it by, and whether by too much.
+
+    It is dominated if a larger one needs fewer examples, or a smaller one fewer steps, by more than a factor 1 + tau
+    even if its own crossing came right after the evaluation before. Of equal tuning only noise explains that.
+
+    batch_sizes: (m,), ascending. steps, previous_steps: (m,) or (n, m); inf: never reached, NaN: no study, or no
+    evaluation before. Without previous_steps crossings are taken to be exact. Raises ValueError for a tau below 0.
+    Source: McCandlish et al. 2018, section 2; tau was chosen by simulation (docs/analysis.md).
+    """
+    _check_tau(tau)
+    counts, sizes = np.atleast_2d(np.asarray(steps, np.float64)), np.asarray(batch_sizes, np.float64)
+    is_reached = np.isfinite(counts)
+    known = np.where(is_reached, counts, np.inf)
+    examples = np.where(is_reached, sizes * np.where(is_reached, counts, 0.0), np.inf)
+    fewest = np.minimum.accumulate(examples[:, ::-1], axis=1)[:, ::-1]
+    shortest = np.minimum.accumulate(known, axis=1)
+    least = np.where(is_reached, counts, 0.0)
+    if previous_steps is not None:
+        least = np.minimum(least, np.nan_to_num(np.asarray(previous_steps, np.float64)))
+    is_over = (least * sizes > (1 + tau) * fewest) | (least > (1 + tau) * shortest)
+    with np.errstate(invalid="ignore"):
+        return Domination(is_over, examples / fewest, known / shortest)
 
 
 _ONE_SIDED = 0.1
@@ -177,16 +207,31 @@ def _extreme(extreme: Callable[[list[float]], float], ends: list[float | None]) 
 
 
 @dataclass(frozen=True)
+class Domination:
+    """Which batch sizes of n curves are dominated; all arrays have shape (n, m).
+
+    examples, steps: times the fewest examples of any larger batch size, or the fewest steps of any smaller one; 1 where
+    none needs fewer, NaN where the target wasn't reached.
+    """
+
+    is_dominated: Flags
+    examples: Floats
+    steps: Floats
+
+
+@dataclass(frozen=True)
 class BreakPoints:
     """The break point of each of n curves; all arrays have shape (n,).
 
     index: into the batch sizes; NEVER if no study of the curve reached its target. since: the index at which the regime
-    that ends there begins. is_left_censored, is_right_censored: the true value may lie below the smallest, or above the
-    largest, batch size with a result.
+    that ends there begins. beyond: the index of the first batch size known to lie beyond it; NEVER for none.
+    is_left_censored, is_right_censored: the true value may lie below the smallest, or above the largest, batch size
+    with a result.
     """
 
     index: Integers
     since: Integers
+    beyond: Integers
     is_left_censored: Flags
     is_right_censored: Flags
 
@@ -200,28 +245,25 @@ def perfect_ends(
     steps: npt.ArrayLike,
     tau: float = PERFECT_WITHIN,
     censored_at: npt.ArrayLike | None = None,
-    anchor: Anchor = "running minimum",
+    anchor: Anchor = "fewest",
 ) -> BreakPoints:
-    """Return, per curve, the largest B up to which every B' has E(B') <= (1 + tau) min E(B'') over B'' <= B'.
+    """Return, per curve, the largest B that needs at most 1 + tau times the fewest examples of any batch size.
 
-    E = B S. `perfect_scaling_end` for n curves at once, with the same arguments, but steps of shape (n, m) or (m,).
-    With anchor "median of 3" the smallest B with a result always passes, and E of the others is compared with the
-    median E of the three smallest. `since` is that of perfect_scaling_end. Raises ValueError for a tau below 0 or
-    infinite, and without batch sizes.
+    `perfect_scaling_end` for n curves at once, with the same arguments, but steps of shape (n, m) or (m,). With anchor
+    "median of 3" and none within it, B is the smallest with a result. Raises ValueError for a tau below 0 or infinite,
+    and without batch sizes.
     """
     counts, sizes = _curves(steps, tau), np.asarray(batch_sizes, np.float64)
-    is_there, is_reached = ~np.isnan(counts), np.isfinite(counts)
-    at_least = sizes * np.where(is_reached, counts, _limits(censored_at, counts))
-    fewest = _fewest_examples(np.where(is_reached, at_least, np.inf), anchor)
-    has_begun = is_there & np.logical_or.accumulate(is_reached, axis=1)
-    fails = has_begun & (at_least > (1 + tau) * fewest) & (np.cumsum(is_reached, axis=1) + ~is_reached > 1)
-    stops = fails | (has_begun & ~is_reached)
-    is_perfect = is_reached & ~np.logical_or.accumulate(stops, axis=1)
-    index = _last(is_perfect)
-    has_failed = np.take_along_axis(fails, np.maximum(_first(stops), 0)[:, None], axis=1)[:, 0]
-    is_known = index != NEVER
-    since = _since(at_least, is_reached, index)
-    return BreakPoints(index, since, is_known & has_failed & (index == since), is_known & ~has_failed)
+    is_reached = np.isfinite(counts)
+    examples = np.where(is_reached, sizes * np.where(is_reached, counts, 0.0), np.inf)
+    bound = (1 + tau) * _fewest_examples(examples, anchor)
+    is_within = is_reached & (examples <= bound)
+    is_within |= ~is_within.any(axis=1, keepdims=True) & (np.arange(len(sizes)) == _first(is_reached)[:, None])
+    index, since = _last(is_within), _first(is_within)
+    at_least = np.where(np.isposinf(counts), sizes * _limits(censored_at, counts), examples)
+    beyond = _first((np.arange(len(sizes)) > index[:, None]) & ~np.isnan(counts) & (at_least > bound))
+    is_known, has_end = index != NEVER, (index != NEVER) & (beyond != NEVER)
+    return BreakPoints(index, since, beyond, has_end & (index == since), is_known & ~has_end)
 
 
 def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
@@ -237,21 +279,16 @@ def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
     index = _first(is_reached & (counts <= (1 + tau) * later))
     is_known = index != NEVER
     is_last = is_known & (index == _last(is_reached))
-    return BreakPoints(index, index, is_known & ~is_last & (index == _first(is_reached)), is_last)
-
-
-def _since(examples: Floats, is_reached: Flags, end: Integers) -> Integers:
-    """Return the first index from which on no study up to the end needs over twice a larger one's examples."""
-    is_within = is_reached & (np.arange(examples.shape[1]) <= end[:, None])
-    fewest_later = np.minimum.accumulate(np.where(is_within, examples, np.inf)[:, ::-1], axis=1)[:, ::-1]
-    falls = is_within & (examples > FAR_MORE * fewest_later)
-    return _first(is_within & ~np.logical_or.accumulate(falls[:, ::-1], axis=1)[:, ::-1])
+    return BreakPoints(
+        index, index, np.full_like(index, NEVER), is_known & ~is_last & (index == _first(is_reached)), is_last
+    )
 
 
 def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:
-    """Return the examples to compare with, (n, m) or (n, 1); inf where the target was never reached."""
-    if anchor == "running minimum":
-        return np.minimum.accumulate(examples, axis=1)
+    """Return the examples to compare with, (n, 1); inf where the target was never reached."""
+    if anchor == "fewest":
+        fewest: Floats = examples.min(axis=1, keepdims=True)
+        return fewest
     is_first = np.isfinite(examples) & (np.cumsum(np.isfinite(examples), axis=1) <= 3)
     ordered = np.sort(np.where(is_first, examples, np.inf), axis=1)
     return median_of(ordered, is_first.sum(axis=1))[:, None]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -36,10 +35,6 @@ class Envelope:
         """Return the steps to each target; inf if it is never reached."""
         hits = self.first_hits(targets)
         return np.where(hits != NEVER, self.step[hits], np.inf) if len(self.step) else np.full(len(targets), np.inf)
-
-    def best_within(self, budgets: Integers) -> Integers:
-        """Return, per budget of steps (inclusive), the entry with the best loss within it; NEVER for none."""
-        return np.searchsorted(self.step, budgets, side="right") - 1
 
 
 def lower_envelope(step: Integers, loss: Floats) -> Envelope:
@@ -173,6 +168,8 @@ def ranks(steps: Sequence[Floats]) -> Ranks:
     steps: for each workload (targets, shared batch sizes), inf for never. Ranks are taken per batch size, not of mean
     steps, since the order of workloads can change with the batch size (METHODS 5.3).
     """
+    import scipy  # here, since the most frequent question doesn't need it
+
     stacked = np.stack(steps)
     is_compared = np.isfinite(stacked).any(axis=0)
     counts = is_compared.sum(axis=-1)

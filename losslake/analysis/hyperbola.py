@@ -90,8 +90,8 @@ def fit_hyperbolas(
         steps: shape (n, m), above 0; inf where the target was never reached, NaN for no study.
         censored_at: shape (m,) or (n, m), the step up to which never-reached studies ran; without it they are ignored.
         kind: "least-squares" minimizes the squares of the log residuals of the reached studies, as Zhang et al. 2024
-            do; "robust" minimizes Huber's loss, scaled by the median absolute residual, with one-sided residuals for
-            never-reached studies.
+            do; "robust" minimizes Huber's loss with one-sided residuals for never-reached studies, scaled by 1.4826
+            times the median absolute residual around the L1 fit, without the two smallest; at least 0.005.
 
     The search for log B_c starts from a grid over [B_1/100, 100 B_m], which avoids local optima. Raises ValueError for
     another kind, other shapes, batch sizes that don't ascend, and steps of 0 or less.

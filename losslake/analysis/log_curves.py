@@ -1,7 +1,6 @@
 """Steps to target by batch size as input of the fits: validated, in logarithms, with never-reached studies marked.
 
-Also the shape of a curve point by point (slopes, efficiencies, undertuned batch sizes), and medians of steps of which
-some are infinite.
+Also the shape of a curve point by point (slopes, efficiencies), and medians of steps of which some are infinite.
 """
 
 from __future__ import annotations
@@ -73,30 +72,25 @@ def log_curves(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: np
     return LogCurves(np.log(sizes), np.log(known), is_reached, is_censored)
 
 
-UNDERTUNED_TAU = 0.05
-
-
 @dataclass(frozen=True)
 class ScalingShape:
     """The shape of a curve by batch size, arrays of shape (m,); NaN where the target wasn't reached or undefined.
 
     slope: -dlog S / dlog B to the next larger batch size with a result; 1 is perfect scaling, 0 no gain (METHODS 2.1).
     efficiency: min E / E with E = B S examples. isotonic_steps: the non-increasing steps closest in log S (least
-    squares). is_undertuned: needs more than 1 + tau times the steps of a smaller batch size, which only poor tuning or
-    noise explains.
+    squares).
     """
 
     slope: Floats
     efficiency: Floats
     isotonic_steps: Floats
-    is_undertuned: Flags
 
 
-def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = UNDERTUNED_TAU) -> ScalingShape:
+def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> ScalingShape:
     """Return the shape of one curve.
 
-    batch_sizes: (m,), ascending, above 0. steps: (m,); inf: never reached, NaN: no study. tau: tolerance of
-    is_undertuned. Raises ValueError for other shapes, batch sizes that don't ascend and steps of 0 or less.
+    batch_sizes: (m,), ascending, above 0. steps: (m,); inf: never reached, NaN: no study. Raises ValueError for other
+    shapes, batch sizes that don't ascend and steps of 0 or less.
     Source: pooling of adjacent violators, Barlow et al. 1972 (METHODS 2.3).
     """
     sizes = checked_batch_sizes(batch_sizes)
@@ -105,7 +99,6 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         raise ValueError(f"steps: give those of one curve, not shape {counts.shape}")
     reached = np.isfinite(counts)
     slope, efficiency, isotonic = np.full((3, len(sizes)), np.nan)
-    undertuned = np.zeros(len(sizes), np.bool_)
     if reached.any():
         log_b, log_s = np.log(sizes[reached]), np.log(counts[reached])
         slope[np.flatnonzero(reached)[:-1]] = (log_s[:-1] - log_s[1:]) / np.diff(log_b)
@@ -114,9 +107,7 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         import scipy  # here, since the most frequent question doesn't need it
 
         isotonic[reached] = np.exp(scipy.optimize.isotonic_regression(log_s, increasing=False).x)
-        # Not in logarithms: rounding would decide ties at exactly 1 + tau.
-        undertuned[reached] = counts[reached] > (1 + tau) * np.minimum.accumulate(counts[reached])
-    return ScalingShape(slope, efficiency, isotonic, undertuned)
+    return ScalingShape(slope, efficiency, isotonic)
 
 
 def median_of(values: Floats, counts: npt.ArrayLike) -> Floats:

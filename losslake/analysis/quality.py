@@ -12,10 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from losslake.analysis.envelope import Envelope
 from losslake.analysis.log_curves import median_of
 from losslake.analysis.permutation_test import ERROR, least_p_value, p_values
-from losslake_schema.reached import NEVER, Floats, Integers
+from losslake_schema.reached import Floats, Integers
 
 BudgetKind = Literal["steps", "examples", "unlimited"]
 NO_LIMIT = 2**63 - 1
@@ -50,18 +49,6 @@ class Budget:
         if self.amount is None or self.kind == "steps":
             return np.full(len(batch_sizes), NO_LIMIT if self.amount is None else self.amount, np.int64)
         return np.array([self.amount // size if size else NO_LIMIT for size in batch_sizes], np.int64)
-
-
-def best_within(envelopes: Sequence[Envelope], limits: Integers) -> Integers:
-    """Return, per study, the entry of its envelope with the best loss within the limit; NEVER for none.
-
-    limits: last step by study, shape (m,), or by budget and study, (n, m); the result has the same shape. The best is
-    the last record within the budget, so records are sufficient (METHODS 6.1).
-    """
-    entries = np.full(limits.shape, NEVER, np.int64)
-    for study, envelope in enumerate(envelopes):
-        entries[..., study] = envelope.best_within(limits[..., study])
-    return entries
 
 
 def is_within_training(budget: Budget, batch_sizes: Sequence[int], train_steps: Sequence[int]) -> list[bool | None]:

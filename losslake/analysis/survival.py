@@ -1,7 +1,8 @@
 """Survival analysis of the trials of a study: the share that has reached the target by each step.
 
-A trial ends by reaching the target, by diverging, or by being stopped (censored) before either. Divergence is a
-competing event: a trial that diverged will never reach the target, while a censored one still might.
+A trial ends by reaching the target, by diverging, by missing it with its whole schedule used, or by being stopped
+(censored) before. Divergence and missing are competing events: such a trial will never reach the target, while a
+censored one still might.
 Shares have Wilson's interval. Source: Aalen and Johansen 1978; METHODS 3.4; the functions name the other papers.
 """
 
@@ -15,15 +16,15 @@ import scipy
 from losslake_schema.reached import Floats, Integers
 
 CONFIDENCE = 0.95
-CENSORED, REACHED, DIVERGED = 0, 1, 2
+_ENDS = CENSORED, REACHED, DIVERGED, FAILED = range(4)
 
 
 @dataclass(frozen=True)
 class Survival:
     """The cumulative incidences by step; one entry per step at which any trial ends, ascending.
 
-    at_risk: trials that haven't ended before. n_reached, n_diverged, n_censored: trials that end at the step.
-    reached, diverged: cumulative incidences. running: the share that has neither reached nor diverged. lower, upper:
+    at_risk: trials that haven't ended before. n_reached, n_diverged, n_failed, n_censored: trials that end at the step.
+    reached, diverged, failed: cumulative incidences. running: the share without any of these. lower, upper:
     95% interval of reached. least, most: bounds of reached whatever the censored trials would have done.
     """
 
@@ -31,9 +32,11 @@ class Survival:
     at_risk: Integers
     n_reached: Integers
     n_diverged: Integers
+    n_failed: Integers
     n_censored: Integers
     reached: Floats
     diverged: Floats
+    failed: Floats
     running: Floats
     lower: Floats
     upper: Floats
@@ -47,29 +50,29 @@ class Survival:
 
 
 def survival(steps: Integers, ends: Integers, evidence: float | None = None) -> Survival:
-    """Return Aalen-Johansen incidences of reaching and diverging; 1 - Kaplan-Meier if no trial diverges.
+    """Return Aalen-Johansen incidences of the ends; of reaching, 1 - Kaplan-Meier if no trial diverges or fails.
 
     Incidence F(s) = sum of S(s_i-) d_i / n_i, where S is the share still running. Interval: Wilson's for an effective
-    F (1 - F) / variance trials; the variance by the delta method, which is Greenwood's without divergence.
+    F (1 - F) / variance trials; the variance by the delta method, which is Greenwood's without competing events.
     least: censored trials never reach the target; most: they reach it at once (bounds for informative censoring, as by
     early stopping).
 
     Args:
         steps: by trial, the step at which it ended.
-        ends: by trial, REACHED, DIVERGED or CENSORED; at equal steps, censored trials are still at risk.
+        ends: by trial, REACHED, DIVERGED, FAILED or CENSORED; at equal steps, censored trials are still at risk.
         evidence: how many independent trials these are worth (`settings.evidence`); None: all of them.
 
     Raises ValueError for shapes that differ and for other values of ends.
     Source: Aalen & Johansen 1978; Marubini & Valsecchi 1995 (variance); Rothman 1978 (effective number of trials).
     """
-    if steps.shape != ends.shape or not np.isin(ends, (CENSORED, REACHED, DIVERGED)).all():
-        raise ValueError("give one step and one end (REACHED, DIVERGED or CENSORED) for each trial")
+    if steps.shape != ends.shape or not np.isin(ends, _ENDS).all():
+        raise ValueError("give one step and one end (REACHED, DIVERGED, FAILED or CENSORED) for each trial")
     distinct, place = np.unique(steps, return_inverse=True)
-    counts = [np.bincount(place[ends == end], minlength=len(distinct)) for end in (REACHED, DIVERGED, CENSORED)]
-    n_reached, n_diverged, n_censored = counts
+    counts = [np.bincount(place[ends == end], minlength=len(distinct)) for end in _ENDS]
+    n_censored, n_reached, n_diverged, n_failed = counts
     n_trials = len(steps)
-    at_risk = n_trials - np.cumsum(n_reached + n_diverged + n_censored) + n_reached + n_diverged + n_censored
-    n_ended = n_reached + n_diverged
+    n_ended = n_reached + n_diverged + n_failed
+    at_risk = n_trials - np.cumsum(n_ended + n_censored) + n_ended + n_censored
     running = np.cumprod(1 - n_ended / at_risk)
     before = np.concatenate([[1.0], running[:-1]])
     least, most = np.cumsum(n_reached) / max(n_trials, 1), np.cumsum(n_reached + n_censored) / max(n_trials, 1)
@@ -84,9 +87,11 @@ def survival(steps: Integers, ends: Integers, evidence: float | None = None) -> 
         at_risk=at_risk,
         n_reached=n_reached,
         n_diverged=n_diverged,
+        n_failed=n_failed,
         n_censored=n_censored,
         reached=reached,
         diverged=np.cumsum(before * n_diverged / at_risk),
+        failed=np.cumsum(before * n_failed / at_risk),
         running=running,
         lower=lower,
         upper=upper,

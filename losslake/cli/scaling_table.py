@@ -102,6 +102,8 @@ def _columns(facts: Mapping[str, Any]) -> list[str]:
     columns = list(_COLUMNS)
     if facts["crossing"] != "first":
         columns[5:5] = ["confirmed_steps", "n_confirmed"]
+        if facts["crossing"] == "mean":
+            columns[6:6] = ["confirmed_mean", "confirmed_n_seeds"]
     if facts["measure"] != "steps":
         columns[1:3] = [*_AMOUNTS, "steps"]
     if facts["pooled"]:

@@ -36,9 +36,10 @@ def sql(
 
     Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
     steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) per trial, result_at(…) per study,
-    pooled_result_at(…, workload := 'collection/dataset/model/*') per batch size of all workloads that match.
-    In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
-    formats are exact. The lake is read-only: COPY, EXPORT and ATTACH are disabled, --output writes results to a file.
+    best_setting_at(…) per study of repeated settings, pooled_result_at(…, workload := 'collection/dataset/model/*') per
+    batch size of all workloads that match. In JSON, NaN and infinities are the strings "NaN", "Infinity" and
+    "-Infinity"; tables round to six digits, the other formats are exact. The lake is read-only: COPY, EXPORT and ATTACH
+    are disabled, --output writes results to a file.
 
     With --engine, a Spark cluster runs the statements on the lake's files, for queries that are too large for one
     machine. Statements are then in Spark's SQL.

@@ -44,10 +44,13 @@ class Frame:
         """Return a layer with a line through the rows of each series."""
         return layer(rows, "line", self.place | self.colour, strokeWidth=width, clip=True)
 
-    def points(self, rows: Sequence[ChartRow], tooltip: Sequence[Channel], size: float = theme.POINT) -> Layer:
-        """Return a layer with a filled mark for each row."""
+    def points(
+        self, rows: Sequence[ChartRow], tooltip: Sequence[Channel], size: float = theme.POINT, is_hollow: bool = False
+    ) -> Layer:
+        """Return a layer with a filled or hollow mark for each row."""
         marks = self.place | self.colour | self.shape | self.tooltip(tooltip)
-        return layer(rows, "point", marks, size=size, filled=True, opacity=1, clip=True)
+        style = {"filled": False, "strokeWidth": 1.6} if is_hollow else {"filled": True}
+        return layer(rows, "point", marks, size=size, opacity=1, clip=True, **style)
 
     def names(self, rows: Iterable[ChartRow], colour: Channel | None = None) -> list[Layer]:
         """Return the layers that name each series at the end of its line, if the panel has room for it there.

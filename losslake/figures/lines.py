@@ -44,7 +44,7 @@ class Lines:
     """Lines.
 
     step, value: of all lines, concatenated. lengths: points per line. facts: tooltip fields per line. noun: what
-    counts as a step: steps, seconds.
+    counts as a step: steps, seconds. is_faint: something else is drawn over them.
     """
 
     step: Integers | Floats
@@ -52,6 +52,7 @@ class Lines:
     lengths: Integers
     facts: Sequence[ChartRow]
     noun: str = "steps"
+    is_faint: bool = False
 
     def at(self, name: str) -> Channel:
         """Return the tooltip field of where a value is."""
@@ -65,6 +66,8 @@ class Lines:
     @property
     def style(self) -> dict[str, Any]:
         """Width and opacity of the lines; the opacity is that of strokes, so it doesn't affect the legend."""
+        if self.is_faint:
+            return {"strokeWidth": 1.0, "strokeOpacity": 0.3}
         few = len(self.facts) <= _FEW
         return {"strokeWidth": 1.6 if few else 1.0, "strokeOpacity": 1 if few else 0.5}
 

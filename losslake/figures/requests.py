@@ -112,6 +112,6 @@ def query_url(kind: Kind, query: bytes, release: int) -> str:
     of_figure = {"release", *FrameParameters.model_fields, *(kind.parameters.model_fields if kind.parameters else ())}
     kept = [pair for pair in pairs if pair[0] not in of_figure]
     named = {name for name, _ in kept}
-    is_plain = not named & set(kind.unless)
+    is_plain = not {name for name, _ in pairs} & set(kind.unless)
     added = [(name, str(value)) for name, value in kind.defaults.items() if is_plain and name not in named]
     return f"{kind.answer}?{urlencode([*kept, *added, ('release', release)], safe='/', quote_via=quote)}"

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
 from losslake_schema.reached import Flags, Floats, Integers
-from losslake_schema.statuses import COMPLETE
+from losslake_schema.statuses import COMPLETE, MISSED, Status
 
 # The trial statuses that questions use by default.
-COUNTED = (COMPLETE,)
+COUNTED: tuple[Status, ...] = (COMPLETE, MISSED)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ finds its first hit with few reads, whatever the number of records.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,21 @@ from losslake_schema.reached import NEVER, Floats, Integers
 class Trials:
     """The trials of a workload or study, by study and trial_id.
 
-    status: index into STATUSES. last_step: -1 for a trial that was never evaluated. flagged: 1 or 0.
+    status: index into STATUSES. last_step: -1 for a trial that was never evaluated. flagged: 1 or 0. setting: a number
+    from 0 that the trials of one setting of a study share. has_setting: 1 if that is known, else 0. submitter: a number
+    that those of one submitter of a workload share, 0 for unknown.
     """
 
     trial_id: Integers
     status: Integers
     last_step: Integers
     flagged: Integers
+    setting: Integers
+    has_setting: Integers
+    submitter: Integers
 
     def __getitem__(self, rows: slice) -> Trials:
-        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows], self.flagged[rows])
+        return Trials(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def reordered_records(parts: Sequence[tuple[Integers, TrialRecords]]) -> TrialRe
 
 
 INTEGER_LISTS, FLOAT_LISTS = pa.list_(pa.int64()), pa.list_(pa.float64())
-TRIALS = pa.schema([(name, INTEGER_LISTS) for name in ("trial_id", "status", "last_step", "flagged")])
+TRIALS = pa.schema([(each.name, INTEGER_LISTS) for each in fields(Trials)])
 RECORDS = pa.schema(
     [
         ("row", pa.int64()),

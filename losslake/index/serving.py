@@ -37,11 +37,12 @@ from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 REMOTE_VERSION = 12
 MOST_REMOTE_FILES = 16
 _DERIVED = (
-    "base_records", "base_flags", "base_equal_curves", "base_also_submitted", "base_frontiers", "base_target_ranges",
+    "base_records", "base_hits", "base_flags", "base_missed", "base_equal_curves", "base_also_submitted",
+    "base_frontiers", "base_target_ranges",
 )  # fmt: skip
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors", "copies")
-# Of the derived tables, those that views of clients and of Spark read, too.
-SHARED_TABLES = ("flags", "equal_curves", "also_submitted")
+# Those of the serving file that other engines take over, since they are made from the measurements.
+MADE_TABLES = ("studies", "flags", "missed", "equal_curves", "also_submitted")
 
 
 @dataclass
@@ -91,15 +92,10 @@ def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
     if not path.is_file():
         with atomic_write(path) as unfinished:
             with open_release(lake, release) as connection:
-                shared = shared_tables(connection)
-            _build_remote(unfinished, lake, lake.files(release), files_url, shared)
+                made = {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in MADE_TABLES}
+            _build_remote(unfinished, lake, lake.files(release), files_url, made)
         _evict_oldest(path.parent)
     return path
-
-
-def shared_tables(connection: duckdb.DuckDBPyConnection) -> Mapping[str, pa.Table]:
-    """Return SHARED_TABLES of an open release, by name."""
-    return {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in SHARED_TABLES}
 
 
 def _make(path: Path, lake: Lake, release: Release) -> None:
@@ -188,7 +184,7 @@ def _evict_oldest(folder: Path) -> None:
 
 
 def _build_remote(
-    path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, shared: Mapping[str, pa.Table]
+    path: Path, lake: Lake, files: Sequence[DataFile], files_url: str, made: Mapping[str, pa.Table]
 ) -> None:
     public_path = public_paths(files)
     urls: dict[str, list[str]] = defaultdict(list)
@@ -197,10 +193,10 @@ def _build_remote(
     with duckdb.connect() as connection:
         connection.execute(overridden("remote", "attach").replace("$path", _quoted(str(path))))
         connection.execute("CREATE SCHEMA base")
-        _read_small_tables(connection, lake, files, [name for name in BASE_TABLES if name != "trials"])
-        for name, rows in shared.items():
-            connection.register("rows_of_the_release", rows)
-            connection.execute(f"CREATE TABLE base.{name} AS FROM rows_of_the_release")
+        for name, table in made.items():
+            connection.register("made", table)
+            connection.execute(f"CREATE TABLE base.{name} AS FROM made")
+        _read_small_tables(connection, lake, files, [name for name in BASE_TABLES if name not in ("trials", *made)])
         every_column = {field.name: field for table in ("trials", "records", "measurements") for field in TABLES[table]}
         connection.register("stand_in", pa.schema(list(every_column.values())).empty_table())
         connection.execute(overridden("remote", "read_parquet"))

@@ -18,8 +18,8 @@ VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
     "measurements", "trial_resources", "flags", "steps_to_target", "steps_to_result",
 )  # fmt: skip
-MACROS = ("steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at")
-_SHARED = re.compile(r"\$(first_hits|best_trials)\b")
+MACROS = ("steps_to", "result_at", "pooled_result_at", "best_setting_at", "amounts_to", "amount_at")
+_SHARED = re.compile(r"\$(first_hits|best_trials|trial_settings)\b")
 _MATCHES = re.compile(r"\$matches\((\w)\)")
 _BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")
 
@@ -27,8 +27,8 @@ _BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")
 def sql(name: str) -> str:
     """Return the statement of `losslake_schema/views/<name>.sql`.
 
-    `$first_hits` and `$best_trials` are replaced by the text that a macro and a view share: the file of that name
-    without its comment and without the lines that are marked for the other one. `$matches(t)` is replaced by the
+    `$first_hits`, `$best_trials` and `$trial_settings` are replaced by a text that several share: the file of that name
+    without its comment and without the lines that are marked for another one. `$matches(t)` is replaced by the
     condition of `matches.sql` on the table t, on one line; `$beyond_ranges(t)` by branches of a CASE, that of
     `beyond_range.sql` for each registered quantity.
     """

@@ -14,6 +14,7 @@ from losslake.analysis.measured_levels import measured
 from losslake.analysis.settings import are_repeated
 from losslake.analysis.step_times import FURTHEST, falling
 from losslake.analysis.time_cost import is_on_front
+from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.digits import amount
 from losslake.output.rows import Row, shown
@@ -28,7 +29,7 @@ from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Floats, Integers
-from losslake_schema.statuses import COMPLETE, INFEASIBLE, Status
+from losslake_schema.statuses import INFEASIBLE, Status
 
 MOST_STEP_TIMES = 50
 # Seconds. Beyond them, products with steps and prices could be 0 or infinite.
@@ -39,7 +40,8 @@ _DEFINITION = (
     "For each batch size, the best of `budget` new trials that are drawn like the stored ones of `status`: its median, "
     "and bounds that each hold with at least 95% probability (distribution-free prediction intervals for order "
     "statistics, Hahn and Meeker 1991). Where stored trials repeat settings, with other seeds or as logs of one "
-    "submitter and system, each setting counts as one trial, whose value is that of any of its trials. A bound is null "
+    "submitter and system, each setting counts as one trial, whose value is that of any of its trials; so does each "
+    "workload where several are pooled. A bound is null "
     "where no stored trial gives one, or too few reached the target: of all searches, at most 5% state one that is "
     "wrong, but of those that state one, more do where many trials never reach the target. Seconds are {how}. Cost is "
     "{cost}. It is assumed that the metaparameters of new trials are searched as those of the stored ones were, and "
@@ -57,8 +59,8 @@ _DOUBTFUL = (
     "enough of its trials do, so it holds less often (in {level} of simulations with 5 trials, of which 60% reach it)"
 )
 _REPEATED = (
-    "trials at batch size {sizes} repeat settings, so each setting counts as one trial, whose value is that of any of "
-    "its trials"
+    "trials at batch size {sizes} repeat settings, or pooled workloads, so each of these counts as one trial, whose "
+    "value is that of any of its trials"
 )
 _OF_STEPS = "steps times the given seconds per step, linear between the given batch sizes"
 _OF_LOGS = "those of the logs, evaluations included"
@@ -67,8 +69,8 @@ _OF_LOGS = "those of the logs, evaluations included"
 class AdviceParameters(GoalParameters):
     """The parameters of advice: step times, or a price."""
 
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [COMPLETE, INFEASIBLE])
-    """Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials diverge, too."""
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [*COUNTED, INFEASIBLE])
+    """Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and diverge, too."""
     step_time: Annotated[list[str], shown(["64=0.11"], max_length=MOST_STEP_TIMES)] = Field(default_factory=list)
     """Seconds per step of the model at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between two, a step's time
     is linear in the batch size, as is up to twice as far beyond them. Default: the times in the logs of trials."""
@@ -104,8 +106,8 @@ class AdviceRow(Row):
     batch_size: int
     n_trials: int
     n_settings: Annotated[int, shown(64, "settings")]
-    """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system. Where they repeat,
-    each counts as one trial."""
+    """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system; workloads where several
+    are pooled. Where they repeat, each counts as one trial."""
     n_reached: int
     chance: Annotated[float | None, shown(0.97, "none: a probability")]
     """Probability, at least, that the best new trial reaches the target: that it is no later than the last stored
@@ -230,7 +232,7 @@ def _drawn(
     """Return what trials of a workload took to the goal; raises BadParameter where logs don't say it."""
     hourly = np.nan if parameters.price is None else parameters.price / 3600
     if known:
-        return drawn_by_step_times(view, search, goal, known, hourly * (parameters.accelerators or 1))
+        return drawn_by_step_times(search, goal, known, hourly * (parameters.accelerators or 1))
     return drawn_by_logs(view, search, goal, hourly, parameters.accelerators)
 
 

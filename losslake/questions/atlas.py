@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from losslake.analysis.best_setting import Seeds
 from losslake.analysis.critical_batch_size import CurveFit, fit_other_forms, runs_test
 from losslake.analysis.hyperbola import fit_hyperbola
 from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.critical_batch_size import doubts_about_fit, has_unequal_trials
-from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
+from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary
 from losslake.questions.release.errors import BadParameter
@@ -27,19 +28,21 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.left_out import counts_left_out
 from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.selection import ResultName
 from losslake.questions.trials.usable_curve import usable_curve
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
 _NO_DIRECTION = "a goal in a metric without a known direction"
 _DEFINITION = (
-    "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the best trial's steps to the workload's goal by "
-    "batch size (Huber's loss), with its 90% interval by profile likelihood: mccandlish2018 of "
-    "/v1/analysis/critical-batch-size with its defaults. n_used counts workloads with an estimate."
+    "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the steps to the workload's goal by batch size "
+    "(Huber's loss), of the best trial or the best setting, without dominated batch sizes; with its 90% interval by "
+    "profile likelihood: mccandlish2018 of /v1/analysis/critical-batch-size with its defaults. n_used counts workloads "
+    "with an estimate."
 )
 
 
-class AtlasParameters(ReleaseParameters):
+class AtlasParameters(ResultParameters, ReleaseParameters):
     """The workloads of an atlas."""
 
     collection: Annotated[list[str], shown(["bundled"], max_length=MOST_PLACES)] = Field(default_factory=list)
@@ -67,6 +70,8 @@ class AtlasRow(Row):
     direction: Annotated[str, shown("minimize")]
     """Which way is better: minimize or maximize."""
     batch_unit: str | None
+    result: Annotated[str, shown("best_trial")]
+    """What the result of a study is: best_trial or best_setting."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
     """B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11); null if the data can't support one."""
     lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
@@ -74,7 +79,7 @@ class AtlasRow(Row):
     upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]
     """Upper end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
-    """Batch sizes that reached the target, to which the curve was fitted."""
+    """Batch sizes that reached the target and aren't dominated, to which the curve was fitted."""
     smallest: Annotated[int, shown(1, "batch_unit of the study, mostly examples")]
     """The smallest batch size of the workload."""
     largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
@@ -85,6 +90,11 @@ class AtlasRow(Row):
 
 class AtlasSummary(ReleaseSummary, Finding):
     """The definition, and the workloads that are left out."""
+
+    result: Annotated[ResultName | None, shown("best_setting")]
+    """The requested result; null for that of the trials of each workload."""
+    seeds: Annotated[Seeds, shown("median")]
+    """What a setting takes, of its trials: median or mean."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +110,16 @@ class _Atlas:
 
 
 # The estimates of a release take seconds; which of them are asked for takes none.
-_ATLASES: WeakKeyDictionary[ReleaseView, _Atlas] = WeakKeyDictionary()
+_ATLASES: WeakKeyDictionary[ReleaseView, dict[tuple[ResultName | None, Seeds], _Atlas]] = WeakKeyDictionary()
 
 
 def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     """Return a row by workload, sorted by data set, model and critical batch size; raises BadParameter."""
-    if view not in _ATLASES:
-        _ATLASES[view] = _atlas(view)
-    atlas = _ATLASES[view]
+    atlases = _ATLASES.setdefault(view, {})
+    asked = (parameters.result, parameters.seeds)
+    if asked not in atlases:
+        atlases[asked] = _atlas(view, *asked)
+    atlas = atlases[asked]
     filters = {name: getattr(parameters, name) for name in ("collection", "dataset", "model", "optimizer")}
     given = {name: values for name, values in filters.items() if values}
     for name, values in given.items():
@@ -123,6 +135,8 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     trials = sum((atlas.trials[row["workload"]] for row in rows), Counter[str]())
     summary = {
         "release": view.number,
+        "result": parameters.result,
+        "seeds": parameters.seeds,
         "left_out": [
             *(f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())),
             *(f"{count} trial{'s' if count > 1 else ''} {why}" for why, count in sorted(trials.items())),
@@ -147,7 +161,7 @@ QUESTION = Question(
 )
 
 
-def _atlas(view: ReleaseView) -> _Atlas:
+def _atlas(view: ReleaseView, result: ResultName | None, seeds: Seeds) -> _Atlas:
     rows, left_out, trials = [], {}, {}
     for facts in view.workloads.values():
         if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
@@ -161,7 +175,7 @@ def _atlas(view: ReleaseView) -> _Atlas:
         if view.metrics[parameters.metric].direction is None:
             left_out[facts] = _NO_DIRECTION
             continue
-        (search,) = open_searches(view, parameters.selection())
+        (search,) = open_searches(view, replace(parameters.selection(), result=result, seeds=seeds))
         rows.append(_row(view, search, parameters))
         everything = np.ones(len(search.admitted), np.bool_)
         counts = counts_left_out(search, parameters.selection(), parameters.goal, everything)
@@ -173,8 +187,9 @@ def _atlas(view: ReleaseView) -> _Atlas:
 def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[str, object]:
     goal, facts = parameters.goal, search.facts
     curve = usable_curve(search, scaling_curve(search, goal))
-    fit = fit_hyperbola(curve.batch_sizes, curve.steps, curve.censored_at)
-    known = identifiability(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps)
+    sizes, steps = curve.batch_sizes, curve.tuned_steps
+    fit = fit_hyperbola(sizes, steps, curve.censored_at)
+    known = identifiability(sizes, steps, curve.censored_at, curve.previous_steps)
     is_unequal = has_unequal_trials(curve)
     why = [*known.reasons]
     size = fit.critical_batch_size if fit is not None and known.is_identifiable else None
@@ -183,8 +198,8 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         why.append(f"{lacking}: numbers of trials differ over {MOST_UNEQUAL}-fold")
         known = replace(known, lower=None, upper=None)
     if fit is not None and size is not None:
-        residuals = np.log(curve.steps) - np.log(fit.steps(curve.batch_sizes))
-        other_forms = fit_other_forms(curve.batch_sizes, curve.steps)
+        residuals = np.log(steps) - np.log(fit.steps(sizes))
+        other_forms = fit_other_forms(sizes, steps)
         why += doubts_about_fit(curve, CurveFit(fit, known, other_forms=other_forms, runs_p_value=runs_test(residuals)))
     return {
         "workload": str(facts.workload),
@@ -194,10 +209,11 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         "comparator": goal.comparator,
         "direction": view.metrics[parameters.metric].direction,
         "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
+        "result": search.rule.name,
         "critical_batch_size": size,
         "lower": known.lower,
         "upper": known.upper,
-        "n_batch_sizes": curve.n_reached,
+        "n_batch_sizes": curve.n_tuned,
         "smallest": min(facts.batch_sizes),
         "largest": max(facts.batch_sizes),
         "why": "; ".join(why),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,15 +19,14 @@ from losslake.questions.comparison.differences import Difference, differences, r
 from losslake.questions.comparison.measured_trials import entries, hardware_differs, measured_trials
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
+from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, open_searches
-from losslake.questions.trials.settings import Settings, settings_of
 
 MOST_COMPARED = 20
 _DEFINITION = (
@@ -51,7 +51,7 @@ class BaselineParameters(BaseModel):
     """Tuning budget: the best of this many trials. Default: as many as all workloads have at that batch size."""
 
 
-class CompareParameters(BaselineParameters, MeasureParameters, GoalParameters):
+class CompareParameters(BaselineParameters, MeasureParameters, ResultParameters, GoalParameters):
     """The parameters of a comparison at equal tuning budget."""
 
 
@@ -65,9 +65,10 @@ class CompareRow(Row):
     n_settings: Annotated[int, shown(64, "settings")]
     """Settings of these trials: equal metaparameters, seeds aside, or one submitter and system: the evidence."""
     budget: Annotated[int, shown(64, "trials")]
-    """Tuning budget: the best of this many trials; the same for all workloads of this batch size."""
+    """Tuning budget: the best of this many trials, or settings for best_setting; the same for all workloads of this
+    batch size."""
     amount: Annotated[float | None, shown(400.0, "what measure says")]
-    """The least of `measure` to the target of all its trials, in steps by default; null if none reached it."""
+    """The least of `measure` to the target of all its trials, or settings; by default in steps; null for none."""
     median_amount: Annotated[float | None, shown(420.0, "what measure says")]
     """Median over draws of `budget` trials of the best one's amount; null if most draws never reach the target."""
     ratio: Annotated[float | None, shown(0.8, "none: a ratio")]
@@ -81,9 +82,11 @@ class CompareRow(Row):
     difference: Annotated[str | None, shown("fewer")]
     """fewer or more (of `measure`) than the baseline, where p_value is at most 0.05; not told, where it is above,
     the gap is no wider than two evaluations, or one may have been stopped too soon; neither reaches; too few trials (or
-    settings) for such a p_value, such as 3 of each; null for the baseline, or where it has no trials."""
+    settings) for such a p_value, such as 3 of each; one submitter, where either has trials of no other, which repeat
+    settings; null for the baseline, or where it has no trials."""
     p_value: Annotated[float | None, shown(0.002, "none: a probability")]
-    """p-value of the two-sided permutation test; null where difference is. A comparison has one for each batch size."""
+    """p-value of the two-sided permutation test; null where difference is, or says one submitter. A comparison has one
+    for each batch size."""
     beats_baseline: Annotated[float | None, shown(0.97, "none: a probability")]
     """Chance of needing less than the baseline (best of `budget` trials, ties count half); null where difference is."""
     beats_baseline_at_half: Annotated[float | None, shown(0.91, "none: a probability")]
@@ -102,6 +105,7 @@ class ComparedWorkload(Summary):
     more_at: list[int]
     not_told_at: list[int]
     too_few_trials_at: list[int]
+    one_submitter_at: list[int]
     neither_reaches_at: list[int]
     only_workload_reaches_at: list[int]
     only_baseline_reaches_at: list[int]
@@ -129,7 +133,7 @@ class Flip(Summary):
     is_clear: bool
 
 
-class CompareSummary(MeasureSummary, GoalSummary, Finding):
+class CompareSummary(MeasureSummary, ResultSummary, GoalSummary, Finding):
     """The conclusions of the comparison."""
 
     baseline: Annotated[str, shown(WORKLOAD)]
@@ -156,17 +160,15 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     if baseline is not None and baseline not in workloads:
         raise BadParameter("baseline", f"baseline {baseline} is not one of the workloads to compare")
     searches = open_searches(view, selection)
+    if any(search.rule.is_of_settings for search in searches):
+        # Of a search of single trials the best setting is the best trial.
+        searches = open_searches(view, replace(selection, result="best_setting"))
     for search in searches:
         _ = search.facts.study_ids  # whole searches are compared: raises BadParameter for a pool
     measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
     names = tuple(map(str, workloads))
-    settings = [settings_of(view, search.facts) for search in searches]
-    entered = (
-        entry
-        for name, curve, known in zip(names, measured, settings, strict=True)
-        for entry in entries(curve, goal, name, "", known.number)
-    )
+    entered = (entry for name, each in zip(names, measured, strict=True) for entry in entries(each, goal, name, ""))
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
     goal_words = goal.in_words(selection.metric, searches[0].direction)
@@ -179,6 +181,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         [_rows(competition, base, against)],
         {
             "baseline": names[base],
+            "results": results_of(searches),
             "conclusions": list(conclusions(competition, against, base, goal_words, noun)),
             "geometric_means": list(_geometric_means(competition, base)),
             "flips": list(_flips(competition)),
@@ -190,7 +193,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
             *comparison_warnings(competition, curves, base, noun),
             *hardware_differs(measured, names, {size for _, size in competition.places}),
             *(text for each in measured for text in each.measure.doubts(goal)),
-            *_unknown_settings(searches, settings),
+            *_unknown_settings(searches),
         ],
     )
 
@@ -212,14 +215,15 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
         placed = ranks(medians)
         for index, name in enumerate(contest.competitors):
             steps, settings = contest.steps[index][column], contest.settings[index][column]
-            if steps is not None:
+            trials = contest.trials[index][column]
+            if steps is not None and trials is not None:
                 best = steps.min()
                 rows.append(
                     {
                         "batch_size": batch_size,
                         "workload": name,
-                        "n_trials": len(steps),
-                        "n_reached": int(np.isfinite(steps).sum()),
+                        "n_trials": len(trials),
+                        "n_reached": int(np.isfinite(trials).sum()),
                         "n_settings": 0 if settings is None else len(settings),
                         "budget": budget,
                         "amount": float(best) if np.isfinite(best) else None,
@@ -246,9 +250,9 @@ def _against(contest: Contest, index: int, base: int, column: int) -> dict[str, 
     }
 
 
-def _unknown_settings(searches: Sequence[Search], settings: Sequence[Settings]) -> Iterator[str]:
-    for search, known in zip(searches, settings, strict=True):
-        if n := int((search.admitted & ~known.is_known).sum()):
+def _unknown_settings(searches: Sequence[Search]) -> Iterator[str]:
+    for search in searches:
+        if n := int((search.admitted & (search.facts.trials.has_setting == 0)).sum()):
             yield (
                 f"{search.facts.workload}: the metaparameters of {n} of its trials are unknown, so each is a setting "
                 "of its own: if they are one setting with different seeds, differences are claimed too often"
@@ -261,7 +265,7 @@ def _difference_columns(difference: Difference | None) -> dict[str, float | str 
         return {}
     ends = (difference.lower, difference.upper)
     lower, upper = (end if end is not None and np.isfinite(end) else None for end in ends)
-    p_value = difference.p_value
+    p_value = None if difference.verdict == "one submitter" else difference.p_value
     return {
         "ratio_lower": lower,
         "ratio_upper": upper,
@@ -282,7 +286,7 @@ def _geometric_means(contest: Contest, base: int) -> Iterator[dict[str, Any]]:
 
 
 def _flips(contest: Contest) -> Iterator[dict[str, Any]]:
-    for flip in flips(contest.medians, contest.signed_p):
+    for flip in flips(contest.medians, contest.judged_p):
         yield {
             "first": contest.competitors[flip.first],
             "second": contest.competitors[flip.second],

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
+from losslake.analysis.best_setting import usual_of_settings
 from losslake.analysis.critical_batch_size import (
     OPTIMAL_BATCH_SIZE,
     OVERHEAD,
@@ -21,20 +22,18 @@ from losslake.analysis.critical_batch_size import (
 from losslake.analysis.fit_intervals import Range
 from losslake.analysis.hyperbola import Kind
 from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
-from losslake.analysis.log_curves import scaling_shape
 from losslake.analysis.measured_levels import measured
 from losslake.analysis.settings import drawn_alike
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters
+from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, GoalSummary
+from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.scaling_curve import scaling_curve, trial_steps
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
@@ -43,12 +42,13 @@ MOST_WORKLOADS = 20
 LARGE_RESIDUAL = 0.15
 _SMALL_P = 0.05
 _DEFINITION = (
-    "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the best trial's steps by batch size ({how}). mccandlish2018: "
+    "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the steps to result by batch size, without dominated ones "
+    "({how}). mccandlish2018: "
     "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
     "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
     "and for the middles and both ends of their evaluation intervals (large batch sizes at the step before, small ones "
     "at their step, and the reverse); it holds as often for a true B_c within the batch sizes. n_used counts batch "
-    "sizes that reached the target."
+    "sizes that reached the target and aren't dominated."
 )
 _HOW = {
     "robust": "Huber's loss; batch sizes that never reached the target count if the curve says that they should have",
@@ -56,7 +56,7 @@ _HOW = {
 }
 
 
-class CriticalBatchSizeParameters(GoalParameters):
+class CriticalBatchSizeParameters(ResultParameters, GoalParameters):
     """The parameters of the critical batch size."""
 
     fit: Annotated[Kind, shown("least-squares")] = "robust"
@@ -90,22 +90,22 @@ class CriticalBatchSizeRow(Row):
     rms_log_residual: Annotated[float | None, shown(0.025, "none: a ratio, about")]
     """Root mean square of log(steps / fitted steps) over batch sizes; null if fewer than 3 reached the target."""
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
-    """Batch sizes that reached the target, to which the curve was fitted."""
+    """Batch sizes that reached the target and aren't dominated, to which the curve was fitted."""
     delta_method_lower: Annotated[float | None, shown(69.1, "batch_unit of the study, mostly examples")]
-    """Lower end of the delta method's range, as if steps were exact; null like critical_batch_size."""
+    """Lower end of the delta method's range, as if steps were exact; null without an interval."""
     delta_method_upper: Annotated[float | None, shown(101.4, "batch_unit of the study, mostly examples")]
-    """Upper end of the delta method's range, as if steps were exact; null like critical_batch_size."""
+    """Upper end of the delta method's range, as if steps were exact; null without an interval."""
     bootstrap_lower: Annotated[float | None, shown(72.0, "batch_unit of the study, mostly examples")]
-    """5% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
+    """5% quantile of refits with residuals resampled over batch sizes; null without an interval."""
     bootstrap_upper: Annotated[float | None, shown(98.0, "batch_unit of the study, mostly examples")]
-    """95% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
+    """95% quantile of refits with residuals resampled over batch sizes; null without an interval."""
     leave_one_out_lower: Annotated[float | None, shown(78.0, "batch_unit of the study, mostly examples")]
-    """Least value of the fits that each leave out one batch size; null like critical_batch_size."""
+    """Least value of the fits that each leave out one batch size; null without an interval."""
     leave_one_out_upper: Annotated[float | None, shown(90.0, "batch_unit of the study, mostly examples")]
-    """Greatest value of the fits that each leave out one batch size; null like critical_batch_size."""
+    """Greatest value of the fits that each leave out one batch size; null without an interval."""
     half_search_lower: Annotated[float | None, shown(75.0, "batch_unit of the study, mostly examples")]
     """5% quantile over draws of half the trials, by setting where settings were repeated with other seeds; null like
-    critical_batch_size, or if too few of them reach."""
+    leave_one_out_lower, or if too few of them reach."""
     half_search_upper: Annotated[float | None, shown(95.0, "batch_unit of the study, mostly examples")]
     """95% quantile over draws of half the trials, without replacement; null like half_search_lower."""
     knee_sharpness: Annotated[float | None, shown(1.2, "none: an exponent")]
@@ -122,7 +122,7 @@ class CriticalBatchSizeRow(Row):
     """p-value of the runs test, small for a missed bend; null like critical_batch_size, or if no sign changes."""
 
 
-class CriticalBatchSizeSummary(GoalSummary, Finding):
+class CriticalBatchSizeSummary(ResultSummary, GoalSummary, Finding):
     """The fit and the definitions, as requested."""
 
     fit: Annotated[Kind, shown("robust")]
@@ -140,7 +140,7 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         raise BadParameter("workload", f"there are {len(selection.workloads)} workloads: give up to {MOST_WORKLOADS}")
     searches = open_searches(view, selection)
     curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
-    fits = [_fit(view, curve, goal, parameters.fit) for curve in curves]
+    fits = [_fit(curve, goal, parameters.fit) for curve in curves]
     defined = [
         (mccandlish2018(fit), zhang2024(fit, parameters.overhead, parameters.optimal_batch_size)) for fit in fits
     ]
@@ -150,9 +150,9 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         view,
         parameters,
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
-        {},
+        {"results": results_of(searches)},
         definition=_DEFINITION.format(how=_HOW[parameters.fit]),
-        n_used=sum(curve.n_reached for curve in curves),
+        n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(text for one in each for text in _warnings(*one, parameters.optimal_batch_size)),
     )
@@ -169,9 +169,9 @@ QUESTION = Question(
 )
 
 
-def _fit(view: ReleaseView, curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
-    drawn = _drawn_steps(view, curve, goal)
-    fit = fit_curve(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps, drawn, kind)
+def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
+    drawn = _drawn_steps(curve, goal)
+    fit = fit_curve(curve.batch_sizes, curve.tuned_steps, curve.censored_at, curve.previous_steps, drawn, kind)
     if not has_unequal_trials(curve):
         return fit
     known = replace(fit.known, lower=None, upper=None)
@@ -180,21 +180,25 @@ def _fit(view: ReleaseView, curve: UsableCurve, goal: Goal, kind: Kind) -> Curve
 
 def has_unequal_trials(curve: UsableCurve) -> bool:
     """Return True if trials are so unequal that the interval of their best ones would miss too often."""
-    return bool(are_unequal(curve.steps, curve.measured.n_trials[curve.studies])[0])
+    return not curve.search.rule.is_of_settings and bool(
+        are_unequal(curve.tuned_steps, curve.measured.n_trials[curve.studies])[0]
+    )
 
 
-def _drawn_steps(view: ReleaseView, curve: UsableCurve, goal: Goal) -> list[Floats]:
+def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
     """Return by usable study what half of is drawn: the steps of each admitted trial, inf for never; without 0.
 
-    Where settings were repeated with other seeds, the fewest steps of each setting.
+    Where settings were repeated with other seeds, the fewest steps of each; of the best setting, what each takes.
     """
-    search = curve.search
-    steps, settings = trial_steps(search, goal), settings_of(view, search.facts).number
+    search, rule = curve.search, curve.search.rule
+    steps = trial_steps(search, goal)
     rows_of_studies = [
-        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0))
-        for rows in map(search.facts.rows_of, curve.studies.tolist())
+        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0) & is_tuned)
+        for rows, is_tuned in zip(map(search.facts.rows_of, curve.studies.tolist()), ~curve.is_dominated, strict=True)
     ]
-    return [drawn_alike(steps[rows], settings[rows]) for rows in rows_of_studies]
+    if rule.is_of_settings:
+        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in rows_of_studies]
+    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in rows_of_studies]
 
 
 def _warnings(
@@ -202,7 +206,7 @@ def _warnings(
 ) -> Iterator[str]:
     yield from (f"{curve.name}: {reason}" for reason in fit.known.reasons)
     if has_unequal_trials(curve):
-        least = curve.measured.n_trials[curve.studies][curve.is_reached].min()
+        least = curve.measured.n_trials[curve.studies][np.isfinite(curve.tuned_steps)].min()
         yield (
             f"{curve.name}: no interval and no bounds, and a biased number, since some batch sizes have over "
             f"{MOST_UNEQUAL} times as many trials as others, and the best of more is better by chance: trials={least} "
@@ -217,7 +221,7 @@ def _warnings(
             f"{curve.name}, zhang2024: optimal_batch_size {optimal_batch_size:g} lies outside the batch sizes "
             f"measured, {sizes[0]:.0f} to {sizes[-1]:.0f}"
         )
-    yield from curve_warnings(curve, scaling_shape(sizes, curve.steps))
+    yield from curve_warnings(curve)
 
 
 def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
@@ -225,7 +229,7 @@ def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
     if fit.fit is None:
         return
     lower, upper = fit.known.lower, fit.known.upper
-    reached = curve.batch_sizes[curve.is_reached]
+    reached = curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     if fit.known.is_identifiable and not reached[0] <= fit.fit.critical_batch_size <= reached[-1]:
         held = f"the interval held in {measured('critical-batch-size outside')} of simulations"
         has_interval = lower is not None and upper is not None
@@ -256,7 +260,7 @@ def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[s
         "workload": curve.name,
         "critical_batch_size": number.value,
         "identifiable": number.is_identifiable,
-        "n_batch_sizes": curve.n_reached,
+        "n_batch_sizes": curve.n_tuned,
         **_range("delta_method", number, fit.delta_method),
         **_range("bootstrap", number, fit.bootstrap),
         **_range("leave_one_out", number, fit.left_out),

@@ -21,6 +21,7 @@ from losslake.analysis.forecast import (
 )
 from losslake.analysis.forecast_levels import held_in_words
 from losslake.analysis.neighbour_bands import groups_needed
+from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural
@@ -34,7 +35,7 @@ from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, natural_number
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
+from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
 State = Literal["reached", "open", "unknown"]
@@ -53,8 +54,8 @@ _DEFINITION = (
 class ForecastParameters(GoalParameters):
     """The parameters of forecast: a partial curve, and the batch size at which it is trained."""
 
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [COMPLETE, INFEASIBLE])
-    """Only trials of this status; may be repeated. Default: COMPLETE and INFEASIBLE, as new trials diverge, too.
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=lambda: [*COUNTED, INFEASIBLE])
+    """Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and diverge, too.
     INCOMPLETE is refused, since it isn't known how such trials would have ended."""
     batch_size: Annotated[Natural, shown(64, BATCH_UNIT)]
     """The batch size of the run; it is compared only with trials of the same one."""
@@ -153,11 +154,11 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
         raise BadParameter("workload", "a run is compared with one workload or pattern: give workload once")
     search = open_search(view, parameters.selection(), parameters.workloads[0])
     study = view.index_of(search.facts, parameters.batch_size)
-    trials = comparable_trials(view, search, parameters.goal, study)
+    trials = comparable_trials(search, parameters.goal, study)
     try:
         result = forecast(trials.comparable, list(points), list(points.values()))
     except TooFewSettings as error:
-        raise BadParameter("batch_size", f"{error}{_others(view, search, parameters)}") from None
+        raise BadParameter("batch_size", f"{error}{_others(search, parameters)}") from None
     except ForecastRefused as error:
         raise BadParameter("curve", f"{error}: give the curve of a run that is still training") from None
     held = held_out(trials.comparable, result.step)
@@ -209,12 +210,12 @@ def _check_values(metric: str, points: Mapping[int, float]) -> None:
             raise BadParameter("curve", f"curve={step}={value:g}: {known.range_in_words}: {do}")
 
 
-def _others(view: ReleaseView, search: Search, parameters: ForecastParameters) -> str:
+def _others(search: Search, parameters: ForecastParameters) -> str:
     """Return in words which other batch sizes have enough settings."""
     enough = []
     for study, size in enumerate(search.facts.batch_sizes):
         if size != parameters.batch_size:
-            groups = comparable_trials(view, search, parameters.goal, study).comparable.groups
+            groups = comparable_trials(search, parameters.goal, study).comparable.groups
             enough += [size] if len(np.unique(groups)) >= groups_needed(REQUIRED_LEVEL) else []
     if not enough:
         return ", as no other batch size of the workload has: a pattern (workload=\u2026/*) pools the trials of several"

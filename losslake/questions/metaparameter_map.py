@@ -29,11 +29,12 @@ from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import STATUSES, Status
 
 _DEFINITION = (
-    "reached: COMPLETE and reached the target within the budgets; not reached: COMPLETE and did not; infeasible: "
-    "diverged, whether or not it had reached the target; incomplete: stopped for an outside reason (a class that the "
-    "scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its own. goal_probability: of the 10 "
-    "trials of the study nearest to the trial, in standardized log space of learning_rate and 1 - momentum, the "
-    "fraction that reached the target; neither the trial itself nor incomplete ones count. n_used counts trials."
+    "reached: it ran to its end (COMPLETE or MISSED) and reached the target within the budgets; not reached: it ran to "
+    "its end and did not; infeasible: diverged, whether or not it had reached the target; incomplete: stopped for an "
+    "outside reason (a class that the scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its "
+    "own. goal_probability: of the 10 trials of the study nearest to the trial, in standardized log space of "
+    "learning_rate and 1 - momentum, the fraction that reached the target; neither the trial itself nor incomplete "
+    "ones count. n_used counts trials."
 )
 
 

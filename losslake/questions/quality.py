@@ -15,7 +15,6 @@ from losslake.analysis.quality import (
     SATURATED,
     Budget,
     Shortfall,
-    best_within,
     ending,
     is_within_training,
     share_of_run,
@@ -27,17 +26,29 @@ from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural
+from losslake.questions.declaration.parameters import (
+    BATCH_UNIT,
+    WORKLOAD,
+    MetricParameters,
+    Natural,
+    ResultParameters,
+)
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, SelectionSummary, Summary, entry
+from losslake.questions.declaration.summary import (
+    Finding,
+    ResultSummary,
+    SelectionSummary,
+    Summary,
+    entry,
+    results_of,
+)
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
-from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.step_warnings import unequal_searches
-from losslake.questions.trials.sweep import StudyEnvelopes, study_envelopes
+from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 MOST_BUDGETS = 50
@@ -45,7 +56,8 @@ _VALIDATION, _TEST = "val/", "test/"
 _DEFINITION = (
     "Q(B): the best finite value over the admitted trials and all their evaluations with step <= budget, or "
     "step x batch size <= budget (both inclusive), or any; a tie goes to the least step, then to the lower trial_id. "
-    "Equal steps favour large batch sizes, equal examples small ones. n_used counts trials."
+    "Of repeated settings: the median over the trials of a setting, and of these the best. Equal steps "
+    "favour large batch sizes, equal examples small ones. n_used counts trials."
 )
 _OPTIMISTIC = (
     "the best over evaluations and trials is optimistic, more so with more of either: last=true adds how the best "
@@ -53,7 +65,10 @@ _OPTIMISTIC = (
 )
 
 
-class QualityParameters(MetricParameters):
+_STOPPED = "trials stopped as soon as they reached a goal, so that their values don't compare"
+
+
+class QualityParameters(ResultParameters, MetricParameters):
     """The parameters of solution quality."""
 
     step_budget: Annotated[list[Natural], shown([1000], "steps", max_length=MOST_BUDGETS)] = Field(default_factory=list)
@@ -79,7 +94,8 @@ class QualityRow(Row):
     best_value: Annotated[float | None, shown(0.0195, "unit of the metric")]
     """Best finite value over the admitted trials and their evaluations within the budget; null if none."""
     shortfall: Annotated[float | None, shown(0.0028, "unit of the metric")]
-    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best."""
+    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best; null where
+    stopped_at_goal is true."""
     trial_id: Annotated[int | None, shown(17)]
     """The trial that had it first, at the least step; ties go to the lowest trial_id; null without a value."""
     step: Annotated[int | None, shown(400, "steps")]
@@ -93,6 +109,9 @@ class QualityRow(Row):
     """True if the best came before the last 5% of the run; otherwise more steps might be better still."""
     is_within_training: Annotated[bool | None, shown(True)]
     """True if trials of the study had to run that far (train_steps); null if unlimited or unknown."""
+    stopped_at_goal: Annotated[bool, shown(False)]
+    """True if its best trial, or half of those with a value or more, stopped at a goal of its own before the budget was
+    used: then what it would have reached isn't known, so that it isn't compared with other batch sizes."""
     n_trials: int
     last_value: Annotated[float | None, shown(0.0223, "unit of the metric")]
     """The trial's last value within the budget; null unless last=true, or if not finite."""
@@ -119,7 +138,7 @@ class ConclusionSummary(Summary):
     in_words: Annotated[str, shown("the largest, 1,024, has 0.03 and falls 0.01 (50.0%) short")]
 
 
-class QualitySummary(SelectionSummary, Finding):
+class QualitySummary(ResultSummary, SelectionSummary, Finding):
     """The shortfalls of the largest batch sizes."""
 
     step_budget: Annotated[list[int], shown([1000], "steps")]  # type: ignore[assignment]
@@ -134,14 +153,27 @@ class QualitySummary(SelectionSummary, Finding):
 
 @dataclass(frozen=True)
 class _Best:
-    """The best record of each study of a workload within one budget; NEVER for none."""
+    """The best value of each study of a workload within one budget.
 
-    merged: StudyEnvelopes
+    row: of its trial in facts.trials, and records: that record; NEVER for none. of_trials: the best loss of each trial,
+    inf for none. stopped_at_goal: as QualityRow has it.
+    """
+
+    search: Search
     budget: Budget
+    row: Integers
     records: Integers
+    of_trials: Floats
     limits: Integers
     within_training: Sequence[bool | None]
-    settings: Integers
+    stopped_at_goal: Flags
+
+    @property
+    def losses(self) -> Floats:
+        """The loss of each study that can be compared with others; inf for none."""
+        search = self.search
+        counts = self.is_there & ~self.stopped_at_goal
+        return np.where(counts, at(search.records.value, self.records) * search.sign, np.inf)
 
     @property
     def is_there(self) -> Flags:
@@ -164,7 +196,10 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
         view,
         parameters,
         [batch for bests in by_workload for batch in _batches(view, bests, parameters.last)],
-        {"conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None]},
+        {
+            "results": results_of(searches),
+            "conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None],
+        },
         definition=_DEFINITION,
         n_used=sum(int(one.n_admitted.sum()) for one in searches),
         left_out=(text for best in each for text in _left_out(best)),
@@ -173,6 +208,7 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
             *(
                 text
                 for one in searches
+                if not one.rule.is_of_settings
                 for text in unequal_searches(
                     str(one.facts.workload), one.n_admitted.tolist(), "trials= takes equally many"
                 )
@@ -193,31 +229,48 @@ QUESTION = Question(
 
 
 def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[_Best]:
-    facts, merged = search.facts, study_envelopes(search)
+    facts = search.facts
     train_steps = [int(steps) for (steps,) in view.rows("train_steps", facts.study_ids)]
     ran = [steps or last for steps, last in zip(train_steps, search.last_steps.tolist(), strict=True)]
     budgets = [*wanted, Budget("unlimited")] if wanted else shared_budgets(facts.batch_sizes, ran)
-    limits = np.array([budget.steps(facts.batch_sizes) for budget in budgets])
-    entries, settings = best_within(merged.envelopes, limits), settings_of(view, facts).number
-    return [
-        _Best(
-            merged,
-            budget,
-            merged.records(of_budget),
-            limit,
-            is_within_training(budget, facts.batch_sizes, train_steps),
-            settings,
-        )
-        for budget, limit, of_budget in zip(budgets, limits, entries, strict=True)
-    ]
+    return [_best(search, budget, is_within_training(budget, facts.batch_sizes, train_steps)) for budget in budgets]
+
+
+def _best(search: Search, budget: Budget, within_training: Sequence[bool | None]) -> _Best:
+    limits = np.asarray(budget.steps(search.facts.batch_sizes))
+    records = search.last_records(limits)
+    steps, losses = at(search.records.step, records), at(search.records.value, records) * search.sign
+    of_trials = np.where(records == NEVER, np.inf, losses)
+    row = least_by_study(search, of_trials, steps).row
+    return _Best(
+        search=search,
+        budget=budget,
+        row=row,
+        records=np.where(row == NEVER, NEVER, at(records, row)),
+        of_trials=of_trials,
+        limits=limits,
+        within_training=within_training,
+        stopped_at_goal=_stopped_at_goal(search, row, limits),
+    )
+
+
+def _stopped_at_goal(search: Search, best: Integers, limits: Integers) -> Flags:
+    """Return by study whether its best trial, or half of its trials or more, stopped at a goal before its limit.
+
+    best: rows in facts.trials, NEVER for none. limits: the last step within a budget.
+    """
+    ended, has_value = search.ended_at_goal, search.best_records != NEVER
+    has_stopped = has_value & (ended != NEVER) & (ended < limits[search.facts.study_of_trial])
+    n_stopped, n_trials = (search.facts.sums_by_study(flags) for flags in (has_stopped, has_value))
+    of_best = (best != NEVER) & np.append(has_stopped, False)[best]
+    return np.asarray(of_best | ((n_stopped > 0) & (2 * n_stopped >= n_trials)))
 
 
 def _conclusion(best: _Best) -> dict[str, Any] | None:
     """Return how far the largest batch size falls short of the best; None where they can't be compared."""
-    search = best.merged.search
-    counts = [there and within is not False for there, within in zip(best.is_there, best.within_training, strict=True)]
-    losses = np.where(counts, at(search.records.value, best.records) * search.sign, np.inf)
-    compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(search, best.limits, best.settings))
+    search = best.search
+    losses = np.where([within is not False for within in best.within_training], best.losses, np.inf)
+    compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(best))
     if compared is None:
         return None
     return entry(
@@ -240,9 +293,9 @@ def _conclusion(best: _Best) -> dict[str, Any] | None:
 def _in_words(what: str, compared: Shortfall, sign: float, is_last: bool) -> str:
     """Return a conclusion as a sentence with its numbers. sign: 1 to minimize, -1 to maximize.
 
-    is_last: whether the largest batch size with a value is the largest of all.
+    is_last: whether the largest batch size compared is the largest of all.
     """
-    largest, noun = f"{compared.largest_batch_size:,}", "the largest" if is_last else "the largest with a value then"
+    largest, noun = f"{compared.largest_batch_size:,}", "the largest" if is_last else "the largest compared"
     start = f"{what}: the best value {compared.best_loss * sign:.5g} is at batch size {compared.best_batch_size:,}"
     if compared.best_batch_size == compared.largest_batch_size:
         return f"{start}, {noun}: nothing is lost"
@@ -263,38 +316,35 @@ def _chance(compared: Shortfall) -> str:
     return f"{is_clear} (p = {compared.p_value:.2g}, corrected for the number of batch sizes)"
 
 
-def _setting_losses(search: Search, limits: Integers, settings: Integers) -> list[Floats]:
-    """Return by study the median over the admitted trials of a setting of their best losses within the limits."""
-    facts, records = search.facts, search.records
-    of_trials = np.full(len(search.admitted), np.inf)
-    if len(records.step):
-        limit = np.repeat(limits[facts.study_of_trial[search.rows]], np.diff(records.offsets))
-        losses = np.where(records.step <= limit, records.value * search.sign, np.inf)
-        of_trials[search.rows] = np.minimum.reduceat(losses, records.offsets[:-1])
+def _setting_losses(best: _Best) -> list[Floats]:
+    """Return by study the median over the admitted trials of a setting of their best losses."""
+    facts, settings = best.search.facts, best.search.facts.trials.setting
     admitted = [
-        np.flatnonzero(search.admitted & (facts.study_of_trial == study)) for study in range(len(facts.batch_sizes))
+        rows.start + np.flatnonzero(best.search.admitted[rows])
+        for rows in map(facts.rows_of, range(len(facts.batch_sizes)))
     ]
-    return [medians_of_settings(of_trials[rows], settings[rows]) for rows in admitted]
+    return [medians_of_settings(best.of_trials[rows], settings[rows]) for rows in admitted]
 
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a workload, one batch per budget."""
     ends: Sequence[Endings | None] = [None] * len(bests)
     if with_last:
-        merged = bests[0].merged
-        records = np.array([best.records for best in bests])
-        steps = at(merged.search.records.step, records.ravel()).reshape(records.shape)
-        limits = np.array([best.limits for best in bests])
-        ends = endings(view, merged.search.facts, merged.search.metric, merged.trials(records), steps, limits)
+        search = bests[0].search
+        names = ("records", "row", "limits")
+        records, rows, limits = (np.array([getattr(best, name) for best in bests]) for name in names)
+        steps = at(search.records.step, records.ravel()).reshape(records.shape)
+        ends = endings(view, search.facts, search.metric, rows, steps, limits)
     for best, last in zip(bests, ends, strict=True):
         yield _rows(best, last)
 
 
 def _left_out(best: _Best) -> list[str]:
     """Return in words the batch sizes without a value, and those that the conclusion leaves out."""
-    where = f"{best.merged.search.facts.workload}, {best.budget.in_words}"
-    sizes = best.merged.search.facts.batch_sizes
+    where = f"{best.search.facts.workload}, {best.budget.in_words}"
+    sizes = best.search.facts.batch_sizes
     without = [size for size, there in zip(sizes, best.is_there, strict=True) if not there]
+    alike = best.is_there & best.stopped_at_goal
     short = [
         size
         for size, there, within in zip(sizes, best.is_there, best.within_training, strict=True)
@@ -303,22 +353,23 @@ def _left_out(best: _Best) -> list[str]:
     return [
         *([f"{where}: no admitted trial has a finite value at batch size {listed(without)}"] if without else []),
         *([f"{where}: trained for less, not in the conclusion: batch size {listed(short)}"] if short else []),
+        *([f"{where}: {_STOPPED}: batch size {listed(np.array(sizes)[alike])}"] if alike.any() else []),
     ]
 
 
 def _unsaturated(best: _Best) -> list[str]:
     shares = _shares(best).tolist()
-    late = [size for size, share in zip(best.merged.search.facts.batch_sizes, shares, strict=True) if share > SATURATED]
+    late = [size for size, share in zip(best.search.facts.batch_sizes, shares, strict=True) if share > SATURATED]
     if not late:
         return []
-    where = f"{best.merged.search.facts.workload}, {best.budget.in_words}"
+    where = f"{best.search.facts.workload}, {best.budget.in_words}"
     return [f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"]
 
 
 def _shares(best: _Best) -> Floats:
     """Return by study at which share of its run, or of a smaller budget, the best trial was best; NaN for none."""
-    search = best.merged.search
-    last = np.minimum(at(search.last_evaluated, best.merged.trials(best.records)), best.limits)
+    search = best.search
+    last = np.minimum(at(search.last_evaluated, best.row), best.limits)
     step = at(search.records.step, best.records)
     shares = share_of_run(step.astype(np.float64), last.astype(np.float64))
     return np.where(best.records != NEVER, shares, np.nan)
@@ -332,9 +383,8 @@ def _shortfalls(losses: Floats) -> Floats:
 
 
 def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
-    search, sizes = best.merged.search, best.merged.search.facts.batch_sizes
+    search, sizes = best.search, best.search.facts.batch_sizes
     steps = at(search.records.step, best.records)
-    losses = np.where(best.records != NEVER, at(search.records.value, best.records) * search.sign, np.inf)
     shares = _shares(best)
     return QUESTION.rows.batch(
         {
@@ -343,13 +393,14 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
             "budget": best.budget.amount,
             "batch_size": sizes,
             "best_value": column_at(search.records.value, best.records),
-            "shortfall": finite(_shortfalls(losses)),
-            "trial_id": column_at(search.facts.trials.trial_id, best.merged.trials(best.records)),
+            "shortfall": finite(_shortfalls(best.losses)),
+            "trial_id": column_at(search.facts.trials.trial_id, best.row),
             "step": column_at(search.records.step, best.records),
             "examples": examples_column(steps, sizes, best.records != NEVER),
             "share_of_run": finite(shares),
             "is_saturated": pa.array(shares <= SATURATED, mask=np.isnan(shares)),
             "is_within_training": best.within_training,
+            "stopped_at_goal": best.stopped_at_goal,
             "n_trials": search.n_admitted,
             "last_value": ends and ends.last,
             "median_of_last_values": ends and ends.median,

@@ -18,14 +18,14 @@ from losslake.analysis.break_points import (
     perfect_scaling_end,
     widened,
 )
-from losslake.analysis.log_curves import UNDERTUNED_TAU, ScalingShape, scaling_shape
+from losslake.analysis.log_curves import ScalingShape, scaling_shape
 from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Share
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, ResultParameters, Share
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
+from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import examples_column, open_searches
@@ -37,23 +37,25 @@ PERFECT_END, MAX_USEFUL = "perfect_scaling_end", "max_useful_batch_size"
 PERFECT, DIMINISHING, MAXIMAL = "perfect scaling", "diminishing returns", "maximal data parallelism"
 AS_DEFINED, MEDIAN_OF_3, ISOTONIC = "as defined", "anchored at the median of 3", "of isotonic steps"
 _DEFINITION = (
-    "With S(B) the steps of the best trial and E(B) = B S(B) its examples: perfect scaling ends at the largest B up to "
-    "which every batch size needs at most 1 + perfect_scaling_tau times the fewest examples so far, counted from the "
-    "smallest from which on none needs over twice the examples of a larger one; the largest useful batch size is the "
-    "smallest on whose steps no larger one improves by more than max_useful_tau. No curve is fitted. "
-    "n_used counts batch sizes that reached the target."
+    "With S(B) the steps to result and E(B) = B S(B) the examples: perfect scaling ends at the largest B that needs at "
+    "most 1 + perfect_scaling_tau times the fewest examples of any; the largest useful batch size is the smallest on "
+    "whose steps no larger one improves by more than max_useful_tau. A batch size is dominated if a larger one needs "
+    "fewer examples, or a smaller one fewer steps, by more than a factor 1 + undertuned_tau even if its crossing came "
+    "right after the evaluation before. No curve is fitted. n_used counts batch sizes that reached the target and "
+    "aren't dominated."
 )
 
 
-class RegimesParameters(GoalParameters):
+class RegimesParameters(ResultParameters, GoalParameters):
     """The parameters of regimes."""
 
     perfect_scaling_tau: Annotated[Share, shown(0.2, "none: a ratio")] = PERFECT_WITHIN
-    """Perfect scaling continues while examples are at most 1 + this times the fewest so far."""
+    """Perfect scaling continues while examples are at most 1 + this times the fewest of any batch size."""
     max_useful_tau: Annotated[Share, shown(0.1, "none: a ratio")] = USEFUL_WITHIN
     """A batch size is large enough when no larger one improves its steps by more than this."""
-    undertuned_tau: Annotated[Share, shown(0.05, "none: a ratio")] = UNDERTUNED_TAU
-    """A batch size is undertuned with more than 1 + this times the steps of a smaller one."""
+    undertuned_tau: Annotated[Share | None, shown(0.15, "none: a ratio")] = None
+    """A batch size is dominated with more than 1 + this times the examples of a larger one, or the steps of a smaller
+    one, if its evaluations don't explain that. Default: 0.15 for best_setting, 1 for best_trial, which is noisier."""
 
 
 class RegimesRow(Row):
@@ -62,21 +64,22 @@ class RegimesRow(Row):
     workload: str
     batch_size: int
     regime: Annotated[str | None, shown("perfect scaling")]
-    """perfect scaling, diminishing returns or maximal data parallelism; null if not reached, or if left open."""
+    """perfect scaling, diminishing returns or maximal data parallelism; null if not reached, dominated or left open."""
     steps: int | None
     previous_step: int | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """The last step within the budgets up to which any trial was evaluated in the metric; null
+    """The last step at which any trial was evaluated in the metric, or the budget if it was evaluated beyond it; null
     if one reached the target, or none was evaluated."""
     examples: int | None
     slope: Annotated[float | None, shown(0.93, "none: a ratio")]
-    """-d log(steps) / d log(batch_size) to the next larger with a result, 1 for perfect scaling; null at the last."""
+    """-d log(steps) / d log(batch_size) to the next larger with a result, 1 for perfect scaling; null at the last.
+    Dominated batch sizes are passed over, here and in isotonic_steps, where they are null."""
     efficiency: Annotated[float | None, shown(0.97, "none: a ratio")]
     """Fewest examples at any batch size over the examples here; null if the target wasn't reached."""
     isotonic_steps: Annotated[float | None, shown(400.0, "steps")]
     """Nearest steps, in logarithm, that never rise with the batch size; null if the target wasn't reached."""
-    is_undertuned: Annotated[bool, shown(False)]
-    """True for more than 1 + undertuned_tau times the steps of a smaller batch size: tuned worse, or noise."""
+    is_dominated: Annotated[bool, shown(False)]
+    """True if it was tuned worse than others, so that it says nothing about scaling: see undertuned_tau."""
     n_trials: int
     n_reached: int
 
@@ -91,22 +94,22 @@ class BreakPointSummary(Summary):
     lower: Annotated[int | None, shown(64)]
     upper: Annotated[int | None, shown(128)]
     since: Annotated[int | None, shown(8)]
-    """Where perfect scaling begins: smaller batch sizes need over twice the examples, so they were tuned or
-    measured differently. Null if only one is left, and for max_useful_batch_size."""
+    """The smallest batch size with at most 1 + perfect_scaling_tau times the fewest examples. Null if there is no other
+    one up to the end, and for max_useful_batch_size."""
     lower_with_noise: Annotated[int | None, shown(32)]
     upper_with_noise: Annotated[int | None, shown(256)]
     censoring: Annotated[Censoring | None, shown(None)]
 
 
-class RegimesSummary(GoalSummary, Finding):
+class RegimesSummary(ResultSummary, GoalSummary, Finding):
     """The tolerances, and the ends of the regimes."""
 
     perfect_scaling_tau: Annotated[float, shown(0.2, "none: a ratio")]
     """The tolerance of perfect scaling."""
     max_useful_tau: Annotated[float, shown(0.1, "none: a ratio")]
     """The tolerance of the largest useful batch size."""
-    undertuned_tau: Annotated[float, shown(0.05, "none: a ratio")]
-    """The tolerance of rising steps."""
+    undertuned_tau: Annotated[float | None, shown(0.15, "none: a ratio")]
+    """The requested tolerance of dominated batch sizes; null for 0.15 of best_setting and 1 of best_trial."""
     break_points: Annotated[list[BreakPointSummary], Field(json_schema_extra=unit("batch_unit of the study"))]
     """By workload: both ends, as defined and by variants. The end of these steps lies from lower to upper (null: no
     bound), or below the smallest (censoring left) or above the largest (right) batch size with a result. The true end
@@ -126,22 +129,26 @@ def _answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
     """Return the regimes of each workload by batch size; raises UnknownName and BadParameter."""
     selection, goal = parameters.selection(), parameters.goal
     searches = open_searches(view, selection)
-    curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
-    shapes = [scaling_shape(curve.batch_sizes, curve.steps, parameters.undertuned_tau) for curve in curves]
+    tau = parameters.undertuned_tau
+    curves = [usable_curve(search, scaling_curve(search, goal), tau) for search in searches]
+    shapes = [scaling_shape(curve.batch_sizes, curve.tuned_steps) for curve in curves]
     ends = [break_points(curve, shape, parameters) for curve, shape in zip(curves, shapes, strict=True)]
     each = list(zip(curves, shapes, ends, strict=True))
     return QUESTION.analysis(
         view,
         parameters,
         [_rows(curve, shape, curve_ends) for curve, shape, curve_ends in each],
-        {"break_points": [fact for curve, _, curve_ends in each for fact in _as_facts(curve, curve_ends)]},
+        {
+            "results": results_of(searches),
+            "break_points": [fact for curve, _, curve_ends in each for fact in _as_facts(curve, curve_ends)],
+        },
         definition=_DEFINITION,
-        n_used=sum(curve.n_reached for curve in curves),
+        n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(
             text
-            for curve, shape, curve_ends in each
-            for text in (*_break_point_warnings(curve, curve_ends), *curve_warnings(curve, shape))
+            for curve, _, curve_ends in each
+            for text in (*_break_point_warnings(curve, curve_ends), *curve_warnings(curve))
         ),
     )
 
@@ -157,32 +164,35 @@ QUESTION = Question(
 
 
 def break_points(curve: UsableCurve, shape: ScalingShape, parameters: RegimesParameters) -> Ends:
-    """Return both break points as defined, with another anchor, and of isotonic steps."""
-    sizes, limits = curve.batch_sizes, curve.censored_at
+    """Return both break points as defined, with another anchor, and of isotonic steps.
+
+    Dominated batch sizes are left out: they change neither as defined, but the other two and the noise.
+    """
+    sizes, steps, limits = curve.batch_sizes, curve.tuned_steps, curve.censored_at
     perfect, useful = parameters.perfect_scaling_tau, parameters.max_useful_tau
-    pooled = np.where(curve.is_reached, shape.isotonic_steps, curve.steps)
+    pooled = np.where(np.isfinite(steps), shape.isotonic_steps, steps)
     return Ends(
         perfect={
-            AS_DEFINED: perfect_scaling_end(sizes, curve.steps, perfect, limits),
-            MEDIAN_OF_3: perfect_scaling_end(sizes, curve.steps, perfect, limits, "median of 3"),
+            AS_DEFINED: perfect_scaling_end(sizes, steps, perfect, limits),
+            MEDIAN_OF_3: perfect_scaling_end(sizes, steps, perfect, limits, "median of 3"),
             ISOTONIC: perfect_scaling_end(sizes, pooled, perfect, limits),
         },
         useful={
-            AS_DEFINED: max_useful_batch_size(sizes, curve.steps, useful),
+            AS_DEFINED: max_useful_batch_size(sizes, steps, useful),
             ISOTONIC: max_useful_batch_size(sizes, pooled, useful),
         },
         with_noise={
             PERFECT_END: widened(
                 sizes,
-                curve.steps,
-                lambda tau: perfect_scaling_end(sizes, curve.steps, tau, limits),
+                steps,
+                lambda tau: perfect_scaling_end(sizes, steps, tau, limits),
                 perfect,
                 curve.previous_steps,
             ),
             MAX_USEFUL: widened(
                 sizes,
-                curve.steps,
-                lambda tau: max_useful_batch_size(sizes, curve.steps, tau),
+                steps,
+                lambda tau: max_useful_batch_size(sizes, steps, tau),
                 useful,
                 curve.previous_steps,
             ),
@@ -212,11 +222,12 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         yield lone_batch_size(curve.name, useful.batch_size)
         return
     since = perfect.since or perfect.batch_size
-    if min(curve.batch_sizes[np.isfinite(curve.steps)]) < since:
+    if min(curve.batch_sizes[np.isfinite(curve.tuned_steps)]) < since:
         why = "smaller batch sizes were tuned or measured differently, so their regime is unknown"
         yield f"{curve.name}: below batch size {since:.0f} steps fall by far more than the batch grows: {why}"
     elif perfect.censoring == "left":
-        yield f"{curve.name}: perfect scaling ends at or below the smallest batch size, {perfect.batch_size:.0f}"
+        smallest = "the smallest batch size" + (" that counts" if curve.is_dominated.any() else "")
+        yield f"{curve.name}: perfect scaling ends at or below {smallest}, {perfect.batch_size:.0f}"
     if perfect.censoring == "right" and perfect.since is not None:
         yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
     if useful.censoring == "right":
@@ -266,8 +277,8 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
     steps = whole(measured.steps)
     has_steps = steps.is_valid().to_numpy(zero_copy_only=False)
     usable = np.isin(np.arange(len(sizes)), curve.studies) & has_steps
-    undertuned = np.zeros(len(sizes), np.bool_)
-    undertuned[curve.studies] = shape.is_undertuned
+    is_dominated = np.zeros(len(sizes), np.bool_)
+    is_dominated[curve.studies] = curve.is_dominated
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     return QUESTION.rows.batch(
         {
@@ -275,7 +286,7 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
             "batch_size": sizes,
             "regime": [
                 regime_of(size, perfect, useful) if is_usable else None
-                for size, is_usable in zip(sizes, usable.tolist(), strict=True)
+                for size, is_usable in zip(sizes, (usable & ~is_dominated).tolist(), strict=True)
             ],
             "steps": steps,
             "previous_step": whole(measured.previous_steps),
@@ -284,9 +295,9 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
             ),
             "examples": examples_column(steps.fill_null(0).to_numpy(), sizes, has_steps),
             "slope": _spread(shape.slope, curve),
-            "efficiency": _spread(shape.efficiency, curve),
+            "efficiency": _spread(scaling_shape(curve.batch_sizes, curve.steps).efficiency, curve),
             "isotonic_steps": _spread(shape.isotonic_steps, curve),
-            "is_undertuned": undertuned,
+            "is_dominated": is_dominated,
             "n_trials": measured.n_trials,
             "n_reached": measured.n_reached,
         }

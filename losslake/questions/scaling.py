@@ -1,4 +1,4 @@
-"""The steps that the best trial of a workload takes to a target, by batch size."""
+"""The steps that a workload takes to a target, by batch size: those of its best trial, or its best setting."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from losslake.analysis.best_setting import BestSettings
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
@@ -18,34 +19,33 @@ from losslake.questions.declaration.parameters import (
     WORKLOAD,
     CrossingParameters,
     Natural,
+    ResultParameters,
     is_of_one_workload,
 )
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.reference_lines import ReferencePoint, reference_points
-from losslake.questions.declaration.summary import CrossingSummary
+from losslake.questions.declaration.summary import CrossingSummary, ResultSummary, results_of
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.confirmation import FIRST, Crossing, confirmed
+from losslake.questions.trials.confirmation import FIRST, Crossing, SettingMeans, confirmed, mean_columns
 from losslake.questions.trials.measure import Amounts, Measure
-from losslake.questions.trials.search import (
-    FewestSteps,
-    Search,
-    StudyResults,
-    at,
-    check_batch_size,
-    column_at,
-    examples_column,
-    open_searches,
-    study_bests,
-    study_results,
-)
+from losslake.questions.trials.search import Search, at, check_batch_size, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_studies
-from losslake_schema.reached import NEVER, Flags, Integers
+from losslake.questions.trials.study_results import (
+    FewestSteps,
+    StudyResults,
+    is_of_small_setting,
+    least_by_study,
+    study_bests,
+    study_results,
+    whole_steps,
+)
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 Columns = dict[str, Any]
 
 
-class ScalingParameters(MeasureParameters, CrossingParameters):
+class ScalingParameters(MeasureParameters, ResultParameters, CrossingParameters):
     """The parameters of scaling."""
 
     normalize_to: Annotated[Natural | None, shown(64, BATCH_UNIT)] = None
@@ -65,12 +65,16 @@ class StudyKeys(Row):
 
 
 class ResultColumns(Row):
-    """The best trial of a study."""
+    """The result of a study: its best trial, or its best setting."""
 
     steps: Annotated[int | None, shown(400, "steps")]
-    """Steps to result: the first step at which any admitted trial reaches the target; null if none does."""
+    """Steps to result. best_trial: the first step at which any admitted trial reaches the target; null if none does.
+    best_setting: the least, over settings, of the median steps over their trials (or the mean, to a whole step); null
+    if at least half of the trials of each never reach it. A setting of fewer than 3 trials counts only without others.
+    """
     trial_id: Annotated[int | None, shown(17)]
-    """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
+    """The trial that took these steps; ties go to the lowest trial_id. For seeds=mean: the trial nearest to it. Null if
+    steps is."""
     trial_workload: str | None
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
     """Value of the metric for that trial at that step; null if none reached the target."""
@@ -80,6 +84,15 @@ class ResultColumns(Row):
     n_reached: int
     n_stopped_earlier: Annotated[int, shown(0, "trials")]
     """Trials of n_trials that ended at an easier goal, so that it is unknown whether they would reach the target."""
+    n_settings: Annotated[int | None, shown(5, "settings")]
+    """Settings of which the best was taken; null for best_trial."""
+    n_seeds: Annotated[int | None, shown(10, "trials")]
+    """Trials of the best setting; null for best_trial."""
+    steps_q25: Annotated[int | None, shown(390, "steps")]
+    """Steps within which a quarter of the trials of the best setting reach the target; null for best_trial, or if fewer
+    do."""
+    steps_q75: Annotated[int | None, shown(420, "steps")]
+    """Steps within which three quarters of them do; null likewise."""
 
 
 class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
@@ -92,26 +105,31 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     """steps divided by the steps at normalize_to; null without normalize_to, or where either has no steps."""
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """The last step within the budgets up to which an admitted trial was evaluated in the metric;
-    null if one reached the target."""
+    """The last step at which an admitted trial was evaluated in the metric, or the budget if it was evaluated beyond
+    that; null if one reached the target."""
     gap: Annotated[float | None, shown(0.003, "unit of the metric")]
     """If no trial reached the target: the distance of best_value from it; null if one did, or without a value."""
     runner_up_steps: Annotated[int | None, shown(420, "steps")]
-    """Fewest steps of any other trial; null if no other reached the target."""
+    """Fewest steps of any other trial, or of any other setting; null if no other reached the target."""
     runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
     """runner_up_steps divided by steps, far above 1 if one lucky trial stands out; null without a runner-up."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
-    """Steps to result by the rule `crossing`, equal to steps for crossing=first; null if no crossing counts."""
+    """Steps to result by the rule `crossing`, equal to steps for crossing=first; for crossing=mean the least over
+    settings of their own, of which one of fewer than 3 trials counts only without others; null if no crossing counts.
+    """
     confirmed_trial_id: Annotated[int | None, shown(17)]
-    """The trial of confirmed_steps, which may differ from trial_id; null if no crossing counts."""
+    """The trial of confirmed_steps, which may differ from trial_id; for crossing=mean the first trial of the setting;
+    ties go to the lowest trial_id; null if no crossing counts."""
     confirmed_trial_workload: Annotated[str | None, shown(WORKLOAD)]
     """The workload of that trial if `workload` is a pattern; null without a pattern, or if no crossing counts."""
     confirmed_previous_step: int | None
+    confirmed_mean: float | None
+    confirmed_n_seeds: int | None
     n_confirmed: Annotated[int, shown(20, "trials")]
-    """Trials with a crossing that counts."""
+    """Trials with a crossing that counts; for crossing=mean settings that count, with one."""
 
 
-class ScalingSummary(MeasureSummary, CrossingSummary):
+class ScalingSummary(MeasureSummary, ResultSummary, CrossingSummary):
     """The request, and warnings about the rows."""
 
     normalize_to: Annotated[int | None, shown(64, "batch_unit of the study")]
@@ -133,13 +151,16 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     for search in searches:
         measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
-        crossed = results if crossing == FIRST else _confirmed(view, search, goal, crossing)
-        batches.append(_rows(search, results, amounts, crossed, goal, parameters.normalize_to))
+        crossed, means = (results, None) if crossing == FIRST else _confirmed(view, search, goal, crossing)
+        batches.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
         warnings += measure.doubts(goal)
+        if means is not None:
+            warnings += means.ended(search.facts.workload, ~is_of_small_setting(search))
     reference = reference_points(view, parameters.reference)
-    facts = {"k": crossing.successive_hits, "reference": reference, "left_out": left_out, "warnings": warnings}
+    facts = {**crossing.facts, "reference": reference, "left_out": left_out, "warnings": warnings}
+    facts["results"] = results_of(searches)
     return QUESTION.answered(view, parameters, batches, facts)
 
 
@@ -149,7 +170,7 @@ def _is_quick(parameters: ScalingParameters) -> bool:
 
 QUESTION = Question(
     path="/v1/scaling",
-    doc="How many steps the best trial of a workload takes to a target, by batch size.",
+    doc="How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.",
     parameters=ScalingParameters,
     row=ScalingRow,
     summary=ScalingSummary,
@@ -158,16 +179,21 @@ QUESTION = Question(
 )
 
 
-def _confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
+def _confirmed(
+    view: ReleaseView, search: Search, goal: Goal, crossing: Crossing
+) -> tuple[FewestSteps, SettingMeans | None]:
+    """Return the crossing of each study that counts, of a trial or of a setting, and the means that cross."""
     crossings = confirmed(view, search, goal, crossing, search.first_hits(goal))
-    is_crossed = crossings.steps != NEVER
-    rows = search.facts.first_least_by_study(is_crossed, crossings.steps)
-    return FewestSteps(
-        row=rows,
-        steps=at(crossings.steps, rows),
-        previous_step=at(crossings.previous_steps, rows),
-        n_reached=search.facts.sums_by_study(is_crossed),
-    )
+    is_crossed, means = crossings.steps != NEVER, crossings.means
+    if means is not None:
+        is_crossed &= means.is_first & ~is_of_small_setting(search)
+        row = search.facts.first_least_by_study(is_crossed, crossings.steps)
+        steps = at(crossings.steps, row)
+    else:
+        least = least_by_study(search, np.where(is_crossed, crossings.steps, np.inf))
+        row, steps = least.row, whole_steps(least.amount)
+    previous, n_crossed = at(crossings.previous_steps, row), search.facts.sums_by_study(is_crossed)
+    return FewestSteps(row, steps, previous, n_crossed), means
 
 
 def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns:
@@ -185,7 +211,23 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
         "n_trials": search.n_admitted,
         "n_reached": results.n_reached,
         "n_stopped_earlier": search.facts.sums_by_study(search.stopped_earlier(goal)),
+        **_setting_columns(results.setting),
     }
+
+
+def _setting_columns(setting: BestSettings | None) -> Columns:
+    if setting is None:
+        return dict.fromkeys(("n_settings", "n_seeds", "steps_q25", "steps_q75"))
+    return {
+        "n_settings": setting.n_settings,
+        "n_seeds": setting.n_seeds,
+        "steps_q25": _steps_or_null(setting.lower_quartile),
+        "steps_q75": _steps_or_null(setting.upper_quartile),
+    }
+
+
+def _steps_or_null(steps: Floats) -> pa.Array:
+    return pa.array(whole_steps(steps), mask=~np.isfinite(steps))
 
 
 def _rows(
@@ -193,6 +235,7 @@ def _rows(
     results: StudyResults,
     amounts: Amounts,
     crossed: FewestSteps,
+    means: SettingMeans | None,
     goal: Goal,
     normalize_to: int | None,
 ) -> pa.RecordBatch:
@@ -215,6 +258,7 @@ def _rows(
             "confirmed_trial_id": column_at(search.facts.trials.trial_id, crossed.row),
             "confirmed_trial_workload": search.facts.workloads_of(crossed.row),
             "confirmed_previous_step": _steps_where(crossed.previous_step, crossed.row != NEVER),
+            **mean_columns(means, crossed.row),
             "n_confirmed": crossed.n_reached,
             **amounts.columns(search),
         }

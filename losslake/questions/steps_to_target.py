@@ -15,7 +15,7 @@ from losslake.questions.declaration.parameters import BatchSizeParameters, Cross
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import BatchSizesSummary, CrossingSummary
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.confirmation import FIRST, Confirmed, confirmed
+from losslake.questions.trials.confirmation import FIRST, Confirmed, confirmed, mean_columns
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, at, only_batch_sizes, open_searches
 from losslake.questions.trials.selection import Goal
@@ -43,13 +43,16 @@ class StepsToTargetRow(Row):
     last_step: int | None
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """If the target was not reached: the last step within the budgets up to which the metric was measured; null if
-    reached, or never measured."""
+    """If the target was not reached: the last step at which the metric was measured, or the budget if it was measured
+    beyond it; null if reached, or never measured."""
     stopped_earlier: Annotated[bool, shown(False)]
     """True if it ended at an easier goal of its own: censored at its last step, not failed."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
-    """Steps to target by the rule `crossing`, equal to steps for crossing=first; null if no crossing counts."""
+    """Steps to target by the rule `crossing`, equal to steps for crossing=first; for crossing=mean those of the trial's
+    setting; null if no crossing counts."""
     confirmed_previous_step: int | None
+    confirmed_mean: float | None
+    confirmed_n_seeds: int | None
     amount: Annotated[float | None, shown(11.8, "what measure says")]
     """What the trial takes of `measure` to the target; null if it never reaches it, or the amount isn't known."""
 
@@ -79,7 +82,9 @@ def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
         batches.append(_rows(search, goal, hits, crossed, amounts))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))
         warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal)]
-    facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), "k": crossing.successive_hits}
+        if crossed.means is not None:
+            warnings += crossed.means.ended(search.facts.workload, search.admitted)
+    facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), **crossing.facts}
     facts |= {"left_out": left_out, "warnings": warnings}
     return QUESTION.answered(view, parameters, batches, facts)
 
@@ -122,5 +127,6 @@ def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amount
             "confirmed_previous_step": pa.array(
                 confirmed_previous, mask=(confirmed_steps == NEVER) | (confirmed_previous == NO_STEP)
             ),
+            **mean_columns(crossed.means, np.flatnonzero(admitted)),
         }
     )

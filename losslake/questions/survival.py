@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.settings import evidence
-from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
+from losslake.analysis.survival import CENSORED, DIVERGED, FAILED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, every_status
@@ -20,17 +20,16 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
 from losslake_schema.reached import NEVER, Integers
-from losslake_schema.statuses import INFEASIBLE, STATUSES, Status
+from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
 
 _DEFINITION = (
     "The share of trials that have reached the target by a step, `reached`, and that have diverged before reaching it, "
-    "`diverged`: Aalen-Johansen cumulative incidences with divergence as a competing event, which without divergence "
-    "are 1 - Kaplan-Meier. Trials that ended, or left the budgets, without either are censored at their last step; a "
-    "trial diverges at its last evaluation. 95% intervals by Wilson's formula for the effective number of trials "
-    "(Rothman 1978); where settings were repeated with other seeds, they count settings, as if the trials of one were "
-    "all alike (Kish 1965). n_used counts trials."
+    "`diverged`: Aalen-Johansen cumulative incidences with divergence, and the end of trials that MISSED, as competing "
+    "events; without these, 1 - Kaplan-Meier. Other trials that ended, or left the budgets, before are censored at "
+    "their last step; a trial diverges or misses at its last evaluation. 95% intervals by Wilson's formula for the "
+    "effective number of trials (Rothman 1978); where settings were repeated with other seeds, they count settings, as "
+    "if the trials of one were all alike (Kish 1965). n_used counts trials."
 )
 
 
@@ -38,7 +37,8 @@ class SurvivalParameters(GoalParameters):
     """The parameters of survival."""
 
     status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=every_status)
-    """Only trials of this status; may be repeated. Default: all, since diverged and stopped trials count as such."""
+    """Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped trials count
+    as such."""
 
 
 class SurvivalRow(Row):
@@ -47,15 +47,17 @@ class SurvivalRow(Row):
     workload: str
     batch_size: int
     step: Annotated[int, shown(400, "steps")]
-    """A step at which trials reach the target, diverge or are censored."""
+    """A step at which trials reach the target, diverge, miss it or are censored."""
     n_at_risk: Annotated[int, shown(41, "trials")]
-    """Trials that had done neither before."""
+    """Trials that had done none of these before."""
     n_reached: Annotated[int, shown(1, "trials")]
     """Trials that reach the target at this step."""
     n_diverged: Annotated[int, shown(0, "trials")]
     """Trials that diverged after this, their last evaluation, without having reached the target."""
+    n_missed: Annotated[int, shown(0, "trials")]
+    """Trials of status MISSED that end here, without having reached the target."""
     n_censored: Annotated[int, shown(0, "trials")]
-    """Trials that end here, or leave the budgets, without either: their outcome isn't known."""
+    """Other trials that end here, or leave the budgets, without having reached it: their outcome isn't known."""
     reached: Annotated[float, shown(0.36, "none: a probability")]
     """Cumulative incidence: the share of trials that have reached the target by this step."""
     reached_lower: Annotated[float, shown(0.25, "none: a probability")]
@@ -64,8 +66,10 @@ class SurvivalRow(Row):
     """Upper end of its 95% interval."""
     diverged: Annotated[float, shown(0.02, "none: a probability")]
     """Cumulative incidence of divergence: share that diverged by this step without reaching the target."""
+    missed: Annotated[float, shown(0.0, "none: a probability")]
+    """Cumulative incidence of MISSED: share that ended by this step without reaching the target."""
     running: Annotated[float, shown(0.62, "none: a probability")]
-    """Share of trials that have done neither by this step."""
+    """Share of trials that have done none of these by this step."""
     reached_least: Annotated[float, shown(0.36, "none: a probability")]
     """Lower bound of `reached` under any censoring: censored trials would never reach the target."""
     reached_most: Annotated[float, shown(0.41, "none: a probability")]
@@ -81,6 +85,7 @@ class FollowedStudy(Summary):
     n_settings: Annotated[int, shown(64)]
     n_reached: Annotated[int, shown(23)]
     n_diverged: Annotated[int, shown(1)]
+    n_missed: Annotated[int, shown(0)]
     n_censored: Annotated[int, shown(40)]
     chance: Annotated[float | None, shown(0.36)]
     chance_lower: Annotated[float, shown(0.25)]
@@ -107,7 +112,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     studies: list[dict[str, Any]] = []
     for search in searches:
         stopped_early = _stopped_early(view, search)
-        for study, (steps, ends, settings) in enumerate(_trials(view, search, goal)):
+        for study, (steps, ends, settings) in enumerate(_trials(search, goal)):
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
@@ -137,15 +142,17 @@ QUESTION = Question(
 )
 
 
-def _trials(view: ReleaseView, search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Yield by study the last step, outcome and setting of each trial, without trials that were never evaluated."""
     hits, seen, trials = search.first_hits(goal), search.observed_until, search.facts.trials
-    is_hit, has_diverged = hits != NEVER, trials.status == STATUSES.index(INFEASIBLE)
+    is_hit = hits != NEVER
+    has_diverged, has_missed = (trials.status == STATUSES.index(status) for status in (INFEASIBLE, MISSED))
     if search.limits is not None:
-        # What diverged after the budgets was still running when they ended.
-        has_diverged &= trials.last_step <= search.limits[search.facts.study_of_trial]
-    ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
-    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), settings_of(view, search.facts).number
+        # What ended after the budgets was still running when they did.
+        is_over = trials.last_step <= search.limits[search.facts.study_of_trial]
+        has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
+    ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
+    steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.drawn_as_wholes
     for study in range(len(search.facts.batch_sizes)):
         study_rows = search.facts.rows_of(study)
         counts = seen[study_rows] != NEVER
@@ -161,11 +168,13 @@ def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
             "n_at_risk": curve.at_risk,
             "n_reached": curve.n_reached,
             "n_diverged": curve.n_diverged,
+            "n_missed": curve.n_failed,
             "n_censored": curve.n_censored,
             "reached": curve.reached,
             "reached_lower": curve.lower,
             "reached_upper": curve.upper,
             "diverged": curve.diverged,
+            "missed": curve.failed,
             "running": curve.running,
             "reached_least": curve.least,
             "reached_most": curve.most,
@@ -181,6 +190,7 @@ def _summary(ends: Integers, n_settings: int, worth: float, curve: Survival) -> 
         "n_settings": n_settings,
         "n_reached": n_reached,
         "n_diverged": int((ends == DIVERGED).sum()),
+        "n_missed": int((ends == FAILED).sum()),
         "n_censored": int((ends == CENSORED).sum()),
         "chance": share.share,
         "chance_lower": share.lower,

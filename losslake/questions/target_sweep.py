@@ -16,9 +16,16 @@ from losslake.analysis.identifiability import MOST_UNEQUAL, IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.declaration.parameters import WORKLOAD, ComparatorParameters, Finite, Natural, check_targets
+from losslake.questions.declaration.parameters import (
+    WORKLOAD,
+    ComparatorParameters,
+    Finite,
+    Natural,
+    ResultParameters,
+    check_targets,
+)
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
+from losslake.questions.declaration.summary import ComparatorSummary, Finding, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.targets import target_grid
@@ -31,19 +38,19 @@ from losslake_schema.reached import NEVER, Floats, strict_bound
 Spacing = Literal["breakpoints", "linear", "log"]
 MOST_TARGETS = 200
 _DEFINITION = (
-    "Steps to every target are exact, from the records of all admitted trials merged by (step, trial_id). coverage: "
-    "share of batch sizes that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the "
-    "critical batch size is B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't determine it. "
-    "Ranks are by batch size, over those that all workloads have and at which any reaches the target; never reaching "
-    "it ranks last. Claims are evaluated between all breakpoints. n_used counts breakpoints: targets at which anything "
-    "changes."
+    "Steps to every target are exact: those of the best trial, or of the best setting. coverage: share of batch sizes "
+    "that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the critical batch size is "
+    "B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't determine it; dominated batch sizes "
+    "count for neither, as in /v1/analysis/regimes. Ranks are by batch size, over those that all workloads have and at "
+    "which any reaches the target; never reaching it ranks last. Claims are evaluated between all breakpoints. n_used "
+    "counts breakpoints: targets at which anything changes."
 )
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
 _OVERLAP = "estimates of the critical batch size move with the target, but no more than their intervals allow"
 _NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
 
 
-class TargetSweepParameters(ComparatorParameters):
+class TargetSweepParameters(ResultParameters, ComparatorParameters):
     """The parameters of the target sweep."""
 
     target_min: Annotated[Finite | None, shown(0.02, "unit of the metric")] = None
@@ -80,7 +87,7 @@ class TargetSweepRow(Row):
     fewest_examples: Annotated[int | None, shown(9600, "batch_unit of the study, mostly examples")]
     """Fewest examples to the target at any batch size; null if none reaches it, and beyond 64 bits."""
     perfect_scaling_end: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
-    """Largest batch size up to which each needs at most 1.2 times the fewest examples so far; null if none reached."""
+    """Largest batch size that needs at most 1.2 times the fewest examples of any; null if none reached."""
     perfect_scaling_end_censoring: Annotated[str | None, shown("left")]
     """left, right: the true end may be below the smallest, above the largest that reached; null for neither."""
     max_useful_batch_size: Annotated[int | None, shown(256, "batch_unit of the study, mostly examples")]
@@ -134,7 +141,7 @@ class ClaimSummary(Summary):
     intervals: list[TargetRange]
 
 
-class TargetSweepSummary(ComparatorSummary, Finding):
+class TargetSweepSummary(ResultSummary, ComparatorSummary, Finding):
     """The results over all targets."""
 
     summaries: Annotated[list[SweptWorkload], Field(json_schema_extra=unit("unit of the metric"))]
@@ -162,7 +169,11 @@ def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
             _rows(one, fit, targets, None if compared is None else _of(compared, index))
             for index, (one, fit) in enumerate(zip(sweeps, fits, strict=True))
         ],
-        {"summaries": [_summary(one) for one in merged], "claims": [claim.summary(sign) for claim in claims(merged)]},
+        {
+            "results": results_of(one.search for one in merged),
+            "summaries": [_summary(one) for one in merged],
+            "claims": [claim.summary(sign) for claim in claims(merged)],
+        },
         definition=_DEFINITION,
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),

@@ -11,20 +11,27 @@ from pydantic import Field
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import ComparatorParameters, Finite, Natural, check_targets
+from losslake.questions.declaration.parameters import (
+    ComparatorParameters,
+    Finite,
+    Natural,
+    ResultParameters,
+    check_targets,
+)
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import ComparatorSummary
+from losslake.questions.declaration.summary import ComparatorSummary, ResultSummary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.scaling import ResultColumns, result_columns
 from losslake.questions.trials.measure import Measure
-from losslake.questions.trials.search import open_searches, study_results
+from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import study_results
 
 MOST_TARGETS = 1000
 
 
-class TargetsParameters(MeasureParameters, ComparatorParameters):
+class TargetsParameters(MeasureParameters, ResultParameters, ComparatorParameters):
     """The parameters of scaling for many targets: give either target, repeated, or target_min and target_max."""
 
     target: Annotated[list[Finite], shown([0.05], "unit of the metric", max_length=MOST_TARGETS)] = Field(
@@ -72,7 +79,7 @@ class TargetsRow(AmountColumns, ResultColumns, TargetKeys):
     """A study and target."""
 
 
-class TargetsSummary(MeasureSummary, ComparatorSummary):
+class TargetsSummary(MeasureSummary, ResultSummary, ComparatorSummary):
     """The request."""
 
 
@@ -84,7 +91,7 @@ def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
     batches = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
     hardest = [min(goals, key=lambda goal: goal.target * search.sign) for search in searches]
-    return QUESTION.answered(view, parameters, batches, goals=hardest)
+    return QUESTION.answered(view, parameters, batches, {"results": results_of(searches)}, goals=hardest)
 
 
 QUESTION = Question(

@@ -16,30 +16,32 @@ from losslake.analysis.time_cost import goodput, is_on_front, statistical_effici
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Share
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, ResultParameters, Share
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
+from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.measure import hit_times
 from losslake.questions.trials.resources import doubts_about_times, is_one_system, systems_in_words, systems_of
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
+from losslake.questions.trials.study_results import least_by_study, study_results
 from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _DEFINITION = (
     "Cost is examples to the target, steps x batch size. Time is the least elapsed_s at which any admitted trial "
-    "reaches it, ties to fewer steps, then to the lower trial_id; where a batch size that reached the target has no "
-    "times, steps stand for time in the front and in no_faster_beyond: the smallest batch size after which no larger "
-    "one saves more than max_useful_tau of it. Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. "
-    "2021), B_0 the smallest batch size, B_c of the robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes "
-    "that reached the target."
+    "reaches it, ties to fewer steps, then to the lower trial_id. Batch sizes that reached the target without times "
+    "are left out of the front and of no_faster_beyond, the smallest batch size after which no larger one saves more "
+    "than max_useful_tau of the time; where most of them, or all but one, have no times, steps stand for time in both. "
+    "Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. 2021), B_0 the smallest batch size, B_c of the "
+    "robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that reached the target."
 )
 
 
-class TimeCostParameters(GoalParameters):
+class TimeCostParameters(ResultParameters, GoalParameters):
     """The parameters of time and cost."""
 
     max_useful_tau: Annotated[Share, shown(0.1, "none: a ratio")] = USEFUL_WITHIN
@@ -97,7 +99,7 @@ class TimedWorkload(Summary):
     critical_batch_size: Annotated[float | None, shown(96.5)]
 
 
-class TimeCostSummary(GoalSummary, Finding):
+class TimeCostSummary(ResultSummary, GoalSummary, Finding):
     """The end of falling time by workload."""
 
     max_useful_tau: Annotated[float, shown(0.1, "none: a ratio")]
@@ -126,8 +128,15 @@ class _Reached:
 
     @property
     def is_timed(self) -> bool:
-        """True if each study that reached the target has a time."""
-        return bool(self.curve.is_reached.any() and (self.fastest != NEVER)[self.curve.is_reached].all())
+        """True if half of the studies that reached the target have a time, two or more if two reached it."""
+        n_reached, n_timed = int(self.curve.is_reached.sum()), int((self.fastest != NEVER).sum())
+        return n_timed >= max(1, min(2, n_reached), n_reached / 2)
+
+    @property
+    def untimed(self) -> list[int]:
+        """The batch sizes that reached the target and are left out, since they have no time."""
+        is_left_out = self.curve.is_reached & (self.fastest == NEVER) & self.is_timed
+        return [size for size, out in zip(self.search.facts.batch_sizes, is_left_out, strict=True) if out]
 
     @property
     def who(self) -> Integers:
@@ -136,7 +145,7 @@ class _Reached:
 
     @property
     def time(self) -> Floats:
-        """Seconds by study, or steps where not every study has seconds; inf where the target wasn't reached."""
+        """Seconds by study, or steps where most studies have no seconds; inf where it isn't known or wasn't reached."""
         times = self.elapsed if self.is_timed else self.steps.astype(np.float64)
         return np.where(self.who != NEVER, at(times, self.who), np.inf)
 
@@ -166,10 +175,10 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         view,
         parameters,
         [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)],
-        {"summaries": summaries},
+        {"results": results_of(one.search for one in reached), "summaries": summaries},
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
-        left_out=(text for one in reached for text in never_reached(one.search, one.curve)),
+        left_out=(text for one in reached for text in _left_out(one)),
         warnings=(
             text
             for one, summary in zip(reached, summaries, strict=True)
@@ -195,18 +204,26 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
     return _Reached(
         search=search,
         curve=scaling_curve(search, goal),
-        fewest=search.fewest_steps(hits),
-        fastest=search.facts.first_least_by_study(np.isfinite(elapsed), elapsed, steps),
+        fewest=study_results(search, goal).row,
+        fastest=least_by_study(search, np.where(hits == NEVER, np.inf, elapsed), steps).row,
         steps=steps,
         elapsed=elapsed,
         n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
     )
 
 
+def _left_out(one: _Reached) -> Iterator[str]:
+    """Yield in words the batch sizes that never reached the target, and those without times."""
+    yield from never_reached(one.search, one.curve)
+    if one.untimed:
+        why = "no trial that reached the target has a time"
+        yield f"{one.search.facts.workload}: {why} at batch size {listed(one.untimed)}"
+
+
 def _critical_batch_size(one: _Reached) -> float | None:
     """Return B_c of the robust fit; None where the data can't support one."""
     curve = usable_curve(one.search, one.curve)
-    fits = identified_fits(curve.batch_sizes, curve.steps[None], curve.censored_at, curve.previous_steps[None])
+    fits = identified_fits(curve.batch_sizes, curve.tuned_steps[None], curve.censored_at, curve.previous_steps[None])
     fitted = float(fits.critical_batch_size[0])
     return fitted if math.isfinite(fitted) else None
 
@@ -238,7 +255,7 @@ def _censoring(slowing: BreakPoints) -> str | None:
 
 
 def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
-    name, sizes = one.search.facts.workload, one.curve.batch_sizes[one.curve.is_reached]
+    name, sizes = one.search.facts.workload, one.curve.batch_sizes[np.isfinite(one.time)]
     if not len(sizes):
         return []
     texts = [*unequal_searches(str(name), one.curve.n_trials.tolist(), "trials= takes equally many")]
@@ -254,7 +271,9 @@ def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, A
         texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and summary["critical_batch_size"] is None:
         texts.append(f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput")
-    differ = [f"{size:,.0f}" for size in one.curve.batch_sizes[one.fewest != one.fastest].tolist()]
+    differ = [
+        f"{size:,.0f}" for size in one.curve.batch_sizes[(one.fewest != one.fastest) & (one.fastest != NEVER)].tolist()
+    ]
     if differ and one.is_timed:
         texts.append(
             f"{name}: the trial with the least time isn't the one with the fewest steps at {', '.join(differ)}"

@@ -35,7 +35,6 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search, at, open_search
 from losslake.questions.trials.selection import Goal, Selection
-from losslake.questions.trials.settings import settings_of
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake_schema.names import Workload
 from losslake_schema.reached import NEVER, Floats, Integers
@@ -282,8 +281,8 @@ def _warnings(studies: Sequence[Population]) -> Iterator[str]:
     repeated = [study.batch_size for study in studies if are_repeated(study.settings)]
     if repeated:
         yield (
-            f"trials at batch size {listed(repeated)} repeat settings: rows draw single trials, so their quantiles "
-            "are narrower than those of searches that repeat settings as often; half_ and quarter_ draw settings"
+            f"trials at batch size {listed(repeated)} repeat settings, or pooled workloads: rows draw single trials, "
+            "so their quantiles are narrower than those of searches that repeat as often; half_ and quarter_ draw these"
         )
 
 
@@ -327,7 +326,7 @@ def populations(
         name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
         for name, opened in searches.items()
     }
-    settings = settings_of(view, searches[names[0]].facts).number
+    settings = searches[names[0]].facts.drawn_as_wholes
     for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
         for name, (opened, counts, steps, losses, diverged) in by_name.items():
             rows = opened.facts.rows_of(study)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from losslake.index.serving import BASE_TABLES, open_release, shared_tables
+from losslake.index.serving import BASE_TABLES, MADE_TABLES, open_release
 from losslake.index.view_texts import MACROS, VIEWS
 from losslake.lake.data_files import check_files_exist, folder_of
 from losslake.lake.lake import Lake
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TYPE_NAMES = {"string": "STRING", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}
-# Spark takes no parameter of a function below a window, which pooled_result_at needs.
-FUNCTIONS = tuple(name for name in MACROS if name != "pooled_result_at")
-_CACHED = tuple(name for name in BASE_TABLES if name != "trials")
+# Spark takes no parameter of a function below a window, which these need.
+FUNCTIONS = tuple(name for name in MACROS if name not in ("pooled_result_at", "best_setting_at"))
+_CACHED = tuple(name for name in BASE_TABLES if name not in ("studies", "trials"))
 _FIRST_WITH_SPLIT_BYTES = (4, 3)  # earlier versions can't read split bytes in batches, only row by row
 # Spark decodes every byte of a percent-encoded name as a separate character.
 _DECODED = "decode(encode({0}, 'ISO-8859-1'), 'UTF-8') AS {0}"
@@ -44,16 +44,16 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
     for table in ALL_TABLES:
         paths = [file for file in files if file.table == table]
         _read_files(spark, lake, table, paths).createOrReplaceTempView(f"{table}{FILES}")
-    for name in (*BASE_TABLES, "records"):
+    with open_release(lake, release) as connection:
+        made = {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in MADE_TABLES}
+    for name, rows in made.items():
+        spark.createDataFrame(rows).createOrReplaceTempView(f"{BASE}{name}")
+    for name in (*(name for name in BASE_TABLES if name not in made), "records"):
         if spark.catalog.tableExists(f"{BASE}{name}"):  # cached for another release
             spark.catalog.uncacheTable(f"{BASE}{name}")
         spark.sql(view_in_spark(f"{BASE}{name}"))
         if name in _CACHED:
             spark.sql(f"CACHE LAZY TABLE {BASE}{name}")
-    with open_release(lake, release) as connection:
-        shared = shared_tables(connection)
-    for name, rows in shared.items():
-        spark.createDataFrame(rows).createOrReplaceTempView(f"{BASE}{name}")
     for name in VIEWS:
         spark.sql(view_in_spark(name))
     for name in FUNCTIONS:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import sqlglot
 from sqlglot import exp
 
-from losslake.index.view_texts import sql
+from losslake.index.view_texts import overridden, sql
 from losslake_schema.tables import ALL_TABLES
 
 BASE = "base_"
@@ -44,7 +44,7 @@ def function_in_spark(name: str) -> str:
 def _parse(name: str) -> exp.Query:
     """Parse the query of a view or macro."""
     # `$files` is the placeholder for the list of files. sqlglot doesn't parse the defaults of a macro's parameters.
-    text = sql(name).replace("$files", "''")
+    text = overridden("remote", name).replace("$files", "''")
     _, _, macro = text.partition(" AS TABLE\n")
     parsed = sqlglot.parse_one(macro or text, read="duckdb")
     query = parsed if macro else parsed.expression

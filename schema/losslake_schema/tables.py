@@ -81,7 +81,11 @@ STUDIES = _schema(
 )
 
 _RUN = (
-    ("status", pa.string(), "COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)"),
+    (
+        "status",
+        pa.string(),
+        "COMPLETE, INCOMPLETE (stopped early, or missed its goal) or INFEASIBLE (diverged), as the log says",
+    ),
     ("steps", pa.int64(), "steps taken, as stated by the log"),
     ("parameters", pa.map_(pa.string(), pa.float64()), "numeric metaparameters"),
     ("attributes", pa.map_(pa.string(), pa.string()), "metaparameters that are not numbers, as JSON"),

@@ -9,6 +9,7 @@ from cachetools import LRUCache, cached
 
 from losslake.analysis.comparable import Comparable
 from losslake.analysis.forecast import ForecastRefused, forecast
+from losslake.index.frontiers import COUNTED
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.forecast_words import in_sentences
@@ -17,7 +18,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_contributions.live.stored_trials import study_key
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats, Integers
-from losslake_schema.statuses import COMPLETE, INFEASIBLE
+from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
 
 _MOST_CACHED = 64
@@ -29,10 +30,10 @@ def trials_to_compare(view: ReleaseView, workload: Workload, batch_size: int, go
 
     Raises UnknownName and BadParameter.
     """
-    selection = Selection((workload,), goal.metric, goal.direction, statuses=(COMPLETE, INFEASIBLE))
+    selection = Selection((workload,), goal.metric, goal.direction, statuses=(*COUNTED, INFEASIBLE))
     search = open_search(view, selection, workload)
     study = view.index_of(search.facts, batch_size)
-    return comparable_trials(view, search, Goal(goal.target, goal.comparator), study).comparable
+    return comparable_trials(search, Goal(goal.target, goal.comparator), study).comparable
 
 
 def outlook(trials: Comparable, steps: Integers, values: Floats) -> Iterator[str]:

@@ -36,7 +36,7 @@ from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Trial, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.statuses import STATUSES
+from losslake_schema.statuses import STORED_STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
 AGAIN = "get or build the bundle again"
@@ -291,7 +291,7 @@ def _trial_facts(row: Mapping[str, Any]) -> TrialFacts:
     attributes, steps = dict(row["attributes"] or ()), int(row["steps"])
     for value in attributes.values():
         orjson.loads(value)
-    is_valid = row["status"] in STATUSES and 0 <= steps <= LARGEST_EXACT_INTEGER
+    is_valid = row["status"] in STORED_STATUSES and 0 <= steps <= LARGEST_EXACT_INTEGER
     if not is_valid or not _SHA256.fullmatch(row["source_sha256"]):
         raise ValueError(f"trial {row['trial_id']} of {_study(row)} has wrong facts")
     facts = row["status"], steps, dict(row["parameters"] or ()), attributes, _text(row["source"]), row["source_sha256"]

@@ -24,7 +24,7 @@ from losslake_ingest.readers.tables.csv_curves import count, read_curves
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, name_problem, natural_number
 from losslake_schema.registry import collections
-from losslake_schema.statuses import COMPLETE, STATUSES
+from losslake_schema.statuses import COMPLETE, STORED_STATUSES
 
 NAME = "batch_science"
 LARGEST_PART = 288 * 2**20  # of memory to convert it, about 64 MB of text
@@ -329,8 +329,8 @@ class BatchSciencePart:
             message = f"trial_id is {trial_id}, its folder says {trial.trial_id}: correct one of them"
             raise Refusal(Rule.TRIAL_ID_DISAGREES, message)
         status = document.get("status")
-        if status not in STATUSES:
-            raise Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
+        if status not in STORED_STATUSES:
+            raise Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STORED_STATUSES)}")
         table = trial.files[_CURVE_FILE]
         if status == COMPLETE and table and b"\n" not in table:
             why = f"the trial is COMPLETE, but {_CURVE_FILE} ends within its first line: copy it again"

@@ -51,6 +51,8 @@ _ENDINGS = (".txt", ".log", ".out")
 _TARGETS = ("target_accuracy", "quality_target", "target_quality", "eval_target")
 _MUST_AGREE = ("global_batch_size", "submission_benchmark", *_TARGETS)
 _PERSONAL = re.compile(r"(^|_)poc(_|$)|e_?mail|host|user", re.IGNORECASE)
+# What MLPerf's scripts log as submitter and system where nobody filled them in.
+_PLACEHOLDER = re.compile(r"([0-9]+x)?SUBMISSION_(ORG|PLATFORM)_PLACEHOLDER")
 # An e-mail address, or the path of a file on the machine.
 _PRIVATE = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\s*(?:~[/\\]|/[\w.~-]|[A-Za-z]:\\)")
 
@@ -197,7 +199,7 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
         _check(log)
     except Refusal as error:
         return Quarantined(source, member.path, error.rule, error.message, sha256=sha256)
-    fields = {key: value for key, value in log.fields.items() if key not in log.changing}
+    fields = {_stated(key, value): value for key, value in log.fields.items() if key not in log.changing}
     for key in log.fields.keys() & log.columns.keys():
         log.remarks[f"value of {key} without {' or '.join(AXES)}: no part of its curve"] = 1
     targets = {key: _value(fields.get(key)) for key in _TARGETS}
@@ -215,6 +217,11 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
         remarks=dict(log.remarks),
         most_epochs=MOST_EPOCHS,
     )
+
+
+def _stated(key: str, value: Scalar) -> str:
+    """Return the name that a value is known by: as a placeholder, it states nothing, and is kept as it was written."""
+    return f"{key}_as_written" if isinstance(value, str) and _PLACEHOLDER.fullmatch(value) else key
 
 
 def _rows(key: str, table: Floats, fields: Mapping[str, Scalar], is_numbered: bool) -> LoggedRows:

@@ -43,7 +43,7 @@ LAST_BATCHES = ("kept", "dropped", "fractional")
 
 _BUNDLED = Path(__file__).parents[1] / "mappings"
 
-Section = TypeVar("Section", "CollectionTemplates", "RunTemplates", "Files", "LongTable", TextLines)
+Section = TypeVar("Section", "CollectionTemplates", "RunTemplates", "Paths", "Files", "LongTable", TextLines)
 
 
 def _converted_from(kind: Any, convert: Callable[[Any, ValidationInfo], object]) -> GetPydanticSchema:
@@ -99,9 +99,13 @@ class RunTemplates:
 
 @dataclass(frozen=True)
 class Paths:
-    """Patterns for paths of runs, whose fields become fields of the run."""
+    """Patterns for paths of runs, whose fields become fields of the run.
+
+    roots: patterns of names of the folder that a repository begins with; the first that a path has counts.
+    """
 
     patterns: list[Annotated[PathPattern, _converted_from(str, _pattern)]] = field(default_factory=list)
+    roots: list[_Text] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -205,12 +209,13 @@ class TimeColumns:
 
 @dataclass(frozen=True)
 class GoalTemplate:
-    """A goal for every run that has all of its fields."""
+    """A goal for every run that has all of its fields. replaces: the wrong target that logs state instead of it."""
 
     metric: _TextTemplate
     target: _ValueTemplate
     source: _TextTemplate
     comparator: Comparator = "strict"
+    replaces: Annotated[float | None, Field(allow_inf_nan=False)] = None
 
 
 @dataclass(frozen=True)
@@ -240,8 +245,9 @@ class JoinedGoal:
 class RunSections:
     """The sections that apply to a run; what they leave open is None or empty.
 
-    fields: default values of fields. parameters: metaparameters of the trial. metrics: logged column (or pattern with
-    `*`) to metric. status: the log's word for how a run ended, to its status. contributor: of the trial.
+    fields: default values of fields. parameters: metaparameters of the trial. attributes: what else to store with it.
+    metrics: logged column (or pattern with `*`) to metric. status: the log's word for how a run ended, to its status.
+    contributor: of the trial.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
@@ -249,6 +255,7 @@ class RunSections:
     run: RunTemplates = RunTemplates()
     fields: dict[str, _Value] = field(default_factory=dict)
     parameters: dict[str, _ValueTemplate] = field(default_factory=dict)
+    attributes: dict[str, _ValueTemplate] = field(default_factory=dict)
     metrics: Annotated[dict[str, _MetricLine], AfterValidator(_check_stars)] = field(default_factory=dict)
     status: dict[str, Status] = field(default_factory=dict)
     axis: list[Axis] = field(default_factory=list)
@@ -381,7 +388,7 @@ def overlay(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
     return replace(
         mapping,
         collection=_filled(mapping.collection, defaults.collection),
-        path=mapping.path if mapping.path.patterns else defaults.path,
+        path=_filled(mapping.path, defaults.path),
         files=_filled(mapping.files, defaults.files),
         long=_filled(mapping.long, defaults.long),
         text=_filled(mapping.text, defaults.text),
@@ -416,6 +423,7 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         "run": _filled(first.run, second.run),
         "fields": {**second.fields, **first.fields},
         "parameters": {**second.parameters, **first.parameters},
+        "attributes": {**second.attributes, **first.attributes},
         "metrics": {c: line.completed(second.metrics.get(c, line)) for c, line in first.metrics.items()}
         | {c: line for c, line in second.metrics.items() if c not in first.metrics},
         "status": {**second.status, **first.status},

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import numpy as np
 
@@ -16,14 +17,14 @@ from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, TrialFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
-from losslake_ingest.mapping.mapping import LogMapping, mapping_for
+from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Workload, name_problem, natural_number
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, STORED_STATUSES
 
 _IDENTITY = ("dataset", "model", "optimizer", "batch_size")  # a column or field of this name needs no line
 # Digits behind a leading 0, as in 007, are a name.
@@ -78,7 +79,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     source: the path of the source, which precedes the run's own path. side: the fields of files beside the log.
     """
     in_path = _fields_in_path(mapping, f"{source}/{log.run}")
-    fields = _known_fields(log, mapping, in_path, side)
+    fields = {**_path_in_repository(mapping, source, log), **_known_fields(log, mapping, in_path, side)}
     mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
     fields = {**log.guessed, **mapping.fields, **fields}
     study = _study(fields, mapping)
@@ -116,14 +117,20 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     parameters = {**log.parameters, **stated}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
-    attributes |= {name: json.dumps(value) for name, value in log.attributes.items()}
+    beside = {**log.attributes, **_fill_known(fields, mapping.attributes)}
+    attributes |= {name: json.dumps(value) for name, value in beside.items()}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
+    replaced = {
+        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
+        for goal in mapping.goal
+        if goal.replaces is not None
+    }
     logged = [
         Goal(
             study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, goal.comparator
         )
         for goal in log.goals
-        if (metric := trial.columns.get(goal.column)) is not None
+        if (metric := trial.columns.get(goal.column)) is not None and (metric.name, goal.target) not in replaced
     ]
     return PlacedRun(
         run=log.run,
@@ -133,7 +140,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         status=status,
         parameters=numbers,
         attributes=attributes,
-        labels=frozenset({*path_fields, *log.attributes, "step"} - parameters.keys()),
+        labels=frozenset({*path_fields, *beside, "step"} - parameters.keys()),
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
@@ -207,6 +214,16 @@ def _fields_in_path(mapping: LogMapping, path: str) -> Fields:
         if match is not None:
             mapping.used.add(pattern.label)
             return match
+    return {}
+
+
+def _path_in_repository(mapping: LogMapping, source: str, log: RunLog) -> Fields:
+    """Return the path of a run's log, or of the folder with its logs, below the root of its repository, for a URL."""
+    names = f"{source}/{next(iter(log.files)) if len(log.files) == 1 else log.run}".split("/")
+    for root in mapping.path.roots:
+        below = [number for number, name in enumerate(names, start=1) if fits(name, root)]
+        if below:  # an archive may have the name of the folder in it
+            return {"path_in_repository": quote("/".join(names[below[-1] :]))}
     return {}
 
 
@@ -327,11 +344,10 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
     if word is None:
         return COMPLETE, {STATUS_ASSUMED: 1}
     status = mapping.status.get(word, word)
-    if status not in STATUSES:
+    if status not in STORED_STATUSES:
         add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        message = (
-            f"the run ended with {shown(word)}, which is not one of {', '.join(STATUSES)}: add to the mapping: {add}"
-        )
+        known = ", ".join(STORED_STATUSES)
+        message = f"the run ended with {shown(word)}, which is not one of {known}: add to the mapping: {add}"
         missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
     return status, {}

@@ -31,7 +31,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, metric_named, metrics
 from losslake_schema.release import Release
-from losslake_schema.statuses import STATUSES
+from losslake_schema.statuses import STORED_STATUSES
 from losslake_schema.tables import (
     ALL_TABLES,
     COLLECTIONS,
@@ -95,7 +95,7 @@ class StudyChange:
             **{name: value for name, value in vars(facts).items() if name != "study"},
             "metrics": sorted(frozenset[str]().union(*(part.metrics for part in self.parts))),
             "n_trials": len(statuses),
-            **{f"n_{status.lower()}": statuses.count(status) for status in STATUSES},
+            **{f"n_{status.lower()}": statuses.count(status) for status in STORED_STATUSES},
             "n_evaluations": sum(trials["n_evaluations"].to_pylist()),
             "n_measurements": sum(w.file.rows for w in self.written if w.file.table == "measurements"),
             "n_nonfinite": sum(trials["n_nonfinite"].to_pylist()),

@@ -14,6 +14,7 @@ from losslake.analysis.measured_levels import stated
 from losslake.cli.reports.markdown import holds, interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
 from losslake.questions import compare, metaparameter_optima, quality
+from losslake.questions.release.known_names import display_name
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
@@ -276,4 +277,4 @@ def _is_possible(row: Mapping[str, Any], exponent: float) -> bool:
 
 
 def _short(workload: Workload) -> str:
-    return f"{workload.model} {workload.optimizer}"
+    return f"{workload.model} {display_name('optimizer', workload)}"

@@ -235,7 +235,6 @@ def _at_least(case: Case, batch_size: int) -> tuple[int, int, list[str]]:
 def _large_batches(resnet: Case, bert: Case) -> Values:
     """Return what the data say of LARS and LAMB at large batch sizes."""
     reached, trials, optimizers = _at_least(resnet, _LARS_REACHED)
-    lamb = [row["batch_size"] for row in bert.rows if row["optimizer"] == "lamb" and row["n_reached"]]
     useful, size = resnet.transition.max_useful, resnet.equal
     return {
         "resnet_size": number(size.critical_batch_size),
@@ -250,7 +249,6 @@ def _large_batches(resnet: Case, bert: Case) -> Values:
         "lars_lost": number(resnet.lost(_LARS_REACHED), 2),
         "bert_largest": f"{max(bert.examples):,}",
         "bert_lost": number(bert.lost(), 2),
-        "bert_named": f"{max(lamb):,}",
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from losslake.analysis.measured_levels import stated
 from losslake.cli.reports.markdown import NOTHING, interval, number, table
 from losslake.questions import critical_batch_size, regimes
+from losslake.questions.release.known_names import display_name
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 
@@ -89,7 +90,7 @@ def transition_table(cases: Sequence[Transition]) -> str:
     headings = ["workload", "perfect scaling until", "useful until", "B_c", f"{level} interval", "rms log residual"]
     rows = (
         [
-            f"{each.workload.model} {each.workload.optimizer}",
+            f"{each.workload.model} {display_name('optimizer', each.workload)}",
             break_point(each.perfect_end),
             break_point(each.max_useful),
             number(each.critical_batch_size),

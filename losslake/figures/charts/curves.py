@@ -16,27 +16,31 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits, linear_limits
 from losslake.figures.charts.learning_rate_momentum import OUTCOMES
-from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows
 from losslake.figures.fact_colours import NOT_STATED, OTHERS, groups_by_fact
 from losslake.figures.frame import Frame, colour_scale, legend
 from losslake.figures.layers import Channel, Plot, category, layer
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
 from losslake.figures.links import Transform
 from losslake.figures.outliers import largest_usual
-from losslake.figures.panel import Limits, Panel, Series
+from losslake.figures.panel import ChartRow, Limits, Panel, Series
+from losslake.figures.setting_means import mean_layers, mean_notes, mean_rows, numbered_settings
+from losslake.index.frontiers import COUNTED
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, STATUSES
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, STATUSES
 
 _MOST_PANELS = 12
 _MOST_NAMED = 7
 _MOST_IN_A_LEGEND = 24
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
-_OF_STATUS: dict[str, str] = {COMPLETE: "reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible"}
+_OF_STATUS: dict[str, str] = {
+    COMPLETE: "reached", MISSED: "not reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible",
+}  # fmt: skip
 # The style of a series' lines: colour, and the px of alternating dashes and gaps.
 LineStyle = tuple[str, tuple[int, ...]]
 ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
@@ -57,6 +61,10 @@ class CurveColours(BaseModel):
         default_factory=list
     )
     """This trial in colour over the others in grey; may be repeated. It replaces colour_by."""
+    mean: Annotated[Literal["settings"] | None, Field(examples=["settings"])] = None
+    """settings: over the curves, the mean of each setting over its trials, at steps of which at least 2 have finite
+    values, with a t interval of the mean. The 7 settings of most trials have a colour each, unless colour_by is
+    study or fact. Curves are then not thinned."""
     target: Annotated[float | None, Field(allow_inf_nan=False, examples=[0.05])] = None
     """A value of the metric, drawn as a line; with colour_by=outcome, the target that decides outcomes."""
 
@@ -73,15 +81,24 @@ def draw(request: ChartRequest) -> ChartPanels:
     for metric in metrics:
         check_targets(metric, target=parameters.target)
     outcomes = _outcomes(rows, lines, request.view, parameters.target) if parameters.colour_by == "outcome" else {}
+    trials = {line.number: line.trial for line in lines}
+    settings = _settings(request, trials)
     if parameters.highlight:
         groups = _highlighted(lines, parameters)
+    elif settings is not None and parameters.colour_by is None:
+        groups = _by_setting(lines, settings)
     elif parameters.colour_by == "fact":
-        trials = {line.number: line.trial for line in lines}
         groups = _by_fact(lines, groups_by_fact(request.view, trials, parameters.fact))
     else:
         groups = _groups(lines, parameters.colour_by, outcomes)
     limits = {metric: _limits(rows, lines, metric, request) for metric in metrics}
+    drawn = _with_facts(rows, lines)
+    means = {}
+    if settings is not None:
+        means = {each: mean_rows(filter_rows(drawn, metric=each), settings, groups.by_number) for each in metrics}
     notes = [*_notes(request, rows, lines), *_beyond(rows, lines, limits)]
+    if settings is not None:
+        notes += mean_notes([row for each in means.values() for row in each], settings, _noun(request))
     if len(metrics) > 1:
         panel = replace(request.grid(len(metrics)), subtitle=groups.common, y_title="")
         panels = {metric: replace(panel, title=metric) for metric in metrics}
@@ -90,9 +107,10 @@ def draw(request: ChartRequest) -> ChartPanels:
         is_one_each = len(lines) == len(groups.names)
         panel = request.panel(metric, groups.common, groups.in_legend, notes, has_ends=is_one_each)
         panels = {metric: replace(panel, y_title=metric)}
-    drawn = _with_facts(rows, lines)
     panels = {metric: replace(panel, y_limits=limits.get(metric)) for metric, panel in panels.items()}
-    charts = [_chart(request, drawn, lines, groups, metric, panel) for metric, panel in panels.items()]
+    charts = [
+        _chart(request, drawn, lines, groups, metric, panel, means.get(metric, ())) for metric, panel in panels.items()
+    ]
     return ChartPanels(charts, notes, shares_legend=True, summary=_summary(rows, lines, groups, notes))
 
 
@@ -101,7 +119,7 @@ KIND = Kind(
     "/v1/curves",
     draw,
     defaults={"points": 50},
-    unless=("points", "every"),
+    unless=("points", "every", "mean"),
     most_rows=300_000,
     parameters=CurveColours,
 )
@@ -114,10 +132,14 @@ def _noun(request: ChartRequest) -> str:
 
 
 def _counted(request: ChartRequest) -> pa.Table:
-    """Return the rows with what is counted as their steps, without those where it isn't known."""
+    """Return the rows with what is counted as their steps, without those where it isn't known.
+
+    evaluation: the steps as they were.
+    """
+    rows = request.rows.append_column("evaluation", request.rows["step"])
     if _noun(request) == "steps":
-        return request.rows
-    rows = request.rows.filter(pc.is_valid(request.rows["amount"]))
+        return rows
+    rows = rows.filter(pc.is_valid(rows["amount"]))
     return rows.set_column(rows.column_names.index("step"), "step", rows["amount"])
 
 
@@ -130,6 +152,7 @@ def curves_chart(
     is_ordered: bool = False,
     styles: Mapping[str, LineStyle] | None = None,
     target: float | None = None,
+    means: Sequence[ChartRow] = (),
 ) -> Plot:
     """Return a line for each trial of each series, coloured by series.
 
@@ -137,10 +160,12 @@ def curves_chart(
     series: rows with step, value and line, the number of the line; the rows of a line are contiguous. For tooltips,
     constant within each line: trial_id, batch_size, status and, if there are several, workload.
     is_log: logarithmic steps, without step 0. is_ordered: the series have an order, such as batch sizes, which their
-    colours show. styles: by label, instead of the palette. target: a horizontal line.
+    colours show. styles: by label, instead of the palette. target: a horizontal line. means: from `mean_rows`, drawn
+    over the lines, which are then faint.
     Values that are not finite are skipped. More than MOST_AS_DATA points are drawn as outlines.
     """
-    lines = lines_of(series, is_log, noun)
+    lines = replace(lines_of(series, is_log, noun), is_faint=bool(means))
+    shown = [row for row in means if row["step"] > 0 or not is_log]
     steps = _ends(lines.step.astype(np.float64))
     values = [*_ends(lines.value), *([] if target is None else [target])]
     x_limits = panel.x_limits or (decade_limits(steps) if is_log else linear_limits(steps, 0.02))
@@ -151,6 +176,11 @@ def curves_chart(
     channels = _style_channels(labels, panel, is_ordered, styles or {})
     linked = _linked(lines, series, panel)
     layers = (as_outlines if len(lines.step) > MOST_AS_DATA else as_data)(lines, frame, channels, linked)
+    if shown:
+        bands, bold = mean_layers(
+            sorted(shown, key=lambda row: labels.index(row["series"])), frame, channels["color"], lines.at("step")
+        )
+        layers = [bands, *layers, *bold]
     if target is not None:
         across = {"y": frame.y_of("target")}
         layers.append(layer([{"target": target}], "rule", across, strokeDash=[5, 4], color=theme.FAINT, tooltip=None))
@@ -246,7 +276,7 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
         sign = sign_of(direction)
         is_reached = bool(hits(values[line.start : line.end] * sign, target * sign).any())
         complete = "reached" if is_reached else "not reached"
-        outcomes[line.number] = complete if line.status == COMPLETE else line.status.lower()
+        outcomes[line.number] = complete if line.status in COUNTED else line.status.lower()
     return outcomes
 
 
@@ -345,6 +375,39 @@ def _highlighted(lines: Sequence[_Line], parameters: CurveColours) -> _Groups:
     return _Groups(common, by_number, [name for name in styles if name in by_number.values()], styles=styles)
 
 
+def _settings(request: ChartRequest, trials: Mapping[int, Trial]) -> dict[int, int] | None:
+    """Return the setting of each trial by its number, if means of settings are asked for; raises BadParameter."""
+    parameters = request.parameters
+    if parameters.mean is None:
+        return None
+    if parameters.points is not None:
+        raise BadParameter("points", "thinned curves have few steps in common: leave out points, or mean=settings")
+    if parameters.highlight or parameters.colour_by not in (None, "study", "fact"):
+        name = "highlight" if parameters.highlight else "colour_by"
+        raise BadParameter(name, "a mean of a setting has the colour of all its trials: give colour_by=study or fact")
+    return numbered_settings(request.view, trials)
+
+
+def _by_setting(lines: Sequence[_Line], settings: Mapping[int, int]) -> _Groups:
+    """Return a group for each setting of most trials, named by its first one; the others in grey, below them."""
+    trials = {line.number: line for line in sorted(lines, key=lambda line: -line.number)}
+    firsts = {settings[number]: line for number, line in trials.items()}
+    sizes = Counter(settings.values())
+    named = [setting for setting, n in sizes.most_common(len(theme.COLOURS)) if n > 1]
+    of_studies = _groups(lines, "study", {})
+    names = {}
+    for setting in named:
+        study = of_studies.by_number[firsts[setting].number]
+        text = f"trial {firsts[setting].trial_id} and {sizes[setting] - 1:,} more"
+        names[setting] = f"{study}, {text}" if study else text
+    n_others = len(settings) - sum(sizes[setting] for setting in named)
+    others = f"other settings ({n_others:,})"
+    styles = {others: (theme.CONTOUR, theme.DASHES[0])} if n_others else {}
+    styles |= {names[setting]: (colour, theme.DASHES[0]) for setting, colour in zip(named, theme.COLOURS, strict=False)}
+    by_number = {number: names.get(setting, others) for number, setting in settings.items()}
+    return _Groups(of_studies.common, by_number, list(styles), styles=styles)
+
+
 def _by_fact(lines: Sequence[_Line], by_number: Mapping[int, str]) -> _Groups:
     """Return the groups of a fact: the rest in grey, then the most frequent; later groups are drawn on top."""
     counts = Counter(by_number.values())
@@ -371,9 +434,15 @@ def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, st
 
 
 def _chart(
-    request: ChartRequest, rows: pa.Table, lines: Sequence[_Line], groups: _Groups, metric: str, panel: Panel
+    request: ChartRequest,
+    rows: pa.Table,
+    lines: Sequence[_Line],
+    groups: _Groups,
+    metric: str,
+    panel: Panel,
+    means: Sequence[ChartRow],
 ) -> Plot:
-    """Return the plot of a metric. rows: from `_with_facts`."""
+    """Return the plot of a metric. rows: from `_with_facts`. means: from `mean_rows`."""
     by_name: dict[str, list[_Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
@@ -387,6 +456,7 @@ def _chart(
         is_ordered=groups.is_ordered,
         styles=groups.styles,
         target=request.parameters.target,
+        means=means,
     )
 
 

@@ -16,7 +16,7 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
 from losslake.figures.outliers import within_reason
 from losslake.figures.panel import ChartRow, Limits, Panel
-from losslake.questions.release.known_names import collection_name, display_name
+from losslake.questions.release.known_names import name_of_part
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
@@ -112,8 +112,7 @@ def _groups(rows: list[ChartRow], colour_by: str) -> dict[str, str]:
     names = {}
     for name in {row["workload"] for row in rows}:
         workload = Workload.parse(name)
-        is_collection = colour_by == "collection"
-        names[name] = collection_name(workload.collection) if is_collection else display_name(colour_by, workload)
+        names[name] = name_of_part(colour_by, getattr(workload, colour_by), workload.collection)
     counts = Counter(names[row["workload"]] for row in rows if row["is_best"])
     named = sorted(counts, key=lambda name: (-counts[name], name))
     kept = named if len(named) <= _MOST_NAMED else named[: _MOST_NAMED - 1]

@@ -9,6 +9,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_row
 from losslake.figures.frame import Frame
 from losslake.figures.layers import Plot, layer, tip
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
+from losslake.questions.release.known_names import name_of_part
 from losslake.questions.release.workload_facts import workload_labels
 
 _MOST_FACTOR = 64.0
@@ -30,7 +31,10 @@ def draw(request: ChartRequest) -> ChartPanels:
     names = [each["competitor"] for each in facts["scores"]]
     labels = workload_labels(names) if facts["by"] == "workload" else None
     series = [
-        Series((labels.short[name] if labels else "") or name, filter_rows(request.rows, competitor=name))
+        Series(
+            labels.short[name] or name if labels else name_of_part(facts["by"], name),
+            filter_rows(request.rows, competitor=name),
+        )
         for name in names
     ]
     notes = _notes(request, [one.label for one in series])

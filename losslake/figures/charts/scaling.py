@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
-from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.break_points import (
+    OF_BEST_SETTING,
+    OF_BEST_TRIAL,
+    PERFECT_WITHIN,
+    USEFUL_WITHIN,
+    dominated,
+    max_useful_batch_size,
+    perfect_scaling_end,
+)
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, ends_in_words, goal_text, legend_labels, summary
@@ -32,6 +40,7 @@ from losslake.figures.layers import (
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
+from losslake_schema.reached import Flags
 from losslake_schema.statuses import INFEASIBLE
 
 _PX_OF_A_NAME = 58
@@ -40,7 +49,7 @@ _MOST_SIZES = 6
 _DOWN = quantity("down", scale=None, axis=None)
 _COLUMNS = (
     "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
-    "best_value", "n_trials", "n_reached",
+    "best_value", "n_trials", "n_reached", "n_seeds", "n_settings", "is_dominated",
 )  # fmt: skip
 _REFERENCE_MARK: dict[str, Any] = {
     "shape": "square", "filled": True, "size": 30, "color": theme.FAINT, "opacity": 1, "clip": True,
@@ -57,16 +66,18 @@ def draw(request: ChartRequest) -> ChartPanels:
     """
     if request.facts["measure"] != "steps":
         return _draw_amounts(request)
-    facts, rows = request.facts, _with_other_searches(request)
+    facts, rows = request.facts, _with_dominated(request, _with_range(request))
     common, series = replace(request, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
     known = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
-    unit = f"relative to those at batch size {facts['normalize_to']}" if is_normalized else "of any trial"
-    notes = [f"Points: fewest steps {unit}. Thick bars: down to the previous evaluation."]
+    unit = f", relative to those at batch size {facts['normalize_to']}" if is_normalized else ""
+    notes = [f"Points: {results_in_words(facts)}{unit}. Thick bars: down to the previous evaluation."]
     if "low_steps" in rows.column_names and rows["low_steps"].null_count < rows.num_rows:
-        notes.append("Thin bars: 5% to 95% range of the best of half as many trials.")
+        notes.append(f"Thin bars: {_range_in_words(facts)}.")
+    if pc.any(rows["is_dominated"]).as_py():
+        notes.append("Hollow points: tuned worse than other batch sizes, not counted.")
     if rows["steps"].null_count < rows.num_rows:
-        notes.append("Dashed: perfect scaling, half the steps for twice the batch.")
+        notes.append("Dashed: perfect scaling, half the steps for twice the batch, from the fewest examples.")
     if rows["steps"].null_count:
         notes.append("Open triangles: no trial reached the target.")
     n_at_once = rows["steps"].to_pylist().count(0)
@@ -135,8 +146,8 @@ def scaling_chart(
 
     series: rows with batch_size, steps (null: never reached), previous_step; normalized_steps if is_normalized; for
     thin bars, low_steps and high_steps: the range of other searches of half the size; for tooltips, trial_id, value,
-    best_value, n_trials and n_reached.
-    perfect_scaling_of: the label of the series whose first result starts the line of slope -1; None: no line.
+    best_value, n_trials and n_reached; is_dominated for a hollow mark.
+    perfect_scaling_of: the label of the series whose fewest examples the line of slope -1 has; None: no line.
     references: points of references, with workload, batch_size, median_steps, n_trials and n_reached.
     what: the title of the axis; `steps` is in that.
     A batch size at which no trial reached the target has an open mark at the top; 0 steps are not drawn.
@@ -145,6 +156,8 @@ def scaling_chart(
     drawn = [_row(row, is_normalized) for row in drawable_rows(series, _COLUMNS)]
     reached = [row for row in drawn if "y" in row]
     never = [row for row in drawn if "steps" not in row]
+    tuned = [row for row in reached if not row.get("is_dominated")]
+    hollow = [row for row in reached if row.get("is_dominated")]
     x = Scale.over(drawn, "batch_size", panel.batch_title, panel.x_limits)
     low, high = log_limits(row[name] for row in reached for name in ("y", "low", "high") if name in row)
     y_limits = panel.y_limits or (low, high * 2 if never else high)
@@ -155,10 +168,12 @@ def scaling_chart(
         *_perfect_scaling(reached, perfect_scaling_of, frame),
         *_references(references, frame),
         *_intervals(reached, frame),
-        frame.lines(reached),
-        frame.points(reached, _tips(what)).linked(panel.to_trials(series)),
+        frame.lines(tuned),
+        frame.points(tuned, _tips(what)).linked(panel.to_trials(series)),
         *frame.names(reached),
     ]
+    if hollow:
+        layers.append(frame.points(hollow, _tips(what), is_hollow=True).linked(panel.to_trials(series)))
     if never:
         layers.append(_never(never, frame).linked(panel.to_studies(series)))
     at_once = any("steps" in row for row in drawn)
@@ -212,14 +227,11 @@ def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
 
 
 def _perfect_scaling(reached: Sequence[ChartRow], label: str | None, frame: Frame) -> list[Layer]:
-    """Return the line of perfect scaling from the first result of a series: half the steps for twice the batch."""
-    rows = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
+    """Return the line of perfect scaling through the fewest examples: half the steps for twice the batch."""
+    rows = [row for row in reached if row["series"] == label and row["batch_size"] > 0]
     if not rows:
         return []
-    start = rows[0]
-    if "normalized_steps" in start:
-        start = next((row for row in rows if row["y"] == 1), start)
-    examples = start["y"] * start["batch_size"]
+    examples = min(row["y"] * row["batch_size"] for row in rows)
     ends = [{"batch_size": size, "y": examples / size} for size in frame.x_axis.limits]
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
@@ -267,7 +279,10 @@ def _never(never: Sequence[ChartRow], frame: Frame) -> Layer:
 
 
 def known_regimes(rows: pa.Table) -> Regimes:
-    """Return the regimes in the rows of /v1/scaling of one workload. Ends outside the batch sizes stay unknown."""
+    """Return the regimes in the rows of /v1/scaling of one workload, with is_dominated.
+
+    Ends outside the batch sizes stay unknown.
+    """
     sizes, steps, censored_at = (
         np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
         for name in ("batch_size", "steps", "censored_at")
@@ -279,6 +294,7 @@ def known_regimes(rows: pa.Table) -> Regimes:
     steps = np.where(np.isnan(steps[is_used]), np.inf, steps[is_used])
     # A target that is reached before training says nothing about training.
     steps[steps == 0] = np.nan
+    steps[np.asarray(rows["is_dominated"])[is_used]] = np.nan
     perfect = perfect_scaling_end(sizes, steps, censored_at=limits)
     useful = max_useful_batch_size(sizes, steps, censored_at=limits)
     end = perfect.batch_size
@@ -303,25 +319,66 @@ def known_regimes(rows: pa.Table) -> Regimes:
     )
 
 
-def _with_other_searches(request: ChartRequest) -> pa.Table:
-    """Return the rows with low_steps and high_steps: the range of other searches of half the size.
+def results_in_words(facts: Mapping[str, Any]) -> str:
+    """Return what the points of /v1/scaling are: the fewest steps of any trial, or those of the best setting."""
+    of_settings = {each["seeds"] for each in facts["results"] if each["seeds"] is not None}
+    if not of_settings:
+        return "fewest steps of any trial"
+    settings = f"{' or '.join(sorted(of_settings))} steps of the best setting"
+    return settings if all(each["seeds"] for each in facts["results"]) else f"{settings}, or fewest of any trial"
 
-    Null if half as many trials reach the target too rarely. The same numbers as in /v1/analysis/tuning-budget. The
-    search excludes diverged trials: if the request includes them, there are no such columns.
+
+def _range_in_words(facts: Mapping[str, Any]) -> str:
+    is_of_settings = [each["seeds"] is not None for each in facts["results"]]
+    quartiles, half = "the middle half of its trials", "5% to 95% range of the best of half as many trials"
+    return quartiles if all(is_of_settings) else f"{quartiles}, or {half}" if any(is_of_settings) else half
+
+
+def _dominated(rows: pa.Table, tau: float) -> Flags:
+    """Return flags of the dominated rows of one workload, which are by batch size. tau: the tolerance."""
+    sizes, steps, previous = (
+        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
+        for name in ("batch_size", "steps", "previous_step")
+    )
+    is_used = (sizes > 0) & (steps > 0)
+    flags = np.zeros(len(sizes), np.bool_)
+    flags[is_used] = dominated(sizes[is_used], steps[is_used], tau, previous[is_used]).is_dominated[0]
+    return flags
+
+
+def _with_dominated(request: ChartRequest, rows: pa.Table) -> pa.Table:
+    """Return the rows with is_dominated, by workload."""
+    flags = np.zeros(rows.num_rows, np.bool_)
+    for each in request.facts["results"]:
+        is_of_workload = pc.equal(rows["workload"], each["workload"])
+        tau = OF_BEST_TRIAL if each["seeds"] is None else OF_BEST_SETTING
+        flags[is_of_workload.to_numpy()] = _dominated(rows.filter(is_of_workload), tau)
+    return rows.append_column("is_dominated", pa.array(flags))
+
+
+def _with_range(request: ChartRequest) -> pa.Table:
+    """Return the rows with low_steps and high_steps: the quartiles of a setting, else the range of other searches.
+
+    That is of searches of half the size, the same numbers as in /v1/analysis/tuning-budget; null if half as many trials
+    reach the target too rarely. A search excludes diverged trials: if the request includes them, it has no range.
     """
     parameters, rows = request.parameters, request.rows
-    if INFEASIBLE in parameters.status:
-        return rows
-    ranges = {}
-    for workload in parameters.selection().workloads:
+    of_settings = {each["workload"] for each in request.facts["results"] if each["seeds"] is not None}
+    studies = list(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True))
+    quartiles = zip(rows["steps_q25"].to_pylist(), rows["steps_q75"].to_pylist(), strict=True)
+    ranges = {study: ends for study, ends in zip(studies, quartiles, strict=True) if None not in ends}
+    for workload in parameters.selection().workloads if INFEASIBLE not in parameters.status else ():
+        if str(workload) in of_settings:
+            continue
         for study in populations(request.view, parameters.selection(), parameters.goal, workload, (NON_DIVERGENT,)):
             best = range_of_best(study.drawn, len(study.drawn) // 2)
             if best is not None and best.upper is not None:
                 ranges[str(workload), study.batch_size] = best.lower, best.upper
-    studies = zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)
-    ends = [ranges.get(study, (None, None)) for study in studies]
+    if not ranges and INFEASIBLE in parameters.status:
+        return rows
+    both = [ranges.get(study, (None, None)) for study in studies]
     for place, column in enumerate(("low_steps", "high_steps")):
-        rows = rows.append_column(column, pa.array([pair[place] for pair in ends], pa.float64()).cast(pa.int64()))
+        rows = rows.append_column(column, pa.array([pair[place] for pair in both], pa.float64()).cast(pa.int64()))
     return rows
 
 

@@ -63,6 +63,7 @@ def search_curve(view: ReleaseView, curve: Curve, trials: int | None) -> CurveSe
         example_budget=_whole(curve.example_budget),
         trials=trials or curve.trials,
         statuses=curve.statuses,
+        result="best_trial",
     )
     try:
         result = open_search(view, selection, curve.workload)

@@ -15,10 +15,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from losslake.index.frontiers import COUNTED
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_schema.names import Workload
-from losslake_schema.statuses import Status
+from losslake_schema.statuses import COMPLETE, Status
 
 Kind = Literal["steps-to-result", "best-value", "effective-learning-rate", "learning-rate-momentum"]
 NO_LINE = "none"
@@ -220,7 +219,7 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
             direction=chosen.direction,
             goal=goal if has_goal else None,
             trials=chosen.trials,
-            statuses=chosen.statuses or COUNTED,
+            statuses=chosen.statuses or (COMPLETE,),
             batch_sizes=None if chosen.batch_size is None else (chosen.batch_size,),
             step_budget=steps,
             example_budget=None if epochs is None else epochs * _required(chosen, "training_set", where),

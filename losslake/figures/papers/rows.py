@@ -16,8 +16,9 @@ from losslake.output.columns import row_shape
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.search import at, study_results
+from losslake.questions.trials.search import at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import results_of_hits, study_results
 from losslake_schema.reached import NEVER
 from losslake_schema.statuses import INFEASIBLE, STATUSES
 
@@ -48,7 +49,7 @@ class DrawnRow(Row):
     trial_id: Annotated[int | None, shown(17)]
     """The trial with the fewest steps, with the best value, or of the row; null if there is none."""
     status: Annotated[str | None, shown("COMPLETE")]
-    """Status of the row's trial: COMPLETE, INCOMPLETE or INFEASIBLE; null if the row is about a study."""
+    """Status of the row's trial: COMPLETE, MISSED, INCOMPLETE or INFEASIBLE; null if the row is about a study."""
     steps: Annotated[int | None, shown(16384, "steps")]
     """The first step at which the goal is reached, or at which the best value was measured; null if there is none."""
     previous_step: int | None
@@ -206,8 +207,7 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[s
     """Return every trial with its learning rate, momentum and outcome; the one with the fewest steps is best."""
     result, facts, records = searched.result, searched.result.facts, searched.result.records
     hits = result.first_hits(_goal(searched))
-    best = result.fewest_steps(hits)
-    n_reached = facts.sums_by_study(hits != NEVER)
+    best = results_of_hits(result, hits)
     rows: list[PaperRow] = []
     for study in searched.studies:
         study_rows = facts.rows_of(study)
@@ -217,8 +217,8 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow], list[s
             status, hit = STATUSES[facts.trials.status[trial]], hits[trial]
             outcome = DIVERGED if status == INFEASIBLE else NOT_REACHED if hit == NEVER else REACHED
             row: PaperRow = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
-            row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
-            row |= {"n_trials": int(result.n_admitted[study]), "n_reached": int(n_reached[study])}
+            row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best.row[study])}
+            row |= {"n_trials": int(result.n_admitted[study]), "n_reached": int(best.n_reached[study])}
             if hit != NEVER:
                 row |= _crossing(records.step[hit], records.previous_step[hit], records.value[hit])
             rows.append(row | _learning_rates(searched, trial))

@@ -60,7 +60,7 @@ class Lists(QuestionMethods):
             q: Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names,
                 display names, aliases and metrics, or in the rounds, organisations and systems of its trials.
             filters: by column, as REST takes them: collection, dataset, model, optimizer, batch_unit, batch_sizes,
-                metrics, goals, n_studies, n_trials, n_complete, n_incomplete, n_infeasible, n_evaluations
+                metrics, goals, n_studies, n_trials, n_complete, n_missed, n_incomplete, n_infeasible, n_evaluations
         """
         parameters: dict[str, Any] = {
             "sort": sort,
@@ -93,7 +93,7 @@ class Lists(QuestionMethods):
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size,
-                batch_unit, train_steps, early_stopping, parameter_configs, metrics, n_trials, n_complete,
+                batch_unit, train_steps, early_stopping, parameter_configs, metrics, n_trials, n_complete, n_missed,
                 n_incomplete, n_infeasible, n_quarantined, n_evaluations, n_measurements, n_nonfinite, format,
                 source, source_digest, content_digest
         """

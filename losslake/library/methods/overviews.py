@@ -17,6 +17,8 @@ class Overviews(QuestionMethods):
     def atlas(
         self,
         *,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         collection: str | Sequence[str] | None = None,
         dataset: str | Sequence[str] | None = None,
         model: str | Sequence[str] | None = None,
@@ -27,12 +29,20 @@ class Overviews(QuestionMethods):
         The critical batch sizes of all workloads, each at its own goal, with intervals.
 
         Args:
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             collection: Only workloads of this collection; may be repeated. Default: all.
             dataset: Only workloads of this data set; may be repeated. Default: all.
             model: Only workloads of this model; may be repeated. Default: all.
             optimizer: Only workloads of this optimizer; may be repeated. Default: all.
         """
         parameters: dict[str, Any] = {
+            "result": result,
+            "seeds": seeds,
             "collection": collection,
             "dataset": dataset,
             "model": model,
@@ -51,8 +61,8 @@ class Overviews(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -77,7 +87,8 @@ class Overviews(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.

@@ -21,8 +21,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -30,8 +30,11 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -40,7 +43,7 @@ class Questions(QuestionMethods):
     ) -> Curve:
         """Return the answer of /v1/scaling.
 
-        How many steps the best trial of a workload takes to a target, by batch size.
+        How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -50,7 +53,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -63,9 +67,18 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -91,6 +104,9 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
@@ -161,8 +177,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -170,8 +186,9 @@ class Questions(QuestionMethods):
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
-        crossing: Literal["first", "k_consecutive", "sustained"] | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
+        margin: float | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -189,7 +206,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -202,9 +220,12 @@ class Questions(QuestionMethods):
             target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
                 the metric that the workloads share; of several, the one that most of them have, then the first.
             crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
-                k_consecutive hits; or the first after which all are hits (sustained). The last two read the curves
-                and take longer.
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -228,6 +249,7 @@ class Questions(QuestionMethods):
             "target": target,
             "crossing": crossing,
             "k": k,
+            "margin": margin,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,
@@ -243,8 +265,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -263,7 +285,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -293,8 +316,8 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
@@ -316,7 +339,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -354,14 +378,16 @@ class Questions(QuestionMethods):
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         trials: int | None = None,
-        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
-        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
@@ -383,7 +409,8 @@ class Questions(QuestionMethods):
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
-            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
@@ -393,6 +420,12 @@ class Questions(QuestionMethods):
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
                 Default: that of the workload's goals in this metric; without any, strict.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
+                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -416,6 +449,8 @@ class Questions(QuestionMethods):
             "step_budget": step_budget,
             "example_budget": example_budget,
             "comparator": comparator,
+            "result": result,
+            "seeds": seeds,
             "measure": measure,
             "examples_per_epoch": examples_per_epoch,
             "accelerators": accelerators,

@@ -9,7 +9,7 @@ import numpy as np
 
 from losslake.analysis.equal_budget import median_best, shared_budget
 from losslake.analysis.permutation_test import p_values
-from losslake.analysis.settings import least_of_settings, medians_of_settings
+from losslake.analysis.settings import Numbers, least_of_settings, medians_of_settings
 from losslake_schema.reached import Floats, Integers
 
 
@@ -18,13 +18,24 @@ class Entry:
     """The trials of one competitor in one column: steps (or what else is counted) to the target, inf for never.
 
     place: tells columns apart. settings: a number for each trial, which those of one setting share; None if no
-    differences are to be told.
+    differences are to be told. submitters: likewise, 0 for unknown. trials: where steps are those of settings, the ones
+    of their trials.
     """
 
     competitor: str
     place: tuple[str, int]
     steps: Floats
     settings: Integers | None = None
+    submitters: Numbers | None = None
+    trials: Floats | None = None
+
+    @property
+    def is_of_one_submitter(self) -> bool:
+        """True if one submitter repeated settings, and no other has trials: these say how good their recipes are."""
+        if self.settings is None or self.submitters is None or not self.submitters.any():
+            return False
+        n_trials = len(self.steps if self.trials is None else self.trials)
+        return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < n_trials
 
     @property
     def medians(self) -> Floats | None:
@@ -42,16 +53,19 @@ class Contest:
     """Competitors, in the order given, compared in columns by ascending place.
 
     places: of the columns: what besides the batch size tells them apart, and the batch size. steps: of each competitor
-    in each column, None where it has no trials; settings, fewest: likewise the median and the fewest steps of each
-    setting. budgets: of each column, the number of trials in a draw.
-    medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials. left_out: words.
+    in each column, of trials or of settings, None where it has no trials; trials: likewise of all trials; settings,
+    fewest: likewise the median and the fewest steps of each setting. of_one_submitter: likewise whether it is. budgets:
+    of each column, the number of trials, or settings, in a draw. medians: (competitors, columns), of the best of these;
+    inf for never, NaN where it has no trials. left_out: words.
     """
 
     competitors: tuple[str, ...]
     places: tuple[tuple[str, int], ...]
     steps: tuple[tuple[Floats | None, ...], ...]
+    trials: tuple[tuple[Floats | None, ...], ...]
     settings: tuple[tuple[Floats | None, ...], ...]
     fewest: tuple[tuple[Floats | None, ...], ...]
+    of_one_submitter: tuple[tuple[bool, ...], ...]
     budgets: tuple[int, ...]
     medians: Floats
     left_out: tuple[str, ...]
@@ -60,6 +74,11 @@ class Contest:
         """Return the p-value of a difference in a column, below 0 if the first needs more steps; 1 if unknown."""
         ours, theirs = self.settings[first][column], self.settings[second][column]
         return 1.0 if ours is None or theirs is None else float(p_values(ours[None], theirs[None])[0])
+
+    def judged_p(self, first: int, second: int, column: int) -> float:
+        """Return signed_p; 1 where a difference isn't judged, since either has trials of one submitter alone."""
+        is_judged = not (self.of_one_submitter[first][column] or self.of_one_submitter[second][column])
+        return self.signed_p(first, second, column) if is_judged else 1.0
 
     def halves(self, first: int, second: int, column: int) -> tuple[Floats, Floats, int] | None:
         """Return the fewest steps of each setting of two competitors, and how many settings half the budget is.
@@ -113,8 +132,15 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
         competitors=competitors,
         places=tuple(kept),
         steps=steps,
+        trials=tuple(
+            tuple(None if each is None else each.steps if each.trials is None else each.trials for each in row)
+            for row in entries_of
+        ),
         settings=tuple(tuple(None if entry is None else entry.medians for entry in row) for row in entries_of),
         fewest=tuple(tuple(None if entry is None else entry.fewest for entry in row) for row in entries_of),
+        of_one_submitter=tuple(
+            tuple(entry is not None and entry.is_of_one_submitter for entry in row) for row in entries_of
+        ),
         budgets=tuple(kept.values()),
         medians=np.array(medians, np.float64).reshape(len(competitors), len(kept)),
         left_out=tuple(left_out),

@@ -44,7 +44,7 @@ def _distance(curve: ScalingCurve, batch_size: int) -> float:
     return distance if np.isfinite(distance) else 0.0
 
 
-Verdict = Literal["fewer", "more", "not told", "neither reaches", "too few trials"]
+Verdict = Literal["fewer", "more", "not told", "neither reaches", "too few trials", "one submitter"]
 
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
@@ -92,6 +92,8 @@ def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, ba
             verdict = "neither reaches"
         elif ends is None or _least(contest.settings[index][column], contest.settings[base][column]) > ERROR:
             verdict = "too few trials"
+        elif contest.of_one_submitter[index][column] or contest.of_one_submitter[base][column]:
+            verdict = "one submitter"
         elif not sooner and not is_unresolved(contest, (curves[index], curves[base]), (index, base), column):
             verdict = _verdict(signed_p, ratio)
         yield Difference(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake.analysis.best_setting import usual_of_settings
 from losslake.questions.comparison.contest import Entry
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import joined
@@ -15,6 +16,7 @@ from losslake.questions.trials.resources import is_one_system, systems_in_words,
 from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.reached import NEVER, Floats, Integers
 
 
@@ -75,8 +77,8 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     """
     search = measure.search
     facts, steps = search.facts, at(search.records.step, hits)
-    row = facts.first_least_by_study(np.isfinite(amounts), amounts, steps)
-    least = np.where(row == NEVER, np.inf, at(amounts, row))
+    of_study = least_by_study(search, amounts, steps)
+    row, least = of_study.row, of_study.amount
     factors = measure.factors
     if factors is None:
         pace = np.where(np.isfinite(amounts) & (steps > 0), amounts / np.maximum(steps, 1), np.inf)
@@ -93,14 +95,20 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     )
 
 
-def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, settings: Integers) -> Iterator[Entry]:
-    """Yield the trials of a competitor by batch size. rest: what else tells columns apart. settings: by trial."""
+def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) -> Iterator[Entry]:
+    """Yield the trials of a competitor, or its settings, by batch size. rest: what else tells columns apart."""
     search, steps = measured.measure.search, measured.amounts
+    trials = search.facts.trials
     counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
     for study, batch_size in enumerate(search.facts.batch_sizes):
         rows = np.arange(len(counts))[search.facts.rows_of(study)]
         rows = rows[counts[rows]]
-        yield Entry(competitor, (rest, batch_size), steps[rows], settings[rows])
+        settings, submitters, place = trials.setting[rows], trials.submitter[rows], (rest, batch_size)
+        if search.rule.is_of_settings:
+            usual, first = usual_of_settings(steps[rows], settings, search.rule.seeds)
+            yield Entry(competitor, place, usual, settings[first], submitters[first], steps[rows])
+        else:
+            yield Entry(competitor, place, steps[rows], settings, submitters)
 
 
 def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:

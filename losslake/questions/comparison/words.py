@@ -94,6 +94,10 @@ def _differences(compared: Compared) -> Iterator[str]:
         there = f"at {at_sizes(too_few, compared.sizes)}"
         whose = "" if clauses else f" of {compared.name} and {compared.baseline}"
         clauses.append(f"{there} there are too few trials{whose} with different settings to tell")
+    if alone := compared.at("one submitter"):
+        there = f"at {at_sizes(alone, compared.sizes)}"
+        who = "either" if clauses else f"{compared.name} or {compared.baseline}"
+        clauses.append(f"{there} all trials of {who} are of one submitter, so no difference is judged")
     if clauses:
         text = "; ".join(clauses)
         yield f"{text[0].upper()}{text[1:]}." if text.startswith("at ") else f"{text}."
@@ -237,6 +241,7 @@ def conclusions(
                 "more_at": compared.at("more"),
                 "not_told_at": compared.at("not told"),
                 "too_few_trials_at": compared.at("too few trials"),
+                "one_submitter_at": compared.at("one submitter"),
                 "neither_reaches_at": compared.at("neither reaches"),
                 "only_workload_reaches_at": compared.only(True),
                 "only_baseline_reaches_at": compared.only(False),

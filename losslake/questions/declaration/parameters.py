@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from losslake.analysis.crossings import CrossingRule
+from losslake.analysis.best_setting import Seeds
 from losslake.analysis.goal_region import WITHIN
+from losslake.index.frontiers import COUNTED
 from losslake.output.rows import shown
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.confirmation import Crossing
-from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.confirmation import Crossing, CrossingName
+from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
 from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
 from losslake_schema.reached import Comparator
-from losslake_schema.statuses import COMPLETE, STATUSES, Status
+from losslake_schema.statuses import STATUSES, Status
 
 FormatName = Literal["json", "csv", "arrow", "parquet"]
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
@@ -50,8 +52,8 @@ def every_status() -> list[Status]:
     return [*STATUSES]
 
 
-def _complete() -> list[Status]:
-    return [COMPLETE]
+def _counted() -> list[Status]:
+    return [*COUNTED]
 
 
 class FormatParameters(BaseModel):
@@ -114,8 +116,8 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
 
     trials: Annotated[Natural | None, shown(50, "trials", ge=1)] = None
     """Of each study, only the first trials by trial_id, this many of an admitted status; default: all."""
-    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=_complete)
-    """Only trials of this status; may be repeated. Default: COMPLETE."""
+    status: Annotated[list[Status], shown(["COMPLETE", "MISSED"])] = Field(default_factory=_counted)
+    """Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their end."""
     flagged: Annotated[Literal["exclude", "include"], shown("include")] = "exclude"
     """include adds flagged trials, whose number of examples can't be right: they reach a goal with less than a quarter
     of the examples that neighbouring batch sizes allow, or the epochs of their log are too small. FROM flags in SQL
@@ -145,7 +147,7 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
         return self._selection()
 
     def _selection(self, step_budget: int | None = None, example_budget: int | None = None) -> Selection:
-        return Selection(
+        selection = Selection(
             workloads=self.workloads,
             metric=self.metric,
             direction=self.direction,
@@ -156,6 +158,23 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
             step_budget=step_budget,
             example_budget=example_budget,
         )
+        if isinstance(self, ResultParameters):
+            return replace(selection, result=self.result, seeds=self.seeds)
+        return selection
+
+
+class ResultParameters(BaseModel):
+    """What the result of a study is."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
+
+    result: Annotated[ResultName | None, shown("best_setting")] = None
+    """best_trial: the trial that takes the least, as of a search. best_setting: the setting whose seeds take the least,
+    as of repeated settings, where the best of more trials is better by chance. Default: best_setting where at least
+    half of the trials are of settings of three trials or more; `results` says which."""
+    seeds: Annotated[Seeds, shown("mean")] = "median"
+    """What a setting takes, for best_setting: the median over its trials (of an even number, the lower one in the
+    middle), or the mean, which no setting has of which a trial never reaches the target."""
 
 
 class BudgetParameters(BaseModel):
@@ -251,15 +270,19 @@ class WithinParameters(GoalParameters):
 class CrossingParameters(GoalParameters):
     """A target, and the hit of it that counts."""
 
-    crossing: Annotated[CrossingRule, shown("sustained")] = "first"
-    """The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of k_consecutive hits; or
-    the first after which all are hits (sustained). The last two read the curves and take longer."""
+    crossing: Annotated[CrossingName, shown("sustained")] = "first"
+    """The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of k_consecutive hits; the
+    first after which all are hits (sustained); or the first of the mean curve of a setting (mean), of steps at which
+    all of its trials have a finite value. All but the first read the curves and take longer."""
     k: Annotated[Natural | None, shown(3, "evaluations", ge=1)] = None
     """For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out."""
+    margin: Annotated[Finite | None, shown(0.004, "unit of the metric", ge=0)] = None
+    """For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by margin / sqrt(n) or
+    more, as in the third track of modded-nanogpt; default: 0, the comparator alone."""
 
     def crossing_rule(self) -> Crossing:
         """Return the rule by which a hit is the crossing; raises BadParameter."""
-        return Crossing(self.crossing, self.k)
+        return Crossing(self.crossing, self.k, self.margin)
 
 
 def check_targets(metric: str, **targets: float | None) -> None:

@@ -33,7 +33,7 @@ class ReferencePoint(Summary):
     target: Annotated[float, shown(1.0, "unit of the metric")]
     batch_size: int
     n_trials: Annotated[int, shown(20, "trials")]
-    """Trials that are COMPLETE."""
+    """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(20, "trials")]
     """How many of these reached the goal."""
     median_steps: Annotated[float | None, shown(13738.0, "steps")]

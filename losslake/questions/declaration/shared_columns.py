@@ -33,7 +33,8 @@ class SharedColumns(Row):
     trial_workload: Annotated[str | None, shown("bundled/digits/mlp_64/nesterov_momentum")]
     """The workload of the trial if `workload` is a pattern; null without a pattern, or without a trial."""
     status: Annotated[str, shown("COMPLETE")]
-    """COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)."""
+    """COMPLETE, MISSED (ran to its end without reaching a goal), INCOMPLETE (stopped for an outside reason) or
+    INFEASIBLE (diverged)."""
     metric: Annotated[str, shown("val/classification_error")]
     """The metric: split/quantity."""
     metrics: Annotated[list[str], shown(["train/cross_entropy_error", "val/classification_error"])]
@@ -57,7 +58,12 @@ class SharedColumns(Row):
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
     """How coarsely steps is known: (steps - previous_step) / steps; null without target or earlier evaluation."""
     confirmed_previous_step: Annotated[int | None, shown(400, "steps")]
-    """The evaluation before confirmed_steps, of the same trial; null if there is none."""
+    """The evaluation before confirmed_steps, of the same trial, or for crossing=mean of all trials of its setting; null
+    if there is none."""
+    confirmed_mean: Annotated[float | None, shown(3.2768, "unit of the metric")]
+    """For crossing=mean: the mean at confirmed_steps over the trials of the setting; null otherwise."""
+    confirmed_n_seeds: Annotated[int | None, shown(10, "trials")]
+    """For crossing=mean: how many trials that are, all that the setting has admitted; null otherwise."""
     n_trials: Annotated[int, shown(64, "trials")]
     """Trials admitted: of an admitted status, and among the first `trials` of those by trial_id."""
     n_reached: Annotated[int, shown(21, "trials")]
@@ -76,6 +82,8 @@ class SharedColumns(Row):
     """Studies, one per batch size of a workload."""
     n_complete: Annotated[int, shown(63, "trials")]
     """Trials that are COMPLETE."""
+    n_missed: Annotated[int, shown(0, "trials")]
+    """Trials that MISSED: they ran to their end without reaching a goal. They are stored as INCOMPLETE."""
     n_incomplete: Annotated[int, shown(0, "trials")]
     """Trials that are INCOMPLETE: stopped for an outside reason."""
     n_infeasible: Annotated[int, shown(1, "trials")]

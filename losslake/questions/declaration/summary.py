@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema
 
-from losslake.analysis.crossings import CrossingRule
+from losslake.analysis.best_setting import Seeds
 from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import WORKLOAD
+from losslake.questions.trials.confirmation import CrossingName
+from losslake.questions.trials.search import Search
+from losslake.questions.trials.selection import ResultName
 from losslake_schema.reached import Comparator
 
 # The end of the batch sizes beyond which the true one may lie.
@@ -68,7 +71,7 @@ class SelectionSummary(LeftOut, ReleaseSummary):
     """The requested example budget, inclusive; null for none."""
     trials: Annotated[int | None, shown(50, "trials")]
     """Number of first trials of each study that count; null for all."""
-    status: Annotated[list[str], shown(["COMPLETE"])]
+    status: Annotated[list[str], shown(["COMPLETE", "MISSED"])]
     """The admitted statuses."""
     flagged: Annotated[str, shown("exclude")]
     """Whether flagged trials count: exclude or include."""
@@ -109,10 +112,46 @@ class WithinSummary(GoalSummary):
 class CrossingSummary(GoalSummary):
     """The goal and the hit of it that counts."""
 
-    crossing: Annotated[CrossingRule, shown("first")]
+    crossing: Annotated[CrossingName, shown("first")]
     """The hit of the target that counts in the columns `confirmed_…`."""
     k: Annotated[int | None, shown(2, "evaluations")]
     """Successive hits that confirm a crossing; null unless k_consecutive."""
+    margin: Annotated[float | None, shown(0.004, "unit of the metric")]
+    """The margin of crossing=mean; null for other rules."""
+
+
+class WorkloadResult(Summary):
+    """What the result of each study of a workload is."""
+
+    workload: Annotated[str, shown(WORKLOAD)]
+    result: Annotated[ResultName, shown("best_setting")]
+    seeds: Annotated[Seeds | None, shown("median")]
+    why: Annotated[str, shown("1,410 of 1,479 trials are of settings of 3 trials or more")]
+
+
+class ResultSummary(Summary):
+    """What the results of studies are."""
+
+    result: Annotated[ResultName | None, shown("best_setting")]
+    """The requested result; null for that of the trials."""
+    seeds: Annotated[Seeds, shown("median")]
+    """What a setting takes, of its trials: median or mean."""
+    results: list[WorkloadResult]
+    """By workload: the result of a study, best_trial or best_setting; what a setting takes, null for best_trial; and
+    why. Workloads that are compared have the same one: best_setting if any of them has."""
+
+
+def results_of(searches: Iterable[Search]) -> list[dict[str, Any]]:
+    """Return the entries of `results`."""
+    return [
+        {
+            "workload": str(search.facts.workload),
+            "result": search.rule.name,
+            "seeds": search.rule.seeds if search.rule.is_of_settings else None,
+            "why": search.rule.why,
+        }
+        for search in searches
+    ]
 
 
 class Finding(LeftOut):

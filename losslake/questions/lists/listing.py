@@ -57,6 +57,7 @@ class WorkloadRow(_WorkloadKeys):
     n_trials: Annotated[int, shown(704, "trials")]
     """Trials stored."""
     n_complete: int
+    n_missed: int
     n_incomplete: int
     n_infeasible: int
     n_evaluations: int
@@ -83,6 +84,7 @@ class StudyRow(Row):
     n_trials: Annotated[int, shown(64, "trials")]
     """Trials stored."""
     n_complete: int
+    n_missed: int
     n_incomplete: int
     n_infeasible: int
     n_quarantined: int
@@ -350,7 +352,7 @@ class StepsToResultViewRow(_StudyKeys):
     comparator: Annotated[str, shown("strict")]
     """strict: a better value reaches the target; inclusive: an equal one, too."""
     steps: Annotated[int | None, shown(400, "steps")]
-    """Least steps to target over the COMPLETE trials of the study; null if none reached it."""
+    """Least steps to target over the COMPLETE and MISSED trials of the study; null if none reached it."""
     trial_id: Annotated[int | None, shown(17)]
     """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
@@ -358,7 +360,7 @@ class StepsToResultViewRow(_StudyKeys):
     examples: int | None
     previous_step: int | None
     n_trials: Annotated[int, shown(63, "trials")]
-    """Trials that are COMPLETE."""
+    """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
     """How many of these trials reached the target."""
 
@@ -423,7 +425,7 @@ class AmountAtRow(_AmountRow):
     """A study."""
 
     amount: Annotated[float | None, shown(11.8, "what measure says")]
-    """The least amount up to the target of any COMPLETE trial; null if none is known."""
+    """The least amount up to the target of any COMPLETE or MISSED trial; null if none is known."""
     trial_id: Annotated[int | None, shown(23)]
     """The trial with that amount; ties go to fewer steps, then to the lowest trial_id."""
     steps: Annotated[int | None, shown(420, "steps")]
@@ -431,7 +433,7 @@ class AmountAtRow(_AmountRow):
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """What that trial ran on, in the log's words."""
     n_trials: Annotated[int, shown(63, "trials")]
-    """Trials that are COMPLETE."""
+    """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
     """How many of these trials reached the target."""
     n_amounts: Annotated[int, shown(20, "trials")]
@@ -446,6 +448,25 @@ class PooledResultRow(StepsToResultViewRow):
     """Workloads that have the batch size and measure the metric."""
 
 
+class BestSettingRow(StepsToResultViewRow):
+    """A study."""
+
+    steps: Annotated[int | None, shown(400, "steps")]
+    """The least, over settings, of the median or mean steps of their trials; null if no setting reaches the target."""
+    trial_id: Annotated[int | None, shown(17)]
+    """The trial at the median, or nearest to the mean; ties go to the lowest trial_id; null if steps is."""
+    setting: Annotated[str, shown("NVIDIA dgxh100_n8")]
+    """The best setting: submitter and system, or numeric metaparameters other than seeds; trial N if none is known."""
+    n_settings: Annotated[int, shown(5, "settings")]
+    """Settings of which it is the best."""
+    n_seeds: Annotated[int, shown(10, "trials")]
+    """Its trials."""
+    steps_q25: Annotated[int | None, shown(390, "steps")]
+    """Steps within which a quarter of these reach the target; null if fewer do."""
+    steps_q75: Annotated[int | None, shown(420, "steps")]
+    """Steps within which three quarters of these do; null likewise."""
+
+
 # By name of a view; a macro has the columns of the view that it is named after, or its own.
 VIEW_ROWS: Mapping[str, type[Row]] = {
     **{listing.name: listing.row for listing in LISTINGS},
@@ -456,6 +477,7 @@ VIEW_ROWS: Mapping[str, type[Row]] = {
     "steps_to_target": StepsToTargetViewRow,
     "steps_to_result": StepsToResultViewRow,
     "pooled_result_at": PooledResultRow,
+    "best_setting_at": BestSettingRow,
     "trial_resources": TrialResourcesRow,
     "amounts_to": AmountsToRow,
     "amount_at": AmountAtRow,

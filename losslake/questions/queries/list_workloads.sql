@@ -16,7 +16,7 @@ SELECT
     w.workload, w.collection, w.dataset, w.model, w.optimizer, w.batch_unit, w.batch_sizes,
     coalesce(m.metrics, []) AS metrics,
     coalesce(g.goals, []) AS goals,
-    w.n_studies, w.n_trials, w.n_complete, w.n_incomplete, w.n_infeasible, w.n_evaluations
+    w.n_studies, w.n_trials, w.n_complete, w.n_missed, w.n_incomplete, w.n_infeasible, w.n_evaluations
 FROM workloads AS w
 LEFT JOIN of_goals AS g USING (collection, dataset, model, optimizer)
 LEFT JOIN of_metrics AS m USING (collection, dataset, model, optimizer);

@@ -8,7 +8,7 @@ FROM (
     SELECT collection, dataset, model, optimizer, attributes FROM base.copies
 ),
 (VALUES
-    ('round'), ('org'), ('submission_org'), ('submitter'), ('submission'),
+    ('round'), ('org'), ('org_as_written'), ('submission_org'), ('submitter'), ('submission'),
     ('system'), ('submission_platform'), ('hardware'), ('accelerator'), ('accelerators')
 ) AS searched (fact)
 WHERE attributes[fact] IS NOT NULL

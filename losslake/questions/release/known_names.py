@@ -44,9 +44,15 @@ def known_names() -> Mapping[tuple[str, str], KnownName]:
 
 def display_name(kind: str, workload: Workload) -> str:
     """Return what people call the workload's dataset, model or optimizer: its stored name if nothing is known."""
-    name: str = getattr(workload, kind)
+    return name_of_part(kind, getattr(workload, kind), workload.collection)
+
+
+def name_of_part(kind: str, name: str, collection: str = "") -> str:
+    """Return what people call a stored name of a kind in a collection; without one, in all collections."""
+    if kind == "collection":
+        return collection_name(name)
     known = known_names().get((kind, name))
-    return known.display if known is not None and known.is_in(workload.collection) else name
+    return known.display if known is not None and known.is_in(collection) else name
 
 
 def other_names(workload: Workload) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -95,6 +95,17 @@ class Pool(WorkloadFacts):
         return np.argsort(places)[np.count_nonzero(places == NEVER) :]
 
     @property
+    def drawn_as_wholes(self) -> Integers:
+        """By trial, a number that trials of a study share which are drawn as a whole: its setting, or its workload.
+
+        Where a study has trials of several workloads, each of them is a recipe, and what it repeats is alike, whatever
+        its settings are.
+        """
+        ends = (self.extreme_by_study(extreme, self.member, NEVER) for extreme in (np.minimum, np.maximum))
+        is_mixed = np.not_equal(*ends)[self.study_of_trial]
+        return np.where(is_mixed, self.member, len(self.members) + self.trials.setting)
+
+    @property
     def n_bytes(self) -> int:
         """About the size in memory of what the pool copies of its members."""
         return 64 * (len(self.member) + len(self.opened.records(self.metrics[0][0]).step))
@@ -138,10 +149,13 @@ def pooled(
         places[at][rows] = np.arange(n_trials, end)
         member.append(np.full(len(rows), at))
         sizes[size] = n_trials = end
-    columns = {name: np.empty(n_trials, np.int64) for name in ("trial_id", "status", "last_step", "flagged")}
+    columns = {each.name: np.empty(n_trials, np.int64) for each in fields(Trials)}
+    n_settings = 0
     for facts, rows in zip(members, places, strict=True):
         for name, column in columns.items():
             column[rows[rows != NEVER]] = getattr(facts.trials, name)[rows != NEVER]
+        columns["setting"][rows[rows != NEVER]] += n_settings
+        n_settings += int(facts.trials.setting.max(initial=-1)) + 1
     pool = Pool(
         workload=pattern,
         first_study=NEVER,

@@ -17,6 +17,7 @@ import pyarrow as pa
 from losslake.index.records import Trials
 from losslake.index.workload_file import OpenWorkload
 from losslake.lake.store.store import DataFile
+from losslake.questions.release.known_names import labels_of
 from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import Flags, Integers
 
@@ -63,6 +64,11 @@ class WorkloadFacts:
     def trials(self) -> Trials:
         """The trials, by study and trial_id."""
         return self.opened.trials.trials
+
+    @property
+    def drawn_as_wholes(self) -> Integers:
+        """By trial, a number that trials of a study share which are drawn as a whole: those of one setting."""
+        return self.trials.setting
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -127,7 +133,7 @@ class WorkloadFacts:
 class Labels:
     """Names for workloads.
 
-    common: what all of them share. short: what distinguishes each, by workload; empty for a single one.
+    common: what all of them share, as stored. short: what sets each apart, as people write it; empty for a single one.
     """
 
     common: str
@@ -140,8 +146,5 @@ def workload_labels(workloads: Sequence[str]) -> Labels:
     parts = [(each.collection, each.dataset, each.model, each.optimizer) for each in parsed]
     varies = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     common = "/".join(part for part, differs in zip(parts[0], varies, strict=True) if not differs) if parts else ""
-    short = {
-        workload: "/".join(part for part, differs in zip(each, varies, strict=True) if differs)
-        for workload, each in zip(workloads, parts, strict=True)
-    }
-    return Labels(common, short)
+    apart = labels_of(parsed)[1] if any(varies) else [""] * len(parsed)
+    return Labels(common, dict(zip(workloads, apart, strict=True)))

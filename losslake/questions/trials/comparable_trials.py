@@ -8,10 +8,8 @@ import numpy as np
 
 from losslake.analysis.comparable import Comparable
 from losslake.analysis.settings import drawn_settings
-from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
 from losslake_schema import registry
 from losslake_schema.reached import Integers, strict_bound
 
@@ -25,11 +23,11 @@ class ComparableTrials:
     n_valueless: int
 
 
-def comparable_trials(view: ReleaseView, search: Search, goal: Goal, study: int) -> ComparableTrials:
+def comparable_trials(search: Search, goal: Goal, study: int) -> ComparableTrials:
     """Return the admitted trials of a study that have a record; made once, it serves any number of forecasts.
 
-    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets end
-    the trials.
+    search: one that admits only trials that ran to their end, which those of status INCOMPLETE didn't. Its budgets
+    end the trials.
     """
     records, facts = search.records, search.facts
     of_study = facts.rows_of(study)
@@ -45,7 +43,7 @@ def comparable_trials(view: ReleaseView, search: Search, goal: Goal, study: int)
         steps=records.step[taken],
         losses=records.value[taken] * search.sign,
         last_steps=search.observed_until[chosen],
-        settings=drawn_settings(settings_of(view, facts).number[chosen]),
+        settings=drawn_settings(facts.trials.setting[chosen]),
         is_stopped=search.stopped_earlier(goal)[chosen],
         sign=search.sign,
         bound=strict_bound(search.sign * goal.target, goal.comparator),

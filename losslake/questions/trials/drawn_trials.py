@@ -23,7 +23,6 @@ from losslake.questions.trials.resources import (
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.settings import settings_of
 from losslake_schema.reached import Flags, Floats, Integers
 
 _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
@@ -33,9 +32,10 @@ _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
 class DrawnTrials:
     """The steps, seconds and cost to a goal of the trials of a workload; inf for never, NaN for unknown.
 
-    settings: by trial. is_stopped: by trial, True if it ended at an easier goal of its own, so that it isn't known
-    whether it would reach this one. per_step: seconds by study, NaN where they aren't given. extrapolated: by study.
-    systems: on which times were measured, in words; empty for one system. doubts: about these times, in words.
+    settings: by trial, as drawn_as_wholes has them. is_stopped: by trial, True if it ended at an easier goal of its
+    own, so that it isn't known whether it would reach this one. per_step: seconds by study, NaN where they aren't
+    given. extrapolated: by study. systems: on which times were measured, in words; empty for one system.
+    doubts: about these times, in words.
     """
 
     search: Search
@@ -66,9 +66,7 @@ class DrawnTrials:
         return len(np.unique(settings)) if are_repeated(settings) else len(settings)
 
 
-def drawn_by_step_times(
-    view: ReleaseView, search: Search, goal: Goal, known: Mapping[float, float], price: float
-) -> DrawnTrials:
+def drawn_by_step_times(search: Search, goal: Goal, known: Mapping[float, float], price: float) -> DrawnTrials:
     """Return trials whose steps take the given times.
 
     known: seconds by batch size. price: of a second, NaN for none.
@@ -77,7 +75,7 @@ def drawn_by_step_times(
     steps = np.where(is_stopped, np.nan, trial_steps(search, goal))
     per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
     seconds = np.where(np.isfinite(steps), steps * per_step[facts.study_of_trial], steps)
-    settings = settings_of(view, facts).number
+    settings = facts.drawn_as_wholes
     return DrawnTrials(search, steps, seconds, seconds * price, settings, is_stopped, per_step, extrapolated)
 
 
@@ -98,7 +96,7 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         steps=steps,
         seconds=seconds,
         cost=used * price,
-        settings=settings_of(view, facts).number,
+        settings=facts.drawn_as_wholes,
         is_stopped=is_stopped,
         per_step=none,
         extrapolated=np.isfinite(none),

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from losslake.analysis.best_setting import FEWEST_SEEDS
 from losslake.questions.release.pool import Pool, is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, of_admitted_status, open_search
 from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.study_results import is_of_small_setting
 from losslake.questions.trials.trials_where import trials_where
 from losslake_schema.reached import Flags
 from losslake_schema.statuses import STATUSES
@@ -82,6 +84,12 @@ def counts_left_out(
         empty = search.rows[search.ends == search.records.offsets[:-1]]
         n_late = int((is_considered & search.admitted)[empty].sum())
         yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
+    if search.rule.is_of_settings:
+        n_small = int((is_of_small_setting(search) & is_considered).sum())
+        yield (
+            n_small,
+            f"of settings of fewer than {FEWEST_SEEDS} trials, beside larger ones: result=best_trial counts them",
+        )
     if goal is not None:
         n_stopped = int((search.stopped_earlier(goal) & is_considered).sum())
         yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"

@@ -18,8 +18,9 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.resources import doubts_about_times, resources_of
-from losslake.questions.trials.search import Search, StudyResults, at, column_at
+from losslake.questions.trials.search import Search, at, column_at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import StudyResults, least_by_study
 from losslake_schema.reached import NEVER, Floats, Integers
 
 MeasureName = Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"]
@@ -137,10 +138,11 @@ class Measure:
         hits = self.search.first_hits(goal)
         amounts, steps = self.of_trials(hits), at(self.search.records.step, hits)
         is_known = np.isfinite(amounts)
-        row = facts.first_least_by_study(is_known, amounts, steps)
+        of_times = least_by_study(self.search, amounts, steps)
+        row = of_times.row
         return Amounts(
             row=row,
-            least=at(amounts, row),
+            least=of_times.amount,
             steps=at(steps, row),
             n_known=facts.sums_by_study(is_known),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),

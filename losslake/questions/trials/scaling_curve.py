@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.questions.trials.search import Search, at, study_results
+from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import study_results
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 
@@ -17,8 +18,9 @@ class ScalingCurve:
     """By study of a workload, by ascending batch size.
 
     batch_sizes: in batch_unit. steps: of the best trial, inf where none reached the target. previous_steps: of the
-    evaluation before, NaN where there is none. censored_at: the last step up to which any admitted trial was seen
-    within the budgets, -1 for none. n_trials, n_reached: trials admitted, and how many of these reached the target.
+    evaluation before, NaN where there is none. censored_at: the last evaluation of any admitted trial, or
+    the budget if it was evaluated beyond that; -1 for none. n_trials, n_reached: trials admitted, and how many of these
+    reached the target.
     """
 
     batch_sizes: Floats

@@ -6,8 +6,7 @@ value within a budget is the last record within it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -18,17 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from losslake.index.frontiers import COUNTED, Frontiers, Staircase
+from losslake.index.frontiers import COUNTED, Frontiers
 from losslake.index.records import TrialRecords, trial_records
 from losslake.index.study_files import StudyRecords
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import Metric, ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.result_rule import ResultRule, result_rule
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import LARGEST_INTEGER, Workload
-from losslake_schema.reached import NEVER, Flags, Floats, Integers, sign_of, strict_bound
+from losslake_schema.reached import NEVER, Flags, Integers, sign_of, strict_bound
 from losslake_schema.statuses import STATUSES
 
 
@@ -40,6 +40,7 @@ class Search:
     step within the budgets; None without a budget. open_records: gives the records. open_frontiers: gives the frontiers
     of those admitted; None where there are none for them. open_ended: gives by trial the step of its last evaluation of
     the metric, if it first reached a goal of its workload there, else NEVER; None where nothing is known of that.
+    open_rule: gives what the result of a study is.
     """
 
     facts: WorkloadFacts
@@ -49,11 +50,17 @@ class Search:
     limits: Integers | None
     open_records: Callable[[], TrialRecords]
     open_frontiers: Callable[[], Frontiers] | None
+    open_rule: Callable[[], ResultRule]
     open_ended: Callable[[], Integers] | None = None
 
     def among(self, chosen: Flags) -> Search:
         """Return the search with only these trials admitted. chosen: by trial."""
         return replace(self, admitted=self.admitted & chosen, open_frontiers=None)
+
+    @cached_property
+    def rule(self) -> ResultRule:
+        """What the result of a study is: of its best trial, or of its best setting."""
+        return self.open_rule()
 
     @property
     def sign(self) -> float:
@@ -93,15 +100,16 @@ class Search:
 
     def stopped_earlier(self, goal: Goal) -> Flags:
         """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
-        stopped: Flags = self.admitted & (self._ended != NEVER)
+        stopped: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
-            stopped &= self._ended <= self.limits[self.facts.study_of_trial]
+            stopped &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
         if stopped.any():
             stopped &= self.first_hits(goal) == NEVER
         return stopped
 
     @cached_property
-    def _ended(self) -> Integers:
+    def ended_at_goal(self) -> Integers:
+        """By trial, the step of its last evaluation, if it first reached a goal of its own there; else NEVER."""
         if self.open_ended is None:
             return np.full(len(self.admitted), NEVER, np.int64)
         return self.open_ended()
@@ -110,6 +118,11 @@ class Search:
     def best_records(self) -> Integers:
         """By trial, its best record; NEVER for none, or for a trial not admitted."""
         return self._of_all_trials(np.where(self.ends > self.records.offsets[:-1], self.ends - 1, NEVER))
+
+    def last_records(self, limits: Integers) -> Integers:
+        """Return by trial its best record up to a last step by study; NEVER for none, or for a trial not admitted."""
+        ends = np.minimum(self.ends, _ends_within(self.records, self.facts, limits))
+        return self._of_all_trials(np.where(ends > self.records.offsets[:-1], ends - 1, NEVER))
 
     @cached_property
     def n_admitted(self) -> Integers:
@@ -123,7 +136,10 @@ class Search:
 
     @cached_property
     def observed_until(self) -> Integers:
-        """By trial, the last step within the budgets up to which it was evaluated; NEVER if not admitted."""
+        """By trial, its last evaluation, or the budget if it was evaluated beyond it; NEVER if not admitted.
+
+        Its steps to a target are those of an evaluation, so without a hit within the budget they are beyond it.
+        """
         last = self.last_evaluated
         if self.limits is not None:
             last = np.minimum(last, self.limits[self.facts.study_of_trial])
@@ -131,12 +147,8 @@ class Search:
 
     @cached_property
     def last_steps(self) -> Integers:
-        """By study, the last step within the budgets up to which an admitted trial was evaluated; NEVER for none."""
+        """By study, the last of these; NEVER for none."""
         return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
-
-    def fewest_steps(self, hits: Integers) -> Integers:
-        """Return by study the row of the trial with the fewest steps, ties to the lowest trial_id; NEVER for none."""
-        return self.facts.first_least_by_study(hits != NEVER, at(self.records.step, hits))
 
     def best_trials(self) -> Integers:
         """Return by study the row of the trial with the best value, ties to the smaller step, then trial_id."""
@@ -194,11 +206,12 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
     is_stored = direction == metric.direction
     is_plain = is_stored and limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
+    admitted = _admitted(facts, selection)
     return Search(
         facts=facts,
         metric=metric.name,
         direction=direction,
-        admitted=_admitted(facts, selection),
+        admitted=admitted,
         limits=limits,
         open_records=partial(facts.opened.records, metric.name)
         if is_stored
@@ -207,6 +220,7 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         open_ended=partial(_ended_at_goal, view, facts, metric.name, direction)
         if metric.direction in (direction, None)
         else None,
+        open_rule=partial(result_rule, facts, selection, admitted),
     )
 
 
@@ -327,111 +341,3 @@ def only_batch_sizes(view: ReleaseView, search: Search, batch_sizes: Sequence[in
     for batch_size in batch_sizes:
         wanted[view.index_of(facts, batch_size)] = True
     return search.among(wanted[facts.study_of_trial])
-
-
-@dataclass(frozen=True)
-class FewestSteps:
-    """By study of a workload: the trial that crosses a target first; ties go to the lowest trial_id.
-
-    row: its row in facts.trials; NEVER where no trial does, and then the others mean nothing. n_reached: how
-    many trials do.
-    """
-
-    row: Integers
-    steps: Integers
-    previous_step: Integers
-    n_reached: Integers
-
-
-@dataclass(frozen=True)
-class StudyResults(FewestSteps):
-    """By study of a workload: the trial with the fewest steps to a target.
-
-    value: of the metric there. runner_up: the fewest steps of any other trial; NEVER for none.
-    """
-
-    value: Floats
-    runner_up: Integers
-
-
-@dataclass(frozen=True)
-class StudyBests:
-    """By study of a workload: the trial with the best value; ties go to the smaller step, then the lowest trial_id.
-
-    row: its row in facts.trials; NEVER where no trial has a value, and then value means nothing.
-    """
-
-    row: Integers
-    value: Floats
-
-
-def study_results(search: Search, goal: Goal) -> StudyResults:
-    """Return the best trial of each study for a goal."""
-    frontiers = search.frontiers
-    if frontiers is None:
-        return results_of_hits(search, search.first_hits(goal))
-    threshold = _Threshold(-strict_bound(search.sign * goal.target, goal.comparator))
-    entry = threshold.first_entries(frontiers.best)
-    runner_up = threshold.first_entries(frontiers.runner_up)
-    return StudyResults(
-        row=np.where(entry == NEVER, NEVER, at(frontiers.row, entry)),
-        steps=at(frontiers.best.step, entry),
-        previous_step=at(frontiers.previous_step, entry),
-        n_reached=threshold.n_reaching(frontiers),
-        value=at(frontiers.best.merit, entry) * -search.sign,
-        runner_up=np.where(runner_up == NEVER, NEVER, at(frontiers.runner_up.step, runner_up)),
-    )
-
-
-def results_of_hits(search: Search, hits: Integers) -> StudyResults:
-    """Return the same from the first hits of every trial."""
-    facts, records, is_hit = search.facts, search.records, hits != NEVER
-    steps = at(records.step, hits)
-    rows = facts.first_least_by_study(is_hit, steps)
-    first = at(hits, rows)
-    others = np.where(is_hit, steps, LARGEST_INTEGER)
-    others[rows[rows != NEVER]] = LARGEST_INTEGER
-    n_reached = facts.sums_by_study(is_hit)
-    return StudyResults(
-        row=rows,
-        steps=at(records.step, first),
-        previous_step=at(records.previous_step, first),
-        n_reached=n_reached,
-        value=at(records.value, first),
-        runner_up=np.where(n_reached > 1, facts.extreme_by_study(np.minimum, others, NEVER), NEVER),
-    )
-
-
-def study_bests(search: Search) -> StudyBests:
-    """Return the best values of a workload's studies."""
-    frontiers = search.frontiers
-    if frontiers is None:
-        rows = search.best_trials()
-        return StudyBests(rows, at(search.records.value, at(search.best_records, rows)))
-    offsets = frontiers.best.offsets
-    last = np.where(np.diff(offsets) > 0, offsets[1:] - 1, NEVER)
-    row = np.where(last == NEVER, NEVER, at(frontiers.row, last))
-    return StudyBests(row, at(frontiers.best.merit, last) * -search.sign)
-
-
-@dataclass(frozen=True)
-class _Threshold:
-    """A merit to exceed."""
-
-    merit: float
-
-    def first_entries(self, staircase: Staircase) -> Integers:
-        """Return by study the first entry that reaches the merit; NEVER for none."""
-        ranges = self._first(staircase.offsets, staircase.merit)
-        return np.array([first if first < end else NEVER for first, end in ranges], np.int64)
-
-    def n_reaching(self, frontiers: Frontiers) -> Integers:
-        """Return by study the number of trials that reach the merit."""
-        ranges = self._first(frontiers.reach_offsets, frontiers.reach)
-        return np.array([end - first for first, end in ranges], np.int64)
-
-    def _first(self, offsets: Integers, merits: Floats) -> Iterator[tuple[int, int]]:
-        """Yield by study the first entry that reaches the merit, and the end of its entries."""
-        ascending = merits.data
-        for start, end in pairwise(offsets.tolist()):
-            yield bisect_right(ascending, self.merit, start, end), end

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from losslake.analysis.best_setting import Seeds
 from losslake.index.frontiers import COUNTED
 from losslake.questions.release.errors import BadParameter
 from losslake_schema.names import Workload
 from losslake_schema.reached import Comparator, goal_text
 from losslake_schema.statuses import STATUSES
+
+ResultName = Literal["best_trial", "best_setting"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Selection:
     step_budget, example_budget: evaluations with step, or step times batch size, up to and including this count.
     trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
     flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials, which all hold.
+    result, seeds: what the result of a study is, as ResultParameters has it; None: as its trials have it.
     """
 
     workloads: tuple[Workload, ...]
@@ -30,6 +35,8 @@ class Selection:
     statuses: tuple[str, ...] = COUNTED
     flagged: str = "exclude"
     where: tuple[str, ...] = ()
+    result: ResultName | None = None
+    seeds: Seeds = "median"
 
     def __post_init__(self) -> None:
         if not self.statuses:

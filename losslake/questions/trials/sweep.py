@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
+from losslake.analysis.best_setting import setting_envelope
+from losslake.analysis.break_points import BreakPoints, dominated, max_useful, perfect_ends
 from losslake.analysis.envelope import (
     Envelope,
     lower_envelope,
@@ -16,7 +18,9 @@ from losslake.analysis.envelope import (
 )
 from losslake.analysis.identifiability import IdentifiedFits, are_unequal, identified_fits
 from losslake.questions.trials.search import Search, at
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import study_results
+from losslake_schema.reached import NEVER, Flags, Floats
 
 
 @dataclass(frozen=True)
@@ -26,41 +30,27 @@ class StudyEnvelopes:
     search: Search
     envelopes: Sequence[Envelope]
 
-    @cached_property
-    def trial_of_record(self) -> Integers:
-        """The row in facts.trials of each record."""
-        return np.repeat(self.search.rows, np.diff(self.search.records.offsets))
-
-    def records(self, entries: Integers) -> Integers:
-        """Return by study the record of the envelope's entry of that index; NEVER stays so."""
-        records = [
-            int(envelope.row[entry]) if entry != NEVER else NEVER
-            for envelope, entry in zip(self.envelopes, entries.tolist(), strict=True)
-        ]
-        return np.array(records, np.int64)
-
-    def trials(self, records: Integers) -> Integers:
-        """Return the rows in facts.trials of these records; NEVER stays so."""
-        known = records != NEVER
-        rows = at(self.trial_of_record, np.where(known, records, 0).ravel()).reshape(records.shape)
-        return np.where(known, rows, NEVER)
-
 
 def study_envelopes(search: Search) -> StudyEnvelopes:
-    """Merge the records of each study's admitted trials."""
-    records, facts = search.records, search.facts
+    """Return the envelope of each study: of the records of its admitted trials, or of its best setting."""
+    records, facts, rule = search.records, search.facts, search.rule
     counts = np.diff(records.offsets)
     is_admitted = np.repeat(search.admitted[search.rows], counts)
     kept = np.flatnonzero(is_admitted & (np.arange(len(records.step)) < np.repeat(search.ends, counts)))
     # Trials with records come in the order of study and trial_id, as the envelope wants them.
-    bounds = np.searchsorted(
-        facts.study_of_trial[np.repeat(search.rows, counts)[kept]], range(len(facts.batch_sizes) + 1)
-    )
+    trial = np.repeat(search.rows, counts)[kept]
+    bounds = np.searchsorted(facts.study_of_trial[trial], range(len(facts.batch_sizes) + 1)).tolist()
     losses = records.value * search.sign
     envelopes = []
-    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for study, (start, end) in enumerate(pairwise(bounds)):
         rows = kept[start:end]
-        envelope = lower_envelope(records.step[rows], losses[rows])
+        steps, of_study = records.step[rows], losses[rows]
+        if rule.is_of_settings:
+            trials = np.flatnonzero(search.admitted & (facts.study_of_trial == study))
+            seed = np.searchsorted(trials, trial[start:end])
+            envelope = setting_envelope(steps, of_study, seed, rule.settings[trials], rule.seeds)
+        else:
+            envelope = lower_envelope(steps, of_study)
         envelopes.append(Envelope(envelope.step, envelope.loss, rows[envelope.row]))
     return StudyEnvelopes(search, envelopes)
 
@@ -93,8 +83,23 @@ class Sweep:
         return np.where((self.steps > 0) & (np.asarray(self.batch_sizes) > 0), self.steps, np.nan)
 
     @cached_property
+    def tuned_steps(self) -> Floats:
+        """The same, NaN also where a batch size is dominated."""
+        sizes, previous = self.batch_sizes, self.previous_steps
+        return np.where(
+            dominated(sizes, self.usable_steps, self.search.rule.undertuned_tau, previous).is_dominated,
+            np.nan,
+            self.usable_steps,
+        )
+
+    @cached_property
     def previous_steps(self) -> Floats:
         """The steps of the evaluations before these; NaN for none."""
+        if self.search.rule.is_of_settings:
+            goals = [Goal(target * self.search.sign) for target in self.targets.tolist()]
+            results = [study_results(self.search, goal) for goal in goals]
+            before = np.array([result.previous_step for result in results]).reshape(self.steps.shape)
+            return np.where(np.isfinite(self.steps) & (before >= 0), before, np.nan)
         previous = np.full(self.steps.shape, np.nan)
         for study, envelope in enumerate(self.merged.envelopes):
             hits = envelope.first_hits(self.targets)
@@ -105,23 +110,25 @@ class Sweep:
 
     @property
     def is_unequal(self) -> Flags:
-        """True for targets that batch sizes with too unequal numbers of trials reach."""
-        return are_unequal(self.usable_steps, self.search.n_admitted)
+        """True for targets that batch sizes with too unequal numbers of trials reach, if the best of them counts."""
+        if self.search.rule.is_of_settings:
+            return np.zeros(len(self.targets), np.bool_)
+        return are_unequal(self.tuned_steps, self.search.n_admitted)
 
     def perfect_ends(self) -> BreakPoints:
         """Return the end of perfect scaling by target."""
-        return perfect_ends(self.batch_sizes, self.usable_steps, censored_at=self.search.last_steps)
+        return perfect_ends(self.batch_sizes, self.tuned_steps, censored_at=self.search.last_steps)
 
     def max_useful(self) -> BreakPoints:
         """Return the largest useful batch size by target."""
-        return max_useful(self.usable_steps)
+        return max_useful(self.tuned_steps)
 
     def fits(self) -> IdentifiedFits:
         """Return the fit by target, or why there is none; without bounds where trials are too unequal."""
         sizes = np.asarray(self.batch_sizes, np.float64)
         kept = sizes > 0
         fits = identified_fits(
-            sizes[kept], self.usable_steps[:, kept], self.search.last_steps[kept], self.previous_steps[:, kept]
+            sizes[kept], self.tuned_steps[:, kept], self.search.last_steps[kept], self.previous_steps[:, kept]
         )
         lower, upper = (np.where(self.is_unequal, np.nan, bound) for bound in (fits.lower, fits.upper))
         return replace(fits, lower=lower, upper=upper)

@@ -7,24 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.analysis.log_curves import ScalingShape
-from losslake.questions.trials.batch_size_words import listed
+from losslake.analysis.break_points import Domination, dominated
+from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.step_warnings import coarse_studies, unequal_searches
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
+
+_MOST_SHARES = 4
+TUNED_WORSE = "tuned worse, not counted"
 
 
 @dataclass(frozen=True)
 class UsableCurve:
     """The studies with a batch size and steps above 0, or that never reached the target; by ascending batch size.
 
-    measured: all studies. studies: the index of each usable one among them. steps: inf for never.
+    measured: all studies. studies: the index of each usable one among them. domination: of these, as one curve.
     """
 
     search: Search
     measured: ScalingCurve
     studies: Integers
+    domination: Domination
 
     @property
     def name(self) -> str:
@@ -40,6 +44,17 @@ class UsableCurve:
     def steps(self) -> Floats:
         """The fewest steps; inf for never."""
         return self.measured.steps[self.studies]
+
+    @property
+    def is_dominated(self) -> Flags:
+        """True for batch sizes that were tuned worse than others, and so say nothing about scaling."""
+        is_dominated: Flags = self.domination.is_dominated[0]
+        return is_dominated
+
+    @property
+    def tuned_steps(self) -> Floats:
+        """The fewest steps; inf for never, NaN for dominated batch sizes."""
+        return np.where(self.is_dominated, np.nan, self.steps)
 
     @property
     def previous_steps(self) -> Floats:
@@ -61,6 +76,11 @@ class UsableCurve:
         """The number of batch sizes that reached the target."""
         return int(self.is_reached.sum())
 
+    @property
+    def n_tuned(self) -> int:
+        """The number of batch sizes that reached the target and aren't dominated."""
+        return int(np.isfinite(self.tuned_steps).sum())
+
     def left_out(self) -> list[str]:
         """Return in words the batch sizes without usable steps."""
         curve = self.measured
@@ -72,28 +92,46 @@ class UsableCurve:
             )
         if sizeless.any():
             texts.append(f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale")
-        return texts
+        return [*texts, *self._dominated()]
+
+    def _dominated(self) -> Iterator[str]:
+        """Yield in words the batch sizes that took far more examples than a larger one, or steps than a smaller one."""
+        by_examples, by_steps = self.domination.examples[0], self.domination.steps[0]
+        for times, is_more, than in (
+            (by_examples, by_examples >= by_steps, "examples than larger ones"),
+            (by_steps, by_examples < by_steps, "steps than smaller ones"),
+        ):
+            which = self.is_dominated & is_more
+            more = [f"{share:.0%}" for share in (times[which] - 1).tolist()]
+            if more:
+                how_much = joined(more) if len(more) <= _MOST_SHARES else f"up to {times[which].max() - 1:.0%}"
+                named = joined([f"{size:,.0f}" for size in self.batch_sizes[which].tolist()])
+                sizes = f"batch sizes {named}" if len(more) > 1 else f"batch size {named}"
+                yield f"{self.name}: {sizes} took {how_much} more {than}: {TUNED_WORSE}"
 
     def _listed(self, studies: Flags) -> str:
         return ", ".join(str(self.search.facts.batch_sizes[index]) for index in np.flatnonzero(studies))
 
 
-def usable_curve(search: Search, measured: ScalingCurve) -> UsableCurve:
-    """Return the part of a curve that can be fitted. measured: the whole curve, of the same search."""
-    usable = (measured.batch_sizes > 0) & (measured.steps > 0)
-    return UsableCurve(search, measured, np.flatnonzero(usable).astype(np.int64))
+def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = None) -> UsableCurve:
+    """Return the part of a curve that can be fitted.
+
+    measured: the whole curve, of the same search. tau: the tolerance of dominated batch sizes; None: that of the rule.
+    """
+    usable = np.flatnonzero((measured.batch_sizes > 0) & (measured.steps > 0)).astype(np.int64)
+    sizes, steps, before = (each[usable] for each in (measured.batch_sizes, measured.steps, measured.previous_steps))
+    tolerance = search.rule.undertuned_tau if tau is None else tau
+    return UsableCurve(search, measured, usable, dominated(sizes, steps, tolerance, before))
 
 
-def curve_warnings(curve: UsableCurve, shape: ScalingShape) -> Iterator[str]:
-    """Yield warnings: coarse evaluations, unequal searches, batch sizes that need more steps than smaller ones."""
+def curve_warnings(curve: UsableCurve) -> Iterator[str]:
+    """Yield warnings: coarse evaluations, and unequal searches."""
     measured = curve.measured
-    yield from unequal_searches(curve.name, measured.n_trials.tolist(), "trials= takes equally many")
+    if not curve.search.rule.is_of_settings:
+        yield from unequal_searches(curve.name, measured.n_trials.tolist(), "trials= takes equally many")
     counts = measured.is_reached.copy()
     counts[np.setdiff1d(np.arange(len(counts)), curve.studies)] = False
     steps, previous = (
         np.where(np.isfinite(each), each, NEVER).astype(np.int64) for each in (measured.steps, measured.previous_steps)
     )
     yield from coarse_studies(curve.search, counts, steps, previous)
-    if shape.is_undertuned.any():
-        sizes = listed(curve.batch_sizes[shape.is_undertuned])
-        yield f"{curve.name}: batch size {sizes} needs more steps than a smaller one: tuned worse, or noise"

@@ -1,4 +1,4 @@
--- One row per study that measures the metric: the least amount, counted as measure says, that a COMPLETE trial takes to the target,
+-- One row per study that measures the metric: the least amount, counted as measure says, that a COMPLETE or MISSED trial takes to the target,
 -- and that trial, which for 'seconds' isn't always the one with the fewest steps. Ties go to fewer steps, then to the lower
 -- trial_id. n_amounts counts the trials that reached the target and whose amount is known. The parameters are those of amounts_to.
 CREATE MACRO amount_at(metric, target, measure := 'seconds', direction := NULL, comparator := NULL, workload := NULL, flagged := 'exclude', examples_per_epoch := NULL, accelerators := NULL) AS TABLE
@@ -13,5 +13,5 @@ FROM amounts_to(
     metric, target, measure := measure, direction := direction, comparator := comparator, workload := workload, flagged := flagged,
     examples_per_epoch := examples_per_epoch, accelerators := accelerators
 ) AS t
-WHERE t.status = 'COMPLETE'
+WHERE t.status IN ('COMPLETE', 'MISSED')
 GROUP BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator, t.measure

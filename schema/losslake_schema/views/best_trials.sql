@@ -8,8 +8,8 @@ SELECT
     first(t.value ORDER BY t.steps, t.trial_id) FILTER (t.steps IS NOT NULL) AS value,
     CASE WHEN min(t.steps) <= 9223372036854775807 // t.batch_size THEN min(t.steps) * t.batch_size END AS examples,
     arg_min(struct_pack(step := t.previous_step), (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL).step AS previous_step,
-    count(*) FILTER (t.status = 'COMPLETE') AS n_trials,
+    count(*) FILTER (t.status IN ('COMPLETE', 'MISSED')) AS n_trials,
     count(t.steps) AS n_reached
-FROM steps_to(metric, target, direction := direction, comparator := comparator, flagged := flagged) AS t WHERE t.status = 'COMPLETE'  -- only: result_at
-FROM (SELECT * REPLACE (CASE WHEN status = 'COMPLETE' THEN steps END AS steps) FROM steps_to_target) AS t  -- only: steps_to_result
+FROM steps_to(metric, target, direction := direction, comparator := comparator, flagged := flagged) AS t WHERE t.status IN ('COMPLETE', 'MISSED')  -- only: result_at
+FROM (SELECT * REPLACE (CASE WHEN status IN ('COMPLETE', 'MISSED') THEN steps END AS steps) FROM steps_to_target) AS t  -- only: steps_to_result
 GROUP BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator

@@ -1,6 +1,6 @@
 -- One row per batch size of all workloads that match workload := 'collection/dataset/model/optimizer', where * stands for any
--- text within one of the four parts: the fewest steps to the target over the COMPLETE trials of their studies that measure the
--- metric. A tie goes to the first workload, then to the lower trial_id. Batch sizes in different units, and goals of different
+-- text within one of the four parts: the fewest steps to the target over the trials of their studies that measure the
+-- metric, those that are COMPLETE or MISSED. A tie goes to the first workload, then to the lower trial_id. Batch sizes in different units, and goals of different
 -- comparators, are an error. direction, comparator and flagged are as for steps_to; without workload, all workloads are pooled.
 CREATE MACRO pooled_result_at(metric, target, direction := NULL, comparator := NULL, workload := '*/*/*/*', flagged := 'exclude') AS TABLE
 SELECT
@@ -22,7 +22,7 @@ FROM (
             struct_pack(step := t.previous_step), (t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id)
         ) FILTER (t.steps IS NOT NULL).step AS previous_step,
         count(DISTINCT t.trial_workload) AS n_workloads,
-        count(*) FILTER (t.status = 'COMPLETE') AS n_trials,
+        count(*) FILTER (t.status IN ('COMPLETE', 'MISSED')) AS n_trials,
         count(t.steps) AS n_reached,
         min(min(t.batch_unit)) OVER () AS first_unit, max(max(t.batch_unit)) OVER () AS last_unit,
         min(min(t.comparator)) OVER () AS first_comparator, max(max(t.comparator)) OVER () AS last_comparator
@@ -30,7 +30,7 @@ FROM (
         SELECT
             h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.trial_id, h.status, h.metric, h.target, h.comparator,
             h.value, h.previous_step,
-            CASE WHEN h.status = 'COMPLETE' THEN h.steps END AS steps,
+            CASE WHEN h.status IN ('COMPLETE', 'MISSED') THEN h.steps END AS steps,
             concat_ws('/', h.collection, h.dataset, h.model, h.optimizer) AS trial_workload,
             coalesce(s.batch_unit, 'something unknown') AS batch_unit
         FROM steps_to(metric, target, direction := direction, comparator := comparator, workload := workload, flagged := flagged) AS h

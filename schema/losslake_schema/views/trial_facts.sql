@@ -1,9 +1,15 @@
 -- One row per trial in a range of study_id, ordered by study and trial_id: the columns that every question needs.
 -- flagged: it is in base.flags. status is an index, from 0, into $statuses; last_step is -1 for a trial that was never evaluated.
+-- setting: a number that the trials of one setting of a study share; has_setting: whether that is known. submitter: likewise of one
+-- submitter, 0 for unknown.
 SELECT study_id, trial_id, list_position($statuses::VARCHAR[], status) - 1 AS status, coalesce(last_step, -1) AS last_step,
     (collection, dataset, model, optimizer, batch_size, trial_id) IN (
         SELECT (collection, dataset, model, optimizer, batch_size, trial_id) FROM base.flags
-    ) AS flagged
-FROM base.trials
+    ) AS flagged,
+    dense_rank() OVER (ORDER BY study_id, setting) - 1 AS setting, has_setting,
+    CASE WHEN submitter IS NULL THEN 0 ELSE dense_rank() OVER (ORDER BY submitter NULLS LAST) END AS submitter
+FROM (
+$trial_settings
+)
 WHERE study_id BETWEEN $first_study AND $last_study
 ORDER BY study_id, trial_id;

@@ -8,6 +8,7 @@ SELECT
     count(*) AS n_studies,
     CAST(sum(n_trials) AS BIGINT) AS n_trials,
     CAST(sum(n_complete) AS BIGINT) AS n_complete,
+    CAST(sum(n_missed) AS BIGINT) AS n_missed,
     CAST(sum(n_incomplete) AS BIGINT) AS n_incomplete,
     CAST(sum(n_infeasible) AS BIGINT) AS n_infeasible,
     CAST(sum(n_evaluations) AS BIGINT) AS n_evaluations

@@ -24,6 +24,7 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "steps_to": (*STUDY_KEYS, "trial_id"),
     "result_at": STUDY_KEYS,
     "pooled_result_at": ("batch_size",),
+    "best_setting_at": STUDY_KEYS,
     "trial_resources": (*STUDY_KEYS, "trial_id"),
     "amounts_to": (*STUDY_KEYS, "trial_id"),
     "amount_at": STUDY_KEYS,
@@ -34,7 +35,7 @@ _ORDER = (
     "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals",
     "contributors", "copies",
     "trial_resources", "flags", "steps_to_target", "steps_to_result", "steps_to", "result_at", "pooled_result_at",
-    "amounts_to", "amount_at",
+    "best_setting_at", "amounts_to", "amount_at",
 )  # fmt: skip
 
 

@@ -57,6 +57,17 @@ def test_a_run_has_its_facts_its_evaluations_and_its_end(tmp_path: Path) -> None
     assert cells(rows, "time") == [6.0, 7.5]
 
 
+def test_placeholders_of_scripts_are_no_organisation_and_no_system(tmp_path: Path) -> None:
+    org, platform = "SUBMISSION_ORG_PLACEHOLDER", "16xSUBMISSION_PLATFORM_PLACEHOLDER"
+    run = one(tmp_path, line("submission_org", org), line("submission_platform", platform), *START, *EVALUATIONS, *STOP)
+    for stored in (run.fields, run.parameters):
+        assert not {"submission_org", "submission_platform"} & stored.keys()
+        assert stored["submission_org_as_written"] == org
+        assert stored["submission_platform_as_written"] == platform
+    named = one(tmp_path / "b", line("submission_org", "PLACEHOLDER Inc."), *START, *EVALUATIONS, *STOP)
+    assert named.parameters["submission_org"] == "PLACEHOLDER Inc."
+
+
 def test_the_dialect_of_v0_6(tmp_path: Path) -> None:
     text = [
         ':::MLL 0.0 submission_benchmark: {"value": "resnet", "metadata": {"lineno": 0, "file": "N/A"}}',

@@ -138,6 +138,46 @@ def test_goals_of_the_log_and_of_the_mapping_come_with_their_source() -> None:
     assert refused(text, fields={"target": "low"}).rule == Rule.BAD_FACT
 
 
+def test_a_goal_replaces_the_wrong_target_that_a_log_states() -> None:
+    text = "[[goal]]\nmetric = 'val/loss'\ntarget = 0.25\nreplaces = 0.5\nsource = 'the code'"
+    wrong, right = LoggedGoal("val/loss", 0.5, "the log"), LoggedGoal("val/loss", 0.75, "the log")
+    run = placed(text, goals=[wrong, right])
+    assert [(goal.target, goal.source) for goal in run.goals] == [(0.75, "the log"), (0.25, "the code")]
+
+
+def test_attributes_of_the_mapping_replace_those_of_the_path_and_are_no_metaparameters() -> None:
+    text = "[attributes]\narch = 'CNN'\nlog = 'https://host/{path_in_repository}'\nlacks = '{nothing}'"
+    run = placed(text, parameters={"lr": 0.5, "name": "x"})
+    assert {key: run.attributes.get(key) for key in ("arch", "name", "lacks")} == {
+        "arch": '"CNN"', "name": '"x"', "lacks": None,
+    }  # fmt: skip
+    assert "arch" in run.labels
+    assert "name" not in run.labels
+    assert "log" not in run.attributes  # no root is stated
+
+
+@pytest.mark.parametrize(
+    ("roots", "run", "files", "expected"),
+    [
+        (["repo*"], "repo v1/a b/r#1.txt", 1, "a%20b/r%231.txt"),
+        (["repo*"], "repo.tar/repo/x/r.txt", 1, "x/r.txt"),
+        (["v0", "repo*"], "repo/v0/x/r.txt", 1, "x/r.txt"),
+        (["v0", "repo*"], "repo/x/r.txt", 1, "x/r.txt"),
+        (["runs"], "x/r.csv#seed3", 1, "x/r.csv"),
+        (["repo"], "repo/x/trial", 2, "x/trial"),
+        (["repo"], "x/r.txt", 1, None),
+    ],
+)
+def test_the_path_in_the_repository_is_what_follows_its_root(
+    roots: list[str], run: str, files: int, expected: str | None
+) -> None:
+    base = BASE.replace("[fields]", f"roots = {json.dumps(roots)}\n[fields]\narch = 'cnn'\nbs = 64")
+    file = run.removesuffix("#seed3")
+    log = {"run": run, "files": {file: "0" * 64} if files == 1 else {f"{run}/{n}": "0" * 64 for n in range(files)}}
+    found = placed("[attributes]\npath = '{path_in_repository}'", base, **log).attributes.get("path")
+    assert found == (None if expected is None else json.dumps(expected))
+
+
 def test_a_trial_id_of_the_mapping_is_an_integer() -> None:
     assert placed("", BASE.replace("[run]", "[run]\ntrial_id = '{bs}'")).trial_id == 64
     assert refused("", BASE.replace("[run]", "[run]\ntrial_id = '{name}'")).rule == Rule.BAD_FACT

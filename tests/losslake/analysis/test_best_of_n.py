@@ -15,6 +15,7 @@ from losslake.analysis.best_of_n import (
     chance_of_reaching,
     expected_best,
     expected_best_with_replacement,
+    new_search,
     quantiles,
     ratio_to_best,
     smaller_search,
@@ -137,3 +138,19 @@ def test_nan_values_are_refused() -> None:
         trials_needed(5, 2, 0)
     with pytest.raises(ValueError, match="good trials"):
         chance_of_none(3, 4, budgets(1))
+
+
+def test_bounds_drawn_by_recipe_hold_for_new_recipes_and_those_drawn_by_trial_do_not() -> None:
+    """24 recipes that differ by 30%, with 1 to 20 runs each that differ by 2%; then one run each of 4 new recipes."""
+    rng, n = np.random.default_rng(3), 1000
+    n_below, n_above = (dict.fromkeys(("by recipe", "by trial"), 0) for _ in range(2))
+    for _ in range(n):
+        recipes = np.repeat(np.arange(24), rng.integers(1, 21, 24))
+        values = np.exp(rng.normal(0, 0.3, 24)[recipes] + rng.normal(0, 0.02, len(recipes)))
+        best = np.exp(rng.normal(0, 0.3, 4) + rng.normal(0, 0.02, 4)).min()
+        for name, drawn in (("by recipe", recipes), ("by trial", None)):
+            bounds = new_search(values, 4, drawn)
+            n_below[name] += bounds.lower is not None and best < bounds.lower
+            n_above[name] += best > bounds.upper
+    assert n_below["by recipe"] / n < 0.05 > n_above["by recipe"] / n
+    assert n_below["by trial"] / n > 0.1

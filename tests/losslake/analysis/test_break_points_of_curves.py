@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
+from losslake.analysis.break_points import BreakPoints, dominated, max_useful, perfect_ends
 from losslake_schema.reached import NEVER
 
 NAN, INF = math.nan, math.inf
@@ -40,30 +40,31 @@ def only(found: BreakPoints) -> tuple[int, bool, bool]:
     return int(found.index[0]), bool(found.is_left_censored[0]), bool(found.is_right_censored[0])
 
 
-def perfect_end_by_brute_force(steps: list[float], tau: float, ran: list[float]) -> tuple[int, bool, bool]:
+def perfect_end_by_brute_force(steps: list[float], tau: float, ran: list[float]) -> tuple[int, bool, bool, int]:
+    """The end, whether it is left- and right-censored, and since where."""
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
     if not reached:
-        return NEVER, False, False
-    end = reached[0]
-    for at in range(reached[0] + 1, len(steps)):
-        if math.isnan(steps[at]):
-            continue
-        known = SIZES[at] * (steps[at] if at in reached else ran[at])
-        if known > (1 + tau) * min(SIZES[before] * steps[before] for before in reached if before <= at):
-            return end, since_by_brute_force(steps, end) == end, False
-        if at not in reached:
-            break
-        end = at
-    return end, False, True
+        return NEVER, False, False, NEVER
+    bound = (1 + tau) * min(SIZES[at] * steps[at] for at in reached)
+    within = [at for at in reached if SIZES[at] * steps[at] <= bound]
+    beyond = [
+        at
+        for at, count in enumerate(steps)
+        if at > within[-1] and not math.isnan(count) and SIZES[at] * (count if at in reached else ran[at]) > bound
+    ]
+    return within[-1], bool(beyond) and len(within) == 1, not beyond, within[0]
 
 
-def since_by_brute_force(steps: list[float], end: int) -> int:
-    within = [at for at, count in enumerate(steps) if math.isfinite(count) and at <= end]
-
-    def is_fair(at: int) -> bool:
-        return all(SIZES[at] * steps[at] <= 2 * SIZES[later] * steps[later] for later in within if later >= at)
-
-    return min(at for at in within if all(is_fair(other) for other in within if other >= at))
+def dominated_by_brute_force(steps: list[float], before: list[float], tau: float) -> list[bool]:
+    reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
+    flags = []
+    for at in range(len(steps)):
+        least = 0.0 if at not in reached or math.isnan(before[at]) else min(before[at], steps[at])
+        flags.append(
+            any(SIZES[at] * least > (1 + tau) * SIZES[later] * steps[later] for later in reached if later > at)
+            or any(least > (1 + tau) * steps[sooner] for sooner in reached if sooner < at)
+        )
+    return flags
 
 
 STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_size=1, max_size=6)
@@ -72,15 +73,36 @@ STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_
 @given(STEPS, st.sampled_from([0.0, 0.1, 0.5]), st.lists(st.sampled_from([0.0, 1.0, 9.0]), min_size=6, max_size=6))
 def test_break_points_are_those_of_brute_force(steps: list[float], tau: float, ran: list[float]) -> None:
     sizes = SIZES[: len(steps)]
-    found = only(perfect_ends(sizes, steps, tau, ran[: len(steps)]))
-    assert found == perfect_end_by_brute_force(steps, tau, ran)
-    if found[0] != NEVER:
-        assert perfect_ends(sizes, steps, tau, ran[: len(steps)]).since[0] == since_by_brute_force(steps, found[0])
+    found = perfect_ends(sizes, steps, tau, ran[: len(steps)])
+    assert (*only(found), found.since[0]) == perfect_end_by_brute_force(steps, tau, ran)
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
     enough = [at for at in reached if steps[at] <= (1 + tau) * min(steps[later] for later in reached if later >= at)]
     first = min(enough, default=NEVER)
     is_last = bool(reached) and first == reached[-1]
     assert only(max_useful(steps, tau)) == (first, bool(reached) and first == reached[0] and not is_last, is_last)
+
+
+BEFORE = st.lists(st.sampled_from([0.0, 1.0, 2.0, 4.0, 8.0, NAN]), min_size=6, max_size=6)
+
+
+@given(STEPS, BEFORE, st.sampled_from([0.0, 0.15, 1.0]))
+def test_dominated_batch_sizes_exceed_what_another_one_bounds_them_by(
+    steps: list[float], before: list[float], tau: float
+) -> None:
+    sizes, known = SIZES[: len(steps)], before[: len(steps)]
+    found = dominated(sizes, steps, tau, known)
+    assert found.is_dominated[0].tolist() == dominated_by_brute_force(steps, known, tau)
+    exact = dominated(sizes, steps, tau).is_dominated[0].tolist()
+    assert exact == dominated_by_brute_force(steps, steps, tau)
+
+
+def test_dominated_batch_sizes_say_by_how_much() -> None:
+    found = dominated([1, 2, 4, 8], [100, 80, INF, 20], previous_steps=[99, 70, NAN, 19])
+    assert found.is_dominated.tolist() == [[False, False, False, False]]
+    found = dominated([1, 2, 4, 8], [200, 90, 120, 20], previous_steps=[199, 89, 110, 19])
+    assert found.is_dominated.tolist() == [[True, False, True, False]]
+    assert found.examples.tolist() == [[1.25, 1.125, 3.0, 1.0]]
+    assert found.steps[0].tolist() == [1.0, 1.0, pytest.approx(120 / 90), 1.0]
 
 
 @given(st.lists(st.lists(st.sampled_from([1.0, 2.0, 7.0, INF]), min_size=4, max_size=4), min_size=1, max_size=5))

@@ -46,23 +46,6 @@ def test_steps_to_every_target_are_those_of_brute_force(trials: Trials, targets:
     assert steps == [INF if place is None else place[0] for place in found]
 
 
-@given(TRIALS, st.integers(-1, 10))
-def test_the_best_within_a_budget_is_that_of_brute_force(trials: Trials, budget: int) -> None:
-    envelope = lower_envelope(*arrays(trials))
-    (entry,) = envelope.best_within(np.array([budget])).tolist()
-    within = [
-        (loss, step, number)
-        for number, trial in enumerate(trials)
-        for step, loss in trial.items()
-        if math.isfinite(loss) and step <= budget
-    ]
-    if not within:
-        assert entry == NEVER
-    else:
-        loss, step, _ = min(within)
-        assert (envelope.loss[entry], envelope.step[entry]) == (loss, step)
-
-
 @given(TRIALS, TRIALS)
 def test_nothing_changes_between_breakpoints(one: Trials, other: Trials) -> None:
     envelopes = [lower_envelope(*arrays(trials)) for trials in (one, other)]
@@ -89,7 +72,6 @@ def test_two_trials_at_one_step_are_both_kept_where_the_second_is_better() -> No
 def test_without_evaluations_nothing_is_reached() -> None:
     nothing = lower_envelope(np.empty(0, np.int64), np.empty(0))
     assert nothing.steps_to(np.array([1.0])).tolist() == [INF]
-    assert nothing.best_within(np.array([5])).tolist() == [NEVER]
     assert best_losses([nothing]).tolist() == [INF]
     assert steps_to_targets([], np.array([1.0])).shape == (1, 0)
     assert len(breakpoints([])) == 0

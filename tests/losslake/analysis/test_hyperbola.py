@@ -70,6 +70,17 @@ def test_many_fits_at_once_are_the_minima_that_a_general_optimizer_finds(kind: K
         assert math.log(fits.critical_batch_size[row]) == pytest.approx(found.x[1], abs=1e-4)
 
 
+def test_the_robust_scale_is_that_of_the_residuals_around_the_curve_of_least_absolute_ones() -> None:
+    """1.4826 times their median without the two smallest, which that curve makes vanish; at least 0.005."""
+    steps = np.vstack([curves(4, 0.08), curves(1, 0.0)])
+    logs = np.log(steps[:, None, :]) - np.log1p(np.exp(np.linspace(2, 5, 3001))[:, None] / DOUBLED)
+    residuals = np.abs(logs - np.median(logs, axis=-1, keepdims=True))
+    least = residuals.sum(-1).argmin(-1)
+    kept = np.sort(residuals[np.arange(len(steps)), least], -1)[:, 2:]
+    expected = np.maximum(1.4826 * np.median(kept, axis=-1), 0.005)
+    assert fit_hyperbolas(DOUBLED, steps).scale == pytest.approx(expected, rel=0.05)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_doesnt_depend_on_the_others_beside_it(kind: Kind) -> None:
     steps = curves(5, 0.05)

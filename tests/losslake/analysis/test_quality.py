@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.analysis.envelope import lower_envelope
 from losslake.analysis.quality import (
     NO_LIMIT,
     Budget,
-    best_within,
     ending,
     is_within_training,
     share_of_run,
     shared_budgets,
     shortfall,
 )
-from losslake_schema.reached import NEVER
 
 NAN, INF = math.nan, math.inf
 CURVE = st.dictionaries(st.integers(0, 9), st.sampled_from([0.1, 0.2, 0.3, NAN, INF, -INF]), max_size=6)
@@ -29,29 +25,6 @@ STUDIES = st.lists(st.lists(CURVE, max_size=3), min_size=1, max_size=3)
 BUDGETS = st.one_of(
     st.builds(Budget, st.sampled_from(["steps", "examples"]), st.integers(0, 40)), st.just(Budget("unlimited"))
 )
-
-
-@given(STUDIES, st.lists(BUDGETS, min_size=1, max_size=3))
-def test_the_best_within_budgets_is_that_of_brute_force(
-    studies: list[list[dict[int, float]]], budgets: list[Budget]
-) -> None:
-    sizes = [2**study for study in range(len(studies))]
-    envelopes = []
-    for trials in studies:
-        rows = [(step, trial[step]) for trial in trials for step in sorted(trial)]
-        steps = np.array([step for step, _ in rows], np.int64)
-        envelopes.append(lower_envelope(steps, np.array([loss for _, loss in rows], np.float64)))
-    entries = best_within(envelopes, np.array([budget.steps(sizes) for budget in budgets]))
-    for found, budget in zip(entries.tolist(), budgets, strict=True):
-        for entry, envelope, trials, size in zip(found, envelopes, studies, sizes, strict=True):
-            within = [
-                (loss, step)
-                for trial in trials
-                for step, loss in trial.items()
-                if math.isfinite(loss) and is_within(budget, step, size)
-            ]
-            best = (envelope.loss[entry], envelope.step[entry]) if entry != NEVER else None
-            assert best == min(within, default=None)
 
 
 def is_within(budget: Budget, step: int, size: int) -> bool:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
+from losslake.analysis.survival import CENSORED, DIVERGED, FAILED, REACHED, Survival, survival, wilson
 
 TRIALS = st.lists(
-    st.tuples(st.sampled_from([0, 5, 10, 20, 30]), st.sampled_from([CENSORED, REACHED, DIVERGED])), max_size=8
+    st.tuples(st.sampled_from([0, 5, 10, 20, 30]), st.sampled_from([CENSORED, REACHED, DIVERGED, FAILED])), max_size=8
 )
 
 
@@ -89,7 +89,10 @@ def test_incidences_are_those_computed_by_hand_and_lie_within_their_bounds(trial
     for place, step in enumerate(found.steps.tolist()):
         assert found.reached[place] == pytest.approx(float(incidence_by_hand(trials, REACHED, step)))
         assert found.diverged[place] == pytest.approx(float(incidence_by_hand(trials, DIVERGED, step)))
-    assert (found.reached + found.diverged + found.running).tolist() == pytest.approx([1.0] * len(found.steps))
+        assert found.failed[place] == pytest.approx(float(incidence_by_hand(trials, FAILED, step)))
+    assert (found.reached + found.diverged + found.failed + found.running).tolist() == pytest.approx(
+        [1.0] * len(found.steps)
+    )
     for low, high in ((found.lower, found.upper), (found.least, found.most)):
         assert ((low <= found.reached + 1e-9) & (found.reached <= high + 1e-9)).all()
     assert np.isfinite(np.concatenate([found.lower, found.upper])).all()
@@ -128,6 +131,6 @@ def test_proportion_of_zero_trials_is_none() -> None:
 
 
 def test_bad_shapes_and_ends_are_refused() -> None:
-    for steps, ends in (([1, 2], [1]), ([1], [3])):
+    for steps, ends in (([1, 2], [1]), ([1], [4])):
         with pytest.raises(ValueError, match="one end"):
             survival(np.array(steps), np.array(ends))

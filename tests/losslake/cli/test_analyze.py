@@ -79,7 +79,10 @@ def test_missing_metric_and_target_come_from_the_goal(losslake: Run, tmp_path: P
         ((*OPTIONS, "--max-useful-tau", "nan"), "--max-useful-tau nan: input should be a finite number"),
         ((*OPTIONS, "--trials", "-3"), "--trials -3: give a whole number from 0 to 9223372036854775807, in digits"),
         ((*OPTIONS, "--target", "low"), "--target low: input should be a valid number"),
-        ((*OPTIONS, "--status", "DONE"), "--status DONE: input should be 'COMPLETE', 'INCOMPLETE' or 'INFEASIBLE'"),
+        (
+            (*OPTIONS, "--status", "DONE"),
+            "--status DONE: input should be 'COMPLETE', 'MISSED', 'INCOMPLETE' or 'INFEASIBLE'",
+        ),
         (("--workload", "imagenet"), f"release 1 has no workload 'imagenet': did you mean {WORKLOAD}?"),
     ],
 )
@@ -99,5 +102,7 @@ def test_an_unknown_analysis_is_refused(losslake: Run) -> None:
 def test_texts_about_parameters_name_the_options() -> None:
     said = with_options("give direction=minimize; trials= takes equally many; 1=2", ["direction", "trials"])
     assert said == "give --direction minimize; --trials takes equally many; 1=2"
-    several = with_options("of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them", ["status"])
-    assert several == "of status INCOMPLETE: --status COMPLETE --status INCOMPLETE includes them"
+    several = with_options(
+        "of status INCOMPLETE: status=COMPLETE&status=MISSED&status=INCOMPLETE includes them", ["status"]
+    )
+    assert several == "of status INCOMPLETE: --status COMPLETE --status MISSED --status INCOMPLETE includes them"

@@ -32,7 +32,7 @@ def test_steps_prints_the_scaling_table(losslake: Run) -> None:
     ]  # fmt: skip
     *_, reached, left_out, warning = losslake("steps", WORKLOAD, *OPTIONS).stdout.splitlines()
     assert reached.startswith("reached at 1 of 2 batch sizes")
-    including = "--status COMPLETE --status INFEASIBLE includes them"
+    including = "--status COMPLETE --status MISSED --status INFEASIBLE includes them"
     assert left_out == f"left out: {WORKLOAD}: 1 trial of status INFEASIBLE: {including}"
     assert warning.startswith(f"warning: {WORKLOAD}: evaluations are far apart at batch size 8")
 

@@ -10,14 +10,20 @@ import pyarrow as pa
 from losslake.figures.charts.scaling import Regimes, known_regimes
 
 
-def rows(*steps: float | None) -> pa.Table:
+def rows(*steps: float | None, dominated: int | None = None) -> pa.Table:
     n = len(steps)
     columns = {"batch_size": [2**k for k in range(n)], "steps": list(steps), "censored_at": [None] * n}
-    return pa.table(columns, pa.schema([(name, pa.float64()) for name in columns]))
+    table = pa.table(columns, pa.schema([(name, pa.float64()) for name in columns]))
+    return table.append_column("is_dominated", pa.array([place == dominated for place in range(n)], pa.bool_()))
 
 
 def test_three_regimes_are_contiguous() -> None:
     regimes = known_regimes(rows(1600, 800, 400, 300, 250, 240, 240))
+    assert replace(regimes, notes=()) == Regimes((0, 4), (4, 16), (16, math.inf))
+
+
+def test_dominated_batch_sizes_bound_no_regime() -> None:
+    regimes = known_regimes(rows(1600, 800, 400, 300, 250, 100, 240, dominated=5))
     assert replace(regimes, notes=()) == Regimes((0, 4), (4, 16), (16, math.inf))
 
 

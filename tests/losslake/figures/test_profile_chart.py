@@ -67,14 +67,14 @@ def test_caption_explains_shares_and_scores() -> None:
     drawing = drawn_by("workload")
     assert " ".join(drawing.notes) == (
         "Share of 2 batch sizes at which each takes at most τ times the fewest steps, at equal budgets. Mean "
-        "share up to a factor of 4: sgd 0.83, adam 0.83."
+        "share up to a factor of 4: SGD 0.83, Adam 0.83."
     )
-    assert {"sgd", "adam"} <= set(texts(svg_of(figure(drawing.panels))))
+    assert {"SGD", "Adam"} <= set(texts(svg_of(figure(drawing.panels))))
 
 
 def test_competing_name_parts_are_labelled() -> None:
     drawing = drawn_by("optimizer")
-    assert {row["series"] for row in marks(figure(drawing.panels), "point")} == {"sgd", "adam"}
+    assert {row["series"] for row in marks(figure(drawing.panels), "point")} == {"SGD", "Adam"}
     assert "Share of 2 workloads and batch sizes" in drawing.notes[0]
 
 

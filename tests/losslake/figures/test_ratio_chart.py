@@ -111,8 +111,8 @@ def test_caption_explains_ratios_and_reached_batch_sizes() -> None:
     ours = reaching(8, 40, 42, 44, 46) + reaching(16, 40, 42, 44, 46) + reaching(64, None)
     drawn = draw(chart_request(ours, reaching(8, 20, 21, 22, 23) + never))
     said = " ".join(drawn.notes)
-    assert said.startswith("Below 1: adam takes fewer steps than sgd; above 1: more.")
-    assert "Arrows at the top: only sgd reaches the target." in said
+    assert said.startswith("Below 1: Adam takes fewer steps than SGD; above 1: more.")
+    assert "Arrows at the top: only SGD reaches the target." in said
     assert "At batch size 64 none of them reaches the target." in said
     points = [row for row in marks(figure(drawn.panels), "point") if "batch_size" in row]
     assert [(row["batch_size"], row.get("edge"), row["is_clear"]) for row in points] == [
@@ -124,7 +124,7 @@ def test_caption_explains_ratios_and_reached_batch_sizes() -> None:
 def test_caption_of_the_inverse_names_the_other_workload() -> None:
     never = [Row(8, trial, "COMPLETE", 400, 0.9) for trial in range(3)]
     said = " ".join(draw(chart_request(never, reaching(8, 20, 21, 22))).notes)
-    assert "Arrows at the bottom: only adam reaches the target." in said
+    assert "Arrows at the bottom: only Adam reaches the target." in said
 
 
 def test_single_workload_figure_says_so() -> None:

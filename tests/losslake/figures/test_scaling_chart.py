@@ -26,12 +26,21 @@ def test_bars_span_previous_evaluation_to_result() -> None:
     assert 0 < bars[1]["lower"] <= 100
 
 
-def test_perfect_scaling_line_starts_at_the_first_result_and_halves_steps() -> None:
+def test_perfect_scaling_line_halves_steps() -> None:
     other = series("momentum", batch_size=[2, 8], steps=[80, 20], previous_step=[None, None])
     chart = scaling_chart([ONE, other], PANEL, perfect_scaling_of="momentum")
     line = [row for row in marks(figure([chart]), "line") if "series" not in row]
     assert [row["batch_size"] * row["y"] for row in line] == [160, 160]
     assert [row for row in marks(figure([scaling_chart([ONE], PANEL)]), "line") if "series" not in row] == []
+
+
+def test_perfect_scaling_line_has_the_fewest_examples_and_dominated_points_are_hollow() -> None:
+    rows = series("", batch_size=[2, 4, 8], steps=[100, 90, 20], previous_step=[99, 89, 19], is_dominated=[0, 1, 0])
+    drawn = figure([scaling_chart([rows], PANEL, perfect_scaling_of="")])
+    line = [row for row in marks(drawn, "line") if "series" not in row]
+    assert [row["batch_size"] * row["y"] for row in line] == [160, 160]
+    assert [row["batch_size"] for row in marks(drawn, "line") if "series" in row] == [2, 8]
+    assert [row["batch_size"] for row in marks(drawn, "point")] == [2, 8, 4]
 
 
 def test_normalization_scales_bars() -> None:

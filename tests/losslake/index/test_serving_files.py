@@ -29,7 +29,7 @@ from tests.losslake.questions.views import answer_to
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
 
-MACROS = ["steps_to", "result_at", "pooled_result_at", "amounts_to", "amount_at"]
+MACROS = ["steps_to", "result_at", "pooled_result_at", "best_setting_at", "amounts_to", "amount_at"]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_files_made_with_kept_views_are_as_the_first_and_nothing_of_a_release_is
     kept = serving._Kept()
     monkeypatch.setattr(serving, "_kept", kept)
     first = texts_in(lake)
-    assert [len(each) for each in first] == [len(VIEWS) + 1, len(MACROS) + 1, 12]
+    assert [len(each) for each in first] == [len(VIEWS) + 1, len(MACROS) + 1, 13]
     assert kept.views
     assert str(lake.folder).encode() not in kept.views
     assert b"mnist" not in kept.views

@@ -168,6 +168,18 @@ def test_diverged_trials_are_part_of_new_searches() -> None:
     assert row["chance"] == pytest.approx(8 / 9)
 
 
+def test_pooled_workloads_are_drawn_as_wholes_where_a_batch_size_has_several() -> None:
+    """At batch size 8 two workloads of three and one trials; at 16 one, whose three settings count as everywhere."""
+    pool = str(WORKLOAD).replace("sgd", "*d*")
+    view = view_of(rows_of({8: [100, 110, 120], 16: [50, 60, 70]}), of_other=rows_of({8: [200]}))
+    rows, facts = advice_of(view, workload=[pool], step_time=["8=1", "16=1"], budget=1)
+    assert [(row["n_trials"], row["n_settings"], row["chance"]) for row in rows] == [
+        (4, 2, pytest.approx(2 / 3)),
+        (3, 3, pytest.approx(3 / 4)),
+    ]
+    assert any("at batch size 8 repeat settings, or pooled workloads" in text for text in facts["warnings"])
+
+
 def test_trials_that_stopped_at_an_easier_goal_leave_their_batch_size_unknown() -> None:
     rows = [Row(8, 1, "COMPLETE", at, value) for at, value in ((10, 0.8), (20, 0.35))]
     view = view_of([*rows, *rows_of({8: [None, 15], 16: [50, 60]})[2:]], goal=0.4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import combinations
 from typing import Any
@@ -134,7 +135,7 @@ def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_wo
     rows, facts = answer(ours, theirs)
     assert {row["batch_size"] for row in rows} == {8}
     assert facts["left_out"] == [
-        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=INFEASIBLE includes them",
+        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=MISSED&status=INFEASIBLE includes them",
         f"{OURS} at batch size 64: it has no admitted trials",
         f"batch size 1: only {OURS} has trials there",
         f"batch size 64: only {THEIRS} has trials there",
@@ -195,7 +196,7 @@ def test_difference_is_concluded_when_the_ratio_interval_excludes_1() -> None:
     verdicts, found = conclusion(ours, theirs)
     assert verdicts == ["fewer", "not told", "more"]
     assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
-    assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
+    assert found["in_words"].startswith(f"Adam takes fewer steps to {METRIC} < 0.3 than SGD at batch size 1 (0.5 times")
     rows, _ = answer(ours, theirs)
     assert [(row["ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
     assert all(row["difference"] is row["ratio_lower"] is None for row in rows if row["workload"] == OURS)
@@ -232,6 +233,31 @@ def test_trials_without_metaparameters_are_settings_of_their_own_and_a_warning_s
     assert [text for text in found.facts["warnings"] if "the metaparameters of 4 of its trials are unknown" in text]
 
 
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_trials_of_one_submitter_alone_give_no_verdict_unless_each_is_of_a_setting_of_its_own(
+    is_repeated: bool,
+) -> None:
+    """Ten runs of one submitter on two systems beside ten of five submitters; or a search that one submitter made."""
+
+    def logged(workload: Workload, trial_id: int) -> dict[str, str]:
+        submitter = "a" if workload == WORKLOAD else f"b{trial_id // 2}"
+        return {"org": json.dumps(submitter)} | ({"system": json.dumps(trial_id % 2)} if is_repeated else {})
+
+    rows = (reaching(8, *range(400, 500, 10)), reaching(8, *range(100, 200, 10)))
+    view = view_of(rows[0], of_other=rows[1], attributes=logged)
+    found = answer_to(compare.QUESTION, view, BOTH, GOAL, baseline=OTHER)
+    row = next(row for row in found.table().to_pylist() if row["workload"] == OURS)
+    (said,) = found.facts["conclusions"]
+    if not is_repeated:
+        assert (row["difference"], said["one_submitter_at"], said["is_clear"]) == ("more", [], True)
+        return
+    assert (row["n_settings"], row["difference"], row["p_value"]) == (2, "one submitter", None)
+    assert row["ratio"] is not None
+    assert (said["more_at"], said["one_submitter_at"], said["is_clear"]) == ([], [8], False)
+    words = "At batch size 8 all trials of SGD or Adam are of one submitter, so no difference is judged."
+    assert said["in_words"] == f"{words} Both reach the target."
+
+
 def test_difference_within_evaluation_spacing_is_not_concluded() -> None:
     assert conclusion(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
 
@@ -243,7 +269,7 @@ def test_only_workload_to_reach_the_target_needs_fewer_steps_unless_the_other_st
     stopped = [Row(8, trial_id, "COMPLETE", 5, 0.9) for trial_id in range(5)]
     verdicts, found = conclusion(reaching(8, *range(30, 35)), stopped)
     assert (verdicts, found["only_baseline_reaches_at"]) == (["not told"], [8])
-    assert "adam may only have been stopped sooner at 8" in found["in_words"]
+    assert "Adam may only have been stopped sooner at 8" in found["in_words"]
 
 
 def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None:
@@ -255,7 +281,7 @@ def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None
 
 def test_no_common_batch_size_is_the_only_conclusion() -> None:
     _, found = conclusion(reaching(1, 10), reaching(8, 10))
-    assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
+    assert found["in_words"] == "There is no batch size at which both Adam and SGD have trials to compare."
 
 
 def test_a_goal_that_is_higher_has_the_other_sign_in_words() -> None:

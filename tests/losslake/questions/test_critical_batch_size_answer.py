@@ -138,12 +138,16 @@ def test_a_half_search_may_need_more_steps() -> None:
     assert row["half_search_upper"] - row["half_search_lower"] > 100
 
 
-def test_one_badly_tuned_batch_size_is_named_and_moves_least_squares_more() -> None:
-    steps = STEPS_85M | {8192: 3800}
-    (robust, _), facts = answer(rows_of(steps))
-    (plain, _), _ = answer(rows_of(steps), fit="least-squares")
-    assert abs(math.log(robust["critical_batch_size"] / 2190)) < abs(math.log(plain["critical_batch_size"] / 2190))
-    assert any("batch size 8192 needs more steps" in text for text in facts["warnings"])
+@pytest.mark.parametrize("fit", ["robust", "least-squares"])
+def test_one_badly_tuned_batch_size_is_named_and_left_out(fit: str) -> None:
+    tuned = {size: steps for size, steps in STEPS_85M.items() if size != 1024}
+    (with_it, _), facts = answer(rows_of(tuned | {1024: 14000}), fit=fit)
+    (without, _), _ = answer(rows_of(tuned), fit=fit)
+    for name, value in without.items():
+        assert with_it[name] == (pytest.approx(value) if isinstance(value, float) else value)
+    assert facts["left_out"] == [
+        f"{WORKLOAD}: batch size 1,024 took 177% more examples than larger ones: tuned worse, not counted"
+    ]
 
 
 def test_bad_parameters_are_refused_by_name() -> None:
@@ -173,6 +177,7 @@ def test_searches_of_very_unequal_size_have_no_interval_but_a_warning() -> None:
     ]
     found, facts = answer([*rows, *more])
     assert all(row["identifiable"] and row["critical_batch_size"] is not None for row in found)
-    assert {row[name] for row in found for name in ("lower", "upper", "bootstrap_lower")} == {None}
+    ends = [f"{name}_{end}" for name in RANGES for end in ("lower", "upper")]
+    assert {row[name] for row in found for name in ("lower", "upper", *ends)} == {None}
     assert any("no interval and no bounds" in text and "trials=2 gives all" in text for text in facts["warnings"])
     assert answer([*rows, *more], trials=2)[0][0]["lower"] is not None

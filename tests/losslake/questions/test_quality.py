@@ -45,7 +45,7 @@ def best_by_brute_force(
         within = [
             (row.value * sign, row.step, row.trial_id)
             for row in rows
-            if row.batch_size == size and row.status == "COMPLETE"
+            if row.batch_size == size and row.status in ("COMPLETE", "MISSED")
             if row.step is not None and row.value is not None and math.isfinite(row.value)
             if budget is None or (row.step if kind == "steps" else row.step * size) <= budget
         ]
@@ -163,13 +163,41 @@ def test_the_largest_batch_size_with_a_value_within_a_budget_is_not_called_the_l
     facts = answer_to(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), example_budget=[400]).facts
     conclusion = of(facts["conclusions"], budget_kind="examples")
     assert conclusion["largest_batch_size"] == 16
-    assert "; the largest with a value then, 16, has" in conclusion["in_words"]
+    assert "; the largest compared, 16, has" in conclusion["in_words"]
 
 
 def test_largest_batch_size_equal_to_the_best_has_no_shortfall() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.2), Row(64, 1, "COMPLETE", 10, 0.2)]
     facts = answer_to(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC)).facts
     assert facts["conclusions"][-1]["in_words"].endswith("is at batch size 8, and the largest, 64, has the same")
+
+
+def test_a_batch_size_whose_trials_stopped_at_a_goal_is_not_compared() -> None:
+    on, stopped = {10: 0.5, 20: 0.28, 40: 0.1}, {10: 0.5, 20: 0.28}
+    curves = {
+        8: [stopped, stopped],
+        16: [on, on, stopped],
+        32: [on, stopped],
+        64: [on, on, {10: 0.5, 40: 0.2}],
+        128: [stopped],
+    }
+    rows = [
+        Row(size, trial, "COMPLETE", step, value)
+        for size, trials in curves.items()
+        for trial, curve in enumerate(trials)
+        for step, value in curve.items()
+    ]
+    answer = answer_to(quality.QUESTION, view_of(rows, goal=0.3), Selection((WORKLOAD,), METRIC), step_budget=[20])
+    found = {(row["budget"], row["batch_size"]): row for row in answer.table().to_pylist()}
+    flags = [found[None, size]["stopped_at_goal"] for size in curves]
+    assert flags == [True, False, True, False, True]
+    assert [found[None, size]["shortfall"] for size in curves] == [None, 0, None, 0, None]
+    # At the budget at which they stopped, no more was to be had.
+    assert not any(found[20, size]["stopped_at_goal"] for size in curves)
+    conclusion = of(answer.facts["conclusions"], budget_kind="unlimited")
+    assert (conclusion["best_batch_size"], conclusion["largest_batch_size"]) == (16, 64)
+    why = "trials stopped as soon as they reached a goal, so that their values don't compare"
+    assert answer.facts["left_out"] == [f"{WORKLOAD}, without a limit: {why}: batch size 8, 32, 128"]
 
 
 def test_too_many_budgets_are_refused() -> None:

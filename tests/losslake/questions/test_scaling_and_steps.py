@@ -237,7 +237,9 @@ def test_unreached_study_reports_its_last_step_and_gap() -> None:
     rows = [Row(8, 1, "COMPLETE", 500, 0.4), Row(8, 2, "COMPLETE", 900, 0.375), Row(8, 3, "INFEASIBLE", 2000, 0.1)]
     (row,) = rows_of_scaling(rows, Goal(0.25))
     assert (row["steps"], row["censored_at"], row["gap"], row["best_value"]) == (None, 900, 0.125, 0.375)
-    assert rows_of_scaling(rows, Goal(0.25, step_budget=700))[0]["censored_at"] == 700
+    # Evaluations went on beyond a budget of 700, so the first that might reach it is, too; a budget of 950 wasn't used.
+    for budget, seen in ((700, 700), (950, 900)):
+        assert rows_of_scaling(rows, Goal(0.25, step_budget=budget))[0]["censored_at"] == seen
 
 
 def test_a_lone_lucky_trial_shows_as_a_large_gap_to_the_runner_up() -> None:

@@ -243,6 +243,7 @@ _TRIALS = pa.schema(
         ("study_id", pa.int32()),
         ("trial_id", pa.int64()),
         ("status", pa.string()),
+        ("steps", pa.int64()),
         ("last_step", pa.int64()),
         ("parameters", pa.map_(pa.string(), pa.float64())),
         ("attributes", pa.map_(pa.string(), pa.string())),

@@ -59,6 +59,7 @@ def _studies(last: str) -> Files:
         5: trial((20, "0.02"), (30, "1e-320"), (40, "-0.0"), status="INCOMPLETE"),
         6: trial(status="INFEASIBLE"),
         7: trial((0, "0.9"), (2**53, "0.1")),
+        8: trial((30, "0.9"), status="INCOMPLETE"),  # after the whole schedule: it missed its goals
     }
     unreached = {1: trial((1, "0.30000000000000004"), (2, "0.3")), 2: trial((1, "nan"))}
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from losslake.analysis.measured_levels import stated
-from losslake_service.web.workload.answer_words import _critical, _hardware, with_noise
+from losslake_service.web.workload.answer_words import _critical, _halving, _hardware, with_noise
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,42 @@ def test_bounds_of_a_critical_batch_size_have_their_own_level(
     lower: float | None, upper: float | None, known: str
 ) -> None:
     row = {"critical_batch_size": None, "not_identifiable": "no bend"}
-    text = _critical(row | {"critical_batch_size_lower": lower, "critical_batch_size_upper": upper})
+    text = _critical(row | {"critical_batch_size_lower": lower, "critical_batch_size_upper": upper}, [])
     assert text.startswith("The critical batch size can't be determined: ")
     assert text.endswith(f"so no bend is visible.{known}")
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (32, 256, "H up to batch size 64. With the noise of steps, that ends between 32 and 256 (90%)."),
+        (32, None, "H up to batch size 64. With the noise of steps, that ends at 32 or above (90%)."),
+        (16, 256, "H up to a batch size between 16 and 256 (90%); these steps put the end at 64."),
+        (
+            None,
+            256,
+            "by batch size 256 doubling the batch no longer halves the steps (90%); these steps put the end at 64.",
+        ),
+        (
+            None,
+            None,
+            "the noise of steps is too large to tell up to which batch size H; these steps put the end at 64.",
+        ),
+    ],
+)
+def test_what_is_known_of_an_end_comes_first(lower: int | None, upper: int | None, text: str) -> None:
+    end = {"batch_size": 64, "lower_with_noise": lower, "upper_with_noise": upper, "censoring": None}
+    assert _halving(end, "H") == text
+
+
+def test_critical_batch_size_is_said_with_what_was_measured_near_it() -> None:
+    found = {"critical_batch_size": 100.0, "critical_batch_size_lower": 80.0, "critical_batch_size_upper": 130.0}
+    studies = [{"batch_size": size, "steps": steps} for size, steps in ((8, 1350), (64, 260), (128, 178), (1024, 112))]
+    assert _critical(found | {"s_min": 100.3}, studies) == (
+        "Critical batch size 100 (90% interval 80 to 130): the nearest one measured, 128, takes 178 steps, 1.6 times "
+        "the fewest, 112 at 1,024; the fitted curve falls on to 100, half of its steps there."
+    )
+    assert "128, takes 178 steps, the fewest of any; " in _critical(found | {"s_min": 100.3}, studies[:3])
 
 
 def row(batch_size: int, hardware: str | None) -> dict[str, int | str | None]:

@@ -6,25 +6,11 @@
 -- Also flagged is a trial whose steps are computed from a logged position, if one of its units, an epoch, has less than half of the
 -- usual (median) number of examples for the dataset and model in collections of the same first name: its log has epochs of another size.
 CREATE TABLE base.flags AS
-WITH hit AS (
-    SELECT
-        r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target,
-        CAST(min(r.step) AS DOUBLE) AS steps
-    FROM base.records AS r
-    JOIN base.metrics AS m ON m.metric = r.metric
-    JOIN base.goals AS g ON g.metric = r.metric AND g.collection = r.collection AND g.dataset = r.dataset
-        AND g.model = r.model AND g.optimizer = r.optimizer
-    WHERE abs(r.value) < CAST('infinity' AS DOUBLE) AND r.batch_size > 0 AND (
-        CASE WHEN m.direction = 'minimize' THEN r.value < g.target ELSE r.value > g.target END
-        OR r.value = g.target AND g.comparator = 'inclusive'
-    )
-    GROUP BY r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target
-),
-best AS (
-    SELECT h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.metric, h.target, min(h.steps) AS steps
-    FROM hit AS h
+WITH best AS (
+    SELECT h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.metric, h.target, CAST(min(h.steps) AS DOUBLE) AS steps
+    FROM goal_hits AS h
     JOIN base.trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)
-    WHERE t.status = 'COMPLETE'
+    WHERE t.status = 'COMPLETE' AND h.batch_size > 0
     GROUP BY ALL
 ),
 neighbour AS (
@@ -71,7 +57,7 @@ FROM (
         arg_max(h.target, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS target,
         arg_max(h.steps * h.batch_size, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS examples,
         arg_max(l.least_examples, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS least_examples
-    FROM hit AS h
+    FROM (SELECT * REPLACE (CAST(steps AS DOUBLE) AS steps) FROM goal_hits) AS h
     JOIN least AS l USING (collection, dataset, model, optimizer, batch_size, metric, target)
     WHERE h.steps * h.batch_size < l.least_examples / 4
     GROUP BY ALL

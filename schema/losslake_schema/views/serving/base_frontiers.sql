@@ -5,16 +5,16 @@ SELECT
     CAST(row_number() OVER (ORDER BY m.metric, s.study_id) AS INTEGER) AS frontier,
     s.study_id, s.collection, s.dataset, s.model, s.optimizer, s.batch_size, m.metric, m.direction,
     coalesce(max(g.comparator), 'strict') AS comparator,
-    CAST(any_value(s.n_complete) - coalesce(any_value(k.n_complete), 0) AS BIGINT) AS n_trials
+    CAST(any_value(s.n_complete + s.n_missed) - coalesce(any_value(k.n_counted), 0) AS BIGINT) AS n_trials
 FROM base.studies AS s
 JOIN base.metrics AS m ON list_contains(s.metrics, m.metric)
 LEFT JOIN base.goals AS g ON g.metric = m.metric AND g.collection = s.collection AND g.dataset = s.dataset
     AND g.model = s.model AND g.optimizer = s.optimizer
 LEFT JOIN (
-    SELECT t.study_id, count(*) AS n_complete
+    SELECT t.study_id, count(*) AS n_counted
     FROM base.flags AS e
     JOIN base.trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)
-    WHERE t.status = 'COMPLETE'
+    WHERE t.status IN ('COMPLETE', 'MISSED')
     GROUP BY t.study_id
 ) AS k ON k.study_id = s.study_id
 GROUP BY s.study_id, s.collection, s.dataset, s.model, s.optimizer, s.batch_size, m.metric, m.direction

@@ -1,5 +1,5 @@
 -- One row per study and metric that it measures, and range of targets with the same result, from the registered `target_ranges`:
--- the first of the COMPLETE trials, without flagged ones, to reach them, and how many do. reaching: a value that reaches all
+-- the first of the COMPLETE and MISSED trials, without flagged ones, to reach them, and how many do. reaching: a value that reaches all
 -- targets of the range; null for those that no trial reaches. short: the next worse value of the study, which reaches none of
 -- them; null if there is none. Where the direction is unknown, there is one row without values.
 CREATE TABLE base.target_ranges AS

@@ -43,6 +43,7 @@ _IN_WORDS: Mapping[str | None, str] = {
     "more": "more {noun}",
     "not told": "no clear difference",
     "too few trials": "too few trials to tell",
+    "one submitter": "not judged: one submitter",
     "neither reaches": "neither reaches it",
 }
 # Parameters that the forms of measures give themselves, or that have several values.

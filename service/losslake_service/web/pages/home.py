@@ -64,7 +64,8 @@ def home_page(request: PageRequest) -> Page:
 def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
     """Return sentences about the chart."""
     workload = example.request(request)
-    return regime_sentences(regimes.QUESTION.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
+    answer = regimes.QUESTION.answer(request.view, regimes.RegimesParameters(**workload.of_goal))
+    return regime_sentences(answer, answer.table().to_pylist())
 
 
 _COVERED: WeakKeyDictionary[ReleaseView, list[dict[str, object]]] = WeakKeyDictionary()

@@ -7,12 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 
-from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL, PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
 from losslake.analysis.hyperbola import HUBER
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
-from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
 from losslake.analysis.permutation_test import GROUP
 from losslake.questions.curves import ROWS_IN_A_COLUMN
@@ -30,7 +29,8 @@ _NUMBERS = {
     "coarse": COARSE,
     "perfect": PERFECT_WITHIN,
     "useful": USEFUL_WITHIN,
-    "undertuned": UNDERTUNED_TAU,
+    "undertuned": OF_BEST_SETTING,
+    "undertuned_trial": OF_BEST_TRIAL,
     "huber": HUBER,
     "fewest_batch_sizes": FEWEST_BATCH_SIZES,
     "bend": LEAST_BEND,

@@ -36,8 +36,8 @@ _ANSWER = "/v1/sql"
 _LONGEST_TITLE = 60
 _MOST_GOALS = 5
 _FIRST = (
-    "result_at", "pooled_result_at", "steps_to", "amount_at", "workloads", "studies", "trials", "measurements",
-    "records", "steps_to_result", "steps_to_target", "flags",
+    "result_at", "best_setting_at", "pooled_result_at", "steps_to", "amount_at", "workloads", "studies", "trials",
+    "measurements", "records", "steps_to_result", "steps_to_target", "flags",
 )  # fmt: skip
 # Example statements with mark, x, y, colour and logarithmic axes of their charts; empty for a table.
 _CHARTS: tuple[tuple[str, str], ...] = (

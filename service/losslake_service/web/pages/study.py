@@ -19,7 +19,7 @@ from losslake_service.web.measures import OfferedMeasure, measured, offered_meas
 from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, StatusWords, study_answer
-from losslake_service.web.studies.charts import curves_of_study, goal_query, map_of_study
+from losslake_service.web.studies.charts import can_have_means, curves_of_study, goal_query, map_of_study
 from losslake_service.web.studies.metaparameters import (
     Metaparameter,
     in_words,
@@ -50,10 +50,18 @@ def study_page(request: PageRequest) -> Page:
     state = state.model_copy(update={"page": table["pages"].number})
     answer = study_answer(selected.goal, trials, metaparameters) if selected.goal else None
     best = answer.trial_id if answer else None
-    curves = None
+    curves, has_means = None, can_have_means(facts, index, known["n_evaluations"])
     if selected.metric is not None and (trials.last_step >= 0).any():
         curves = curves_of_study(
-            request, study, selected.metric, selected.goal, state, state.axis, trials, state.colour
+            request,
+            study,
+            selected.metric,
+            selected.goal,
+            state,
+            state.axis,
+            trials,
+            state.colour,
+            has_means and state.mean is not None,
         )
     name = heading_of(workload)
     workload_url = request.page_url(workload, **state.goal)
@@ -81,6 +89,7 @@ def study_page(request: PageRequest) -> Page:
             "choices": choices(metaparameters),
             "curves": curves,
             "axes": [(axis, state.url(request, study, axis=axis)) for axis in ("linear", "log")],
+            "means": state.url(request, study, mean=None if state.mean else "settings") if has_means else None,
             "map": _map(request, study, selected.goal, metaparameters) if is_search(metaparameters, space) else None,
             "table": table,
             "downloads": _downloads(request, study, selected.goal),

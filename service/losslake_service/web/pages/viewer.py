@@ -20,7 +20,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NEVER, Integers
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import own_run
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
@@ -33,7 +33,7 @@ _MOST_STUDIES = 200
 # The evaluations that are sent, read and drawn in about a second.
 _MOST_EVALUATIONS = 200_000
 # As colours show them, where they are not of use: a trial that completed has reached the target, or not.
-_STATUS_WORDS = {COMPLETE: "completed", INCOMPLETE: "incomplete", INFEASIBLE: "diverged"}
+_STATUS_WORDS = {COMPLETE: "completed", MISSED: "missed", INCOMPLETE: "incomplete", INFEASIBLE: "diverged"}
 _POINTS = (400, 200, 100, 48, 24, 12, 4)
 # A number as both Python and JavaScript read it.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

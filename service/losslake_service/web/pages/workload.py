@@ -128,7 +128,10 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "sentences": sentences,
         "refused": _refused(request),
         "as_fraction": as_fraction(view, request.facts, goal),
-        "caveats": caveats(request.workload, counted if ends is None else ends),
+        "caveats": [
+            text for text in caveats(request.workload, counted if ends is None else ends) if text not in sentences
+        ],
+        "result": counted.facts["results"][0],
         "figures": key_figures(request, row, studies),
         "reach": reach,
         "studies": studies,

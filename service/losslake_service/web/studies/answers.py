@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, Status
+from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, Status
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
@@ -32,6 +32,13 @@ class StatusWords:
 # In the order of STATUSES.
 STATUS_WORDS = (
     StatusWords(COMPLETE, "complete", "completed", "completed", "It ended after the planned steps, or at its goal."),
+    StatusWords(
+        MISSED,
+        "missed",
+        "ended without reaching a goal",
+        "ended without reaching a goal",
+        "It ran for its whole schedule, or as long as the slowest trial that reached a goal, and missed that goal.",
+    ),
     StatusWords(
         INCOMPLETE,
         "stopped",

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
@@ -45,10 +46,11 @@ def curves_of_study(
     axis: StepAxis,
     trials: StudyTrials,
     colour: str = "",
+    has_means: bool = False,
 ) -> Chart:
     """Return the chart of all curves of a study. Too many trials are sampled evenly.
 
-    colour: the fact of trials that colours show; empty for their outcome.
+    colour: the fact of trials that colours show; empty for their outcome. has_means: of settings, over all evaluations.
     """
     n_measured = int((trials.last_step >= 0).sum())
     drawn = select_curves(trials)
@@ -56,14 +58,21 @@ def curves_of_study(
     if len(drawn.rows) < n_measured:
         which = [("trial", f"{study}/{trials.trial_id[row]}") for row in drawn.rows]
         who = f"{len(drawn.rows)} of {n_measured:,} trials"
+    points = [] if has_means else [("points", str(drawn.points))]
     return request.chart(
         "curves",
-        [*which, ("metric", metric), ("points", str(drawn.points)), ("axis", axis), *_counted(counted)],
-        f"{metric} of {who} by {_noun(counted)}, {study}",
+        [*which, ("metric", metric), *points, ("axis", axis), *_counted(counted)],
+        f"{metric} of {who}{', and means of settings,' if has_means else ''} by {_noun(counted)}, {study}",
         height=_HEIGHT,
         sql=statement("curves_of_study", metric=metric, **study.key()),
-        options=_options(goal, colour),
+        options=_options(goal, colour, has_means),
     )
+
+
+def can_have_means(facts: WorkloadFacts, index: int, n_evaluations: int) -> bool:
+    """Return True if a setting of the study has several trials, and all evaluations are quick to draw."""
+    settings = facts.trials.setting[facts.rows_of(index)]
+    return n_evaluations <= _MOST_EVALUATIONS and len(np.unique(settings)) < len(settings)
 
 
 def _counted(counted: CountedParameters) -> list[tuple[str, str]]:
@@ -75,10 +84,13 @@ def _noun(counted: CountedParameters) -> str:
     return {"steps": "step", "examples": "example"}.get(counted.measure, counted.measure.replace("_", "-"))
 
 
-def _options(goal: PageGoal | None, colour: str) -> list[tuple[str, str]]:
+def _options(goal: PageGoal | None, colour: str, has_means: bool) -> list[tuple[str, str]]:
     target = [] if goal is None else [("target", repr(goal.target))]
+    means = [("mean", "settings")] if has_means else []
     if colour:
-        return [("colour_by", "fact"), ("fact", colour), *target]
+        return [("colour_by", "fact"), ("fact", colour), *means, *target]
+    if means:
+        return [*means, *target]
     return [("colour_by", "status" if goal is None else "outcome"), *target]
 
 

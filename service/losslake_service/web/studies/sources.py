@@ -35,16 +35,21 @@ def study_facts(view: ReleaseView, study_id: int) -> Facts:
         "unit": facts["batch_unit"] or "unit not stated",
         "training": training,
         "stopping": "not stated whether stopped early" if is_stopped is None else stopping,
-        "link": source if source.startswith(("https://", "http://")) else None,
+        "link": _web_address(source),
     }
 
 
 def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
-    """Return the row of a trial, with its other logs, `copies`, and the rounds of these that differ, `also_in`."""
+    """Return the row of a trial, with three facts made from its attributes.
+
+    link: the URL of its log, if its attribute source_url has one. copies: its other logs. also_in: the rounds of these.
+    """
     facts = _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+    url = json.loads((facts["attributes"] or {}).get("source_url", "null"))
     copies = json.loads(facts["also_submitted"] or "[]")
     rounds = (str(copy["attributes"]["round"]) for copy in copies if copy["attributes"].get("round") is not None)
-    return facts | {"copies": copies, "also_in": list(dict.fromkeys(rounds))}
+    made = {"copies": copies, "also_in": list(dict.fromkeys(rounds))}
+    return facts | made | {"link": _web_address(url if isinstance(url, str) else "")}
 
 
 def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:
@@ -74,6 +79,10 @@ def data_downloads(
         "lines": snippets(request.address, path, pinned),
         "sql": sql,
     }
+
+
+def _web_address(text: str) -> str | None:
+    return text if text.startswith(("https://", "http://")) else None
 
 
 def _facts(view: ReleaseView, query: str, **ids: int) -> Facts:

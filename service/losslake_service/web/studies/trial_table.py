@@ -50,6 +50,8 @@ class StudyParameters(CountedParameters):
     """Show only trials with this value of a metaparameter or fact in the table: NAME=VALUE; default: all."""
     colour: str = ""
     """The fact or metaparameter that the colours of curves show; default: the outcome."""
+    mean: Literal["settings"] | None = None
+    """settings: draw the mean of each setting over the curves of its trials."""
     sort: str = "amount"
     """The column to sort the table by; a leading minus sorts in descending order. Default: what is counted."""
     page: Annotated[Natural, Field(ge=1)] = 1

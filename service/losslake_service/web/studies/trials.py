@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from losslake.index.frontiers import COUNTED
 from losslake.output.digits import amount
 from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.release.view import ReleaseView
@@ -21,7 +22,7 @@ from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
-from losslake_schema.statuses import COMPLETE, STATUSES
+from losslake_schema.statuses import STATUSES
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal
 
 Result = dict[str, Any]
@@ -83,8 +84,8 @@ class StudyTrials:
 
     @cached_property
     def counts(self) -> Flags:
-        """Flags of the trials that count for steps to a target: those that completed."""
-        return np.asarray(self.status == STATUSES.index(COMPLETE))
+        """Flags of the trials that count for steps to a target: those that ran to their end."""
+        return np.isin(self.status, [STATUSES.index(status) for status in COUNTED])
 
     @cached_property
     def reached(self) -> Flags:

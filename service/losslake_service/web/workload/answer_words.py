@@ -5,6 +5,7 @@ The caveats of the answer: its warnings, and what it left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
 from losslake.output.digits import amount
 from losslake.questions.regimes import AS_DEFINED
+from losslake.questions.trials.usable_curve import TUNED_WORSE
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import percent
@@ -21,7 +23,8 @@ from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRe
 
 _MOST_LISTED = 6
 _INTERVAL = f"{stated('critical-batch-size interval')} interval"
-_AT_B_C = "there training takes twice the fewest steps and twice the fewest examples"
+# Beyond this factor between its bounds, the end of a regime says too little to be stated first.
+_WIDEST = 8
 _REFUSALS = {
     "too few": f"a number needs at least {FEWEST_BATCH_SIZES} batch sizes that reach the target",
     "no bend": "the largest batch size hardly needs more examples than the most efficient one, so no bend is visible",
@@ -38,11 +41,11 @@ def answer_sentences(
 
     studies: rows of the table. regimes: None where the page shows none. target: row of the target sweep.
     """
-    usable = [study for study in studies if study["steps"] and study["batch_size"]]
+    usable = [study for study in studies if study["steps"] and study["batch_size"] and not study["is_dominated"]]
     reach = list(_reach(request.goal, studies))
     if regimes is None or len(usable) < FEWEST_FOR_SCALING:
         return [*_amounts(request, studies), *reach]
-    rest = [_perfect(regimes, usable[0]["batch_size"]), _useful(regimes), _critical(target)]
+    rest = [*regime_sentences(regimes, studies), _critical(target, usable)]
     return [*rest, *reach] if all(study["steps"] for study in studies) else [*reach, *rest]
 
 
@@ -78,13 +81,18 @@ def _hardware(first: AnswerRow, other: AnswerRow) -> Iterator[str]:
         yield f"Hardware: {', '.join(named)}."
 
 
-def regime_sentences(regimes: Answer) -> list[str]:
-    """Return sentences about the ends of the regimes; none if no trial reached the target."""
+def regime_sentences(regimes: Answer, studies: Sequence[AnswerRow]) -> list[str]:
+    """Return sentences about the ends of the regimes and dominated batch sizes; none if no trial reached the target.
+
+    studies: the rows of the answer, or those with their steps and is_dominated.
+    """
     ends = [_end(regimes, "perfect_scaling_end"), _end(regimes, "max_useful_batch_size")]
     if any(end["batch_size"] is None for end in ends):
         return []
-    rows = regimes.table().to_pylist()
-    return [_perfect(regimes, min(row["batch_size"] for row in rows if row["steps"])), _useful(regimes)]
+    sizes = [row["batch_size"] for row in studies if row["steps"] and not row["is_dominated"]]
+    (workload,) = map(Workload.parse, regimes.facts["workloads"])
+    dominated = [text for text in regimes.facts["left_out"] if text.endswith(TUNED_WORSE)]
+    return [_perfect(regimes, min(sizes)), _useful(regimes), *as_sentences(workload, dominated)]
 
 
 def caveats(workload: Workload, answer: Answer) -> list[str]:
@@ -153,29 +161,41 @@ def _end(regimes: Answer, name: str) -> dict[str, Any]:
 
 
 def _perfect(regimes: Answer, first: int) -> str:
-    """Return the sentence about the end of perfect scaling. first: the smallest batch size that reaches the target."""
+    """Return the sentence about the end of perfect scaling. first: the smallest batch size that counts."""
     end, within = _end(regimes, "perfect_scaling_end"), percent(regimes.facts["perfect_scaling_tau"])
-    if end["batch_size"] is None:
-        return "The end of perfect scaling is unknown."
     size, since = f"{end['batch_size']:,}", end["since"]
-    halves = f"oubling the batch halves the steps up to batch size {size} (within {within})"
+    halves = f"doubling the batch halves the steps (within {within})"
     if first < (since or end["batch_size"]):
         below = f"Below batch size {since or end['batch_size']:,} steps fall by far more than the batch grows"
         faster = f"{below}, so smaller ones were tuned or measured differently"
-        unknown = f"{faster}; where perfect scaling ends isn't known."
-        return f"{faster}; from there d{halves}. {with_noise(end, 'ends')}" if since else unknown
+        return (
+            f"{faster}; from there {_halving(end, halves)}" if since else f"{faster}; up to which {halves} isn't known."
+        )
     if end["censoring"] == "left":
         return (
-            f"Already beyond the smallest batch size that reaches the target, {size}, doubling the batch doesn't halve "
-            f"the steps (within {within})."
+            f"Already beyond the smallest batch size that counts, {size}, doubling the batch doesn't halve the steps "
+            f"(within {within})."
         )
     if since is None:
         return (
-            f"It is unknown up to which batch size doubling it halves the steps: the next one above {size} "
-            "wasn't trained for long enough."
+            f"It is unknown up to which batch size {halves}: the next one above {size} wasn't trained for long enough."
         )
-    noise = with_noise(end, "ends")
-    return f"D{halves}{', and nothing shows that this ends there' if end['censoring'] == 'right' else ''}. {noise}"
+    text = _halving(end, halves)
+    return text[:1].upper() + text[1:]
+
+
+def _halving(end: Mapping[str, Any], halves: str) -> str:
+    """Return the end of a sentence: up to which batch size steps halve; what is known first where that is little."""
+    size, lower, upper = (end[name] for name in ("batch_size", "lower_with_noise", "upper_with_noise"))
+    if lower is not None and (upper is None or upper <= _WIDEST * lower):
+        ends = ", and nothing shows that this ends there" if end["censoring"] == "right" else ""
+        return f"{halves} up to batch size {size:,}{ends}. {with_noise(end, 'ends')}"
+    level, these = stated("regimes"), f"these steps put the end at {size:,}"
+    if lower is not None:
+        return f"{halves} up to a batch size between {lower:,} and {upper:,} ({level}); {these}."
+    if upper is not None:
+        return f"by batch size {upper:,} doubling the batch no longer halves the steps ({level}); {these}."
+    return f"the noise of steps is too large to tell up to which batch size {halves}; {these}."
 
 
 def _useful(regimes: Answer) -> str:
@@ -203,12 +223,24 @@ def with_noise(end: Mapping[str, Any], verb: str) -> str:
     return f"With the noise of steps, that {verb} {where} ({stated('regimes')})."
 
 
-def _critical(target: AnswerRow) -> str:
+def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
+    """Return the sentence about the critical batch size: what was measured near it, then what the fit extrapolates.
+
+    usable: rows of the table with steps above 0.
+    """
     lower, upper = target["critical_batch_size_lower"], target["critical_batch_size_upper"]
-    if target["critical_batch_size"] is not None:
-        value, low, high = estimate_words(target["critical_batch_size"], lower, upper)
+    value = target["critical_batch_size"]
+    if value is not None:
+        words, low, high = estimate_words(value, lower, upper)
         interval = f" ({_INTERVAL} {low} to {high})" if low and high else ""
-        return f"Critical batch size {value}{interval}: {_AT_B_C}."
+        near = min(usable, key=lambda study: abs(math.log(study["batch_size"] / value)))
+        best = min(usable, key=lambda study: study["steps"])
+        takes = f"the nearest one measured, {near['batch_size']:,}, takes {near['steps']:,} steps"
+        times = f"{near['steps'] / best['steps']:.2g} times the fewest, {best['steps']:,} at {best['batch_size']:,}"
+        return (
+            f"Critical batch size {words}{interval}: {takes}, {'the fewest of any' if near is best else times}; the "
+            f"fitted curve falls on to {rough(target['s_min'])}, half of its steps there."
+        )
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
     known = f" It is {' and '.join(bounds)} ({level} bound{'s' if len(bounds) > 1 else ''})." if bounds else ""

@@ -16,7 +16,7 @@ from losslake_service.web.workload.request import WorkloadParameters, WorkloadRe
 
 
 def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None) -> list[AnswerRow]:
-    """Return the rows of /v1/scaling with regime, learning rate of the best trial, and trials that don't count.
+    """Return the rows of /v1/scaling with regime, learning rate of their trial, and trials that don't count.
 
     The trial of a row, and its `amount` and `amount_steps`, are those of the least of what is counted.
     scaling, regimes: the answers for the goal; None where the page shows no regimes.
@@ -29,12 +29,14 @@ def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None
     rows = scaling.table().to_pylist()
     has_rates = request.is_whole and not request.measured
     rates = _learning_rates(request) if has_rates else [None] * len(rows)
-    names = [None] * len(rows) if regimes is None else regimes.table()["regime"].to_pylist()
+    nothing = [{"regime": None, "is_dominated": False}] * len(rows)
+    of_regimes = nothing if regimes is None else regimes.table().select([*nothing[0]]).to_pylist()
     least = {name: f"amount_{name}" for name in ("trial_id", "trial_workload")}
     return [
         _linked(request, row | {name: row[of] for name, of in least.items()})
-        | {"regime": regime, "learning_rate": rate, "n_incomplete": n_incomplete, "n_infeasible": n_infeasible}
-        for row, regime, rate, n_incomplete, n_infeasible in zip(rows, names, rates, *uncounted, strict=True)
+        | regime
+        | {"learning_rate": rate, "n_incomplete": n_incomplete, "n_infeasible": n_infeasible}
+        for row, regime, rate, n_incomplete, n_infeasible in zip(rows, of_regimes, rates, *uncounted, strict=True)
     ]
 
 

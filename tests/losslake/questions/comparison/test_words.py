@@ -15,6 +15,7 @@ from tests.losslake.questions.trials.test_batch_size_words import read
 
 LETTERS: dict[str, Verdict] = {
     "<": "fewer", ">": "more", "=": "not told", "o": "neither reaches", "?": "too few trials",
+    "1": "one submitter",
 }  # fmt: skip
 
 
@@ -195,13 +196,14 @@ def test_every_batch_size_appears_in_exactly_one_statement(letters: Sequence[str
         "more": r"more (?:steps to \S+ < \S+ than sgd )?at",
         "not told": r"[Nn]o difference (?:in steps to \S+ < \S+ )?can be detected (?:between momentum and sgd )?at",
         "neither reaches": r"Neither (?:momentum nor sgd )?reaches (?:it|error < \S+) at",
-        "too few trials": r"(?:^A|; a)t(?= .*? there are too few)",
+        "too few trials": r"(?:^A|; a)t(?= [^;]*? there are too few)",
+        "one submitter": r"(?:^A|; a)t(?= [^;]*? all trials of)",
     }
     assert list(clauses) == list(VERDICTS)
     for verdict, clause in clauses.items():
         spans = re.findall(clause + r" batch sizes? ([\d,]+(?:(?:,| and| to)? ?\d+,?)*)", text)
         stated = [size for span in spans for size in read(span, found.sizes)]
-        if verdict != "too few trials":
+        if verdict not in ("too few trials", "one submitter"):
             assert stated == found.at(verdict), text
         else:
             assert set(found.at(verdict)) <= set(stated), text

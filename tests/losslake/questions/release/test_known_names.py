@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from losslake.questions.release.known_names import display_name, heading_of, known_names, labels_of, other_names
+from losslake.questions.release.known_names import (
+    display_name,
+    heading_of,
+    known_names,
+    labels_of,
+    name_of_part,
+    other_names,
+)
+from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Workload
 from tests.repository.checkout import ROOT
 
@@ -33,6 +41,23 @@ def test_other_names_are_display_names_and_aliases() -> None:
     names = other_names(Workload("shallue2018", "imagenet", "resnet_50", "nobody"))
     assert {"ImageNet", "ILSVRC2012", "ResNet-50", "RN50"} <= set(names)
     assert display_name("optimizer", Workload("a", "b", "c", "nobody")) == "nobody"
+
+
+def test_a_part_is_called_as_its_collection_calls_it() -> None:
+    assert name_of_part("optimizer", "lars") == "LARS"
+    assert (name_of_part("model", "bert"), name_of_part("model", "bert", "mlperf-training/open")) == (
+        "bert",
+        "BERT-large",
+    )
+    assert name_of_part("collection", "mlperf-training/v0.5") == "MLPerf Training 0.5"
+
+
+def test_series_of_figures_and_sentences_are_called_by_display_names() -> None:
+    labels = workload_labels([f"mlperf-training/imagenet/resnet/{name}" for name in ("lars", "sgd", "my_rule")])
+    assert labels.common == "mlperf-training/imagenet/resnet"
+    assert list(labels.short.values()) == ["LARS", "SGD", "my_rule"]
+    assert workload_labels(["a/b/c/sgd"]).short == {"a/b/c/sgd": ""}
+    assert list(workload_labels(["a/b/c/sgd", "a/b/mlp/adam"]).short.values()) == ["c, SGD", "mlp, Adam"]
 
 
 def test_labels_are_what_sets_workloads_apart() -> None:

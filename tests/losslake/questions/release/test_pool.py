@@ -105,7 +105,7 @@ def test_the_answer_says_which_workloads_it_pools_and_how_many_trials_of_each() 
         {"pattern": str(PATTERN), "workload": str(WORKLOAD), "n_trials": 2, "targets": [0.15]},
     ]
     assert facts["left_out"] == [
-        f"{PATTERN}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them"
+        f"{PATTERN}: 1 trial of status INCOMPLETE: status=COMPLETE&status=MISSED&status=INCOMPLETE includes them"
     ]
     alone = answer_to(scaling.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), answers.Goal(0.3)).facts
     assert alone["pooled"] == []

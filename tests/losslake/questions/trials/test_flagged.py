@@ -47,6 +47,6 @@ def test_flagged_trials_are_counted_once_whatever_else_leaves_trials_out() -> No
     answer = answer_to(scaling.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=2), answers.Goal(0.3))
     assert answer.facts["left_out"] == [
         f"{WORKLOAD}: 1 trial flagged, as FROM flags in SQL explains: flagged=include includes them",
-        f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them",
+        f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=MISSED&status=INCOMPLETE includes them",
         f"{WORKLOAD}: 1 trial beyond the first 2 of each study: a larger trials= includes them",
     ]

@@ -38,7 +38,7 @@ def test_a_study_whose_only_trial_is_incomplete_says_that_it_is_left_out() -> No
     answer = answer_to(scaling.QUESTION, view, SELECTION, Goal(0.3))
     assert answer.table()["n_trials"].to_pylist() == [0]
     assert answer.facts["left_out"] == [
-        f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them"
+        f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=MISSED&status=INCOMPLETE includes them"
     ]
 
 

@@ -46,13 +46,13 @@ def test_times_that_fall_as_steps_rise_are_said_to_be_doubtful() -> None:
     ("system_of", "said"),
     [
         (lambda _, __: "a", None),
-        (lambda workload, _: workload.optimizer, "adam ran on adam and sgd ran on sgd"),
-        (lambda _, trial: f"{trial}", "adam ran on 6 systems and sgd ran on 6 systems"),
+        (lambda workload, _: workload.optimizer, "Adam ran on adam and SGD ran on sgd"),
+        (lambda _, trial: f"{trial}", "Adam ran on 6 systems and SGD ran on 6 systems"),
         (
             lambda _, trial: "a" if trial > 1 else None,
-            "adam ran on a and unknown ones and sgd ran on a and unknown ones",
+            "Adam ran on a and unknown ones and SGD ran on a and unknown ones",
         ),
-        (lambda _, __: None, "adam ran on unknown systems and sgd ran on unknown systems"),
+        (lambda _, __: None, "Adam ran on unknown systems and SGD ran on unknown systems"),
     ],
 )
 def test_a_comparison_of_times_says_on_what_they_were_measured_unless_it_is_the_same(

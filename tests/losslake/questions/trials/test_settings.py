@@ -14,7 +14,6 @@ from losslake.questions import advice, compare, critical_batch_size, survival, t
 from losslake.questions.declaration.question import Question
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.selection import Goal, Selection
-from losslake.questions.trials.settings import settings_of
 from losslake_schema.names import Workload
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
@@ -93,7 +92,8 @@ def test_advice_counts_each_setting_as_one_trial_of_any_of_its_seeds() -> None:
 
 def test_half_of_a_search_is_half_of_its_settings_in_the_range_of_a_ratio() -> None:
     view = view_of(repeated(times=2.0), of_other=repeated(), parameters=seeded)
-    rows = answer_to(compare.QUESTION, view, Selection((OTHER, WORKLOAD), METRIC), GOAL).table().to_pylist()
+    both = Selection((OTHER, WORKLOAD), METRIC)
+    rows = answer_to(compare.QUESTION, view, both, GOAL, result="best_trial").table().to_pylist()
     fewest = [math.inf if each is None else each for each in SETTINGS]
     best = [min(drawn) for drawn in combinations(fewest, 3)]
     ratios = sorted(2 * ours / theirs for ours in best for theirs in best)
@@ -110,7 +110,7 @@ def test_a_half_search_of_the_critical_batch_size_draws_settings() -> None:
     sizes = [8 * 2**power for power in range(8)]
     rows = [row for size in sizes for row in repeated(size, times=20 * (1 + 64 / size))]
     fewest = [row for row in rows if row.trial_id % SEEDS == 1]
-    (repeat, _), _ = asked(critical_batch_size.QUESTION, view_of(rows, parameters=seeded))
+    (repeat, _), _ = asked(critical_batch_size.QUESTION, view_of(rows, parameters=seeded), result="best_trial")
     (single, _), _ = asked(critical_batch_size.QUESTION, view_of(fewest))
     ends = ("half_search_lower", "half_search_upper")
     assert [repeat[end] for end in ends] == [single[end] for end in ends]
@@ -133,22 +133,36 @@ def test_logs_of_a_submitter_that_state_nothing_else_are_one_setting(
         return {name: value * (trial_id if name == "seed" else 1 + trial_id % 2) for name, value in parameters.items()}
 
     view = view_of(repeated(), attributes=attributes, parameters=stated)
-    settings = settings_of(view, view.workloads[WORKLOAD])
-    assert (len(np.unique(settings.number)), bool(settings.is_known.all())) == (n_settings, is_known)
+    settings = view.workloads[WORKLOAD].trials
+    assert (len(np.unique(settings.setting)), bool(settings.has_setting.all())) == (n_settings, is_known)
+
+
+def test_a_submitter_is_the_organisation_and_not_the_author_of_its_code() -> None:
+    def stated(_: object, trial_id: int) -> dict[str, str]:
+        org = {"org": "one" if trial_id % 2 else "other"} if trial_id > 4 else {}
+        return {"submission_org": "author", "submission_platform": "large"} | org
+
+    view = view_of(repeated(), attributes=stated, parameters=lambda *_: {})
+    numbers = view.workloads[WORKLOAD].trials.setting
+    by_submitter: dict[str, set[int]] = {}
+    for trial_id, number in enumerate(numbers.tolist(), start=1):
+        by_submitter.setdefault(stated(None, trial_id).get("org", "author"), set()).add(number)
+    assert [len(found) for found in by_submitter.values()] == [1, 1, 1]
+    assert len(set(numbers.tolist())) == 3
 
 
 def test_a_pool_keeps_the_settings_of_its_workloads_apart() -> None:
     view = view_of(repeated(), of_other=repeated(16), parameters=seeded)
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
-    settings = settings_of(view, pool)
-    assert len(np.unique(settings.number)) == 12
-    assert settings.is_known.all()
-    assert (np.bincount(np.unique(settings.number, return_inverse=True)[1]) == SEEDS).all()
+    settings = pool.trials
+    assert len(np.unique(settings.setting)) == 12
+    assert settings.has_setting.all()
+    assert (np.bincount(np.unique(settings.setting, return_inverse=True)[1]) == SEEDS).all()
 
 
 def test_trials_of_unknown_metaparameters_are_settings_of_their_own_in_a_pool_too() -> None:
     view = view_of(repeated(), of_other=repeated(), parameters=lambda *_: {})
     pool = view.measuring(Workload("*/rows", "mnist", "c*n", "*d*"), METRIC)
-    settings = settings_of(view, pool)
-    assert len(np.unique(settings.number)) == 48
-    assert not settings.is_known.any()
+    settings = pool.trials
+    assert len(np.unique(settings.setting)) == 48
+    assert not settings.has_setting.any()

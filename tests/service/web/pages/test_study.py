@@ -123,7 +123,7 @@ def test_table_filters_by_status_and_reached(client: TestClient) -> None:
         expected = sorted(row["trial_id"] for row in rows if row["status"] == status)
         page = shown(client, status=status, **GOAL)
         assert sorted(numbers(Tables(page).by_class.get("trials", [])[1:])) == expected
-        assert expected or "No trial passes these filters" in page
+        assert expected or "No trials match these filters" in page
     for reached in ("yes", "no"):
         expected = sorted(row["trial_id"] for row in rows if (row["steps"] is not None) == (reached == "yes"))
         assert sorted(numbers(table(client, reached=reached, **GOAL))) == expected

@@ -18,6 +18,7 @@ from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
 from tests.service.web.reading import Page
 
 STUDY = "root/mnist/cnn/sgd/8"
+ADDRESSES = {1: "https://host/blob/1a2b/log.txt", 2: "javascript:alert(1)", 3: 'https://host/"><script>'}
 ORGS = ["Ann", "Bob & <Co>", "Ann", None, "Ann", "Bob & <Co>"]
 FIGURE = f"/v1/figures/curves.vl.json?study={STUDY}&metric={METRIC}&colour_by=fact"
 
@@ -29,6 +30,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     trials = {}
     for number, org in enumerate(ORGS, start=1):
         facts: dict[str, Any] = {"nodes": number % 2, "rate": 0.1 * number} | ({"org": org} if org else {})
+        facts |= {"source_url": ADDRESSES[number]} if number in ADDRESSES else {}
         trials[number] = TrialOffer(rows=("0,0.9", f"{number},0.2{number}"), metadata={"parameters": facts})
     lake = Lake.create(folder / "lake")
     assert not ingest(lake, [unpacked(folder / "logs", study_files(trials))]).quarantined
@@ -79,6 +81,15 @@ def test_an_unknown_fact_is_refused_with_those_near_it(client: TestClient, query
     assert answer.status_code == 422
     assert "org" in answer.json()["detail"]
     assert client.get(f"/studies/{STUDY}?where=orgs%3DAnn").status_code == 422
+
+
+def test_the_source_file_of_a_trial_links_to_its_address_on_the_web(client: TestClient) -> None:
+    for number in range(1, len(ORGS) + 1):
+        text = client.get(f"/trials/{STUDY}/{number}").text
+        address = ADDRESSES.get(number, "")
+        assert (address in Page(text).links) == address.startswith("https:"), number
+        assert "<script>" not in text.partition("Source file")[2].partition("</dd>")[0]
+        assert f"{STUDY}/{number}/measurements.csv" in text
 
 
 def test_an_organisation_links_to_its_trials_and_comes_before_the_status(client: TestClient) -> None:

@@ -125,8 +125,9 @@ def test_regime_sentences_match_the_analysis(tidy: TestClient) -> None:
     assert all(point["censoring"] is None for point in points.values())
     sentences = _sentences(_page(tidy, SGD, target=0.2))
     perfect, useful = points["perfect_scaling_end"], points["max_useful_batch_size"]
-    text = f"Doubling the batch halves the steps up to batch size {perfect['batch_size']} (within 20%)."
-    assert f"{text} {with_noise(perfect, 'ends')}" in sentences
+    text = f"By batch size {perfect['upper_with_noise']} doubling the batch no longer halves the steps (90%)"
+    assert perfect["lower_with_noise"] is None
+    assert f"{text}; these steps put the end at {perfect['batch_size']}." in sentences
     text = f"Beyond batch size {useful['batch_size']} larger ones save no more steps (within 10%)."
     assert f"{text} {with_noise(useful, 'begins')}" in sentences
 

@@ -4,7 +4,8 @@ import { answerOf, everyRow } from "../answers.js";
 import { counted } from "../numbers.js";
 import { numberOf } from "../values.js";
 
-const COUNTED = "COMPLETE";
+// The statuses of trials that ran to their end.
+const COUNTED = ["COMPLETE", "MISSED"];
 // The statuses of trials that don't count, in words.
 const STATUSES = new Map([["INCOMPLETE", "stopped"], ["INFEASIBLE", "diverged"]]);
 
@@ -17,8 +18,8 @@ export async function storedTrials(about) {
   const [{ rows, left_out }, parameters] = await Promise.all([answerOf("steps-to-target", stepsQuery(about)), parametersByTrial(about)]);
   const trials = rows.map((row) => ({ ...row, parameters: parameters.get(`${row.batch_size}/${row.trial_id}`) }));
   return {
-    counted: trials.filter((row) => row.status === COUNTED),
-    others: trials.filter((row) => row.status !== COUNTED),
+    counted: trials.filter((row) => COUNTED.includes(row.status)),
+    others: trials.filter((row) => !COUNTED.includes(row.status)),
     notes: left_out.map((text) => flaggedIn(text, about)).filter(Boolean),
   };
 }
@@ -45,7 +46,7 @@ function sentence(count, word, where = "") {
 }
 
 function stepsQuery({ workload, batchSize, metric, where, goal: { target, comparator, direction }, release }) {
-  const selected = { workload, metric, target, comparator, direction, release, status: [COUNTED, ...STATUSES.keys()] };
+  const selected = { workload, metric, target, comparator, direction, release, status: [...COUNTED, ...STATUSES.keys()] };
   return { ...selected, ...(batchSize !== null && { batch_size: batchSize }), ...(where && { where }) };
 }
 

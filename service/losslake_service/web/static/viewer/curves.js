@@ -101,9 +101,11 @@ async function stepsOf({ studies, metric, goal, statuses, release }) {
   return new Map(answers.flat().map((row) => [`${row.workload}/${row.batch_size}/${row.trial_id}`, row]));
 }
 
+// The statuses of trials that ran to their end.
+const ENDED = ["COMPLETE", "MISSED"];
+
 /** Returns every fact that differs between trials, by its name and trial. */
 function factsOf(rows, steps, { goal, statuses }) {
-  const [complete] = Object.keys(statuses);
   const facts = new Map();
   const add = (name, trial, value) => {
     if (!facts.has(name)) facts.set(name, new Map());
@@ -112,7 +114,7 @@ function factsOf(rows, steps, { goal, statuses }) {
   for (const { trial, batch_size, status, parameters, attributes } of rows) {
     const row = steps.get(trial);
     const reached = row?.steps ?? null;
-    if (goal) add("outcome", trial, status !== complete ? statuses[status] : outcomeOf(row));
+    if (goal) add("outcome", trial, ENDED.includes(status) ? outcomeOf(row) : statuses[status]);
     else add("status", trial, statuses[status]);
     if (reached !== null) add("steps to target", trial, reached);
     add("batch size", trial, batch_size);
@@ -123,7 +125,7 @@ function factsOf(rows, steps, { goal, statuses }) {
   return new Map([...facts].filter(([name, values]) => name === first || new Set(values.values()).size > 1 || values.size < rows.length));
 }
 
-/** Returns whether a trial that completed reached the target, in words. row: none of a flagged trial */
+/** Returns whether a trial that ran to its end reached the target, in words. row: none of a flagged trial */
 function outcomeOf(row) {
   if (!row) return UNKNOWN.flagged;
   if (row.steps !== null) return "reached";

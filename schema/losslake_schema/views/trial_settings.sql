@@ -1,0 +1,27 @@
+-- One row per trial, with the columns of base.trials: its setting, which trials of a study share that differ only in seeds, and
+-- whether it is known; and its submitter. This is a part of trial_facts, base_missed and best_setting_at.
+-- Logs of one submitter and system are one setting; the submitter is the organisation under its one name, since a log's own
+-- submission_org is often that of the author of its code. Otherwise a setting is the numeric metaparameters without those that are
+-- seeds; trials without any are of their submitter's, or settings of their own. Runs of one recipe, which mappings state, are one
+-- setting if their planned steps and metaparameters are equal, too.
+SELECT
+    *,
+    CASE
+        WHEN recipe IS NOT NULL THEN concat_ws(', ', recipe, steps || ' steps', nullif(metaparameters, ''))
+        WHEN coalesce(submission, submitter) IS NULL AND metaparameters = '' THEN 'trial ' || trial_id
+        WHEN submission IS NULL AND metaparameters = '' THEN submitter
+        ELSE coalesce(submission, metaparameters)
+    END AS setting,
+    coalesce(recipe, submission, submitter) IS NOT NULL OR metaparameters <> '' AS has_setting
+FROM (
+    SELECT
+        *,
+        trim(attributes['recipe'], '"') AS recipe,
+        trim(coalesce(attributes['org'], attributes['submission_org'], attributes['submitter']), '"') AS submitter,
+        submitter || ' ' || trim(coalesce(attributes['submission_platform'], attributes['system']), '"') AS submission,
+        array_to_string(list_sort(list_transform(
+            list_filter(coalesce(map_entries(parameters), []), lambda each: NOT each.key ILIKE '%seed%'),
+            lambda each: each.key || '=' || each.value
+        )), ', ') AS metaparameters
+    FROM base.trials
+)
