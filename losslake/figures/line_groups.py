@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.figures import theme
-from losslake.figures.charts.learning_rate_momentum import OUTCOMES
 from losslake.figures.fact_colours import NOT_STATED, OTHERS
+from losslake.figures.outcomes import OUTCOMES
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
