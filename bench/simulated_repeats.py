@@ -64,8 +64,8 @@ def repeats(n: int) -> list[SimulatedRow]:
         )
         for seeds in SEEDS
     }
-    found = SimulatedRow("regimes badly-tuned", "a batch size that is tuned worse, by 1.2 to 2 times, is dominated")
-    wrong = SimulatedRow("regimes well-tuned", "one that isn't tuned worse is dominated", "at most", 5)
+    found = SimulatedRow("dominated badly-tuned", "a batch size that is tuned worse, by 1.2 to 2 times, is dominated")
+    wrong = SimulatedRow("dominated well-tuned", "one that isn't tuned worse is dominated", "at most", 5)
     cells = product(TRIALS, NOISES, SPACINGS, SIZES, MISSES, SEEDS)
     for trials, noise, spacing, m, misses, seeds in cells:
         rng = np.random.default_rng([trials, round(100 * noise), round(100 * spacing), m, round(100 * misses)])

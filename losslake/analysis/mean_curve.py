@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from losslake.analysis.crossings import Curves
 from losslake.analysis.settings import Numbers
@@ -30,6 +29,8 @@ class MeanCurves:
 
         It is about further seeds of the setting, at one step.
         """
+        import scipy  # here, since the most frequent question doesn't need it
+
         freedom = np.maximum(self.n - 1, 1)
         quantiles: Floats = scipy.special.stdtrit(freedom, (1 + confidence) / 2)
         return quantiles * self.deviation / np.sqrt(self.n)

@@ -184,11 +184,14 @@ def test_regimes_and_critical_batch_sizes_are_consistent(archive: Workloads, cli
         plain = plain_scaling(studies, "val/classification_error", 0.05)
         assert [row["steps"] for row in regimes["rows"]] == [row["steps"] for row in plain]
         ends = {point["break_point"]: point for point in regimes["break_points"] if point["variant"] == "as defined"}
-        examples = [row["examples"] for row in regimes["rows"] if row["regime"] == "perfect scaling"]
-        assert all(own <= 1.2 * min(examples[: at + 1]) for at, own in enumerate(examples))
         steps = {row["batch_size"]: row["steps"] for row in regimes["rows"] if row["steps"] is not None}
+        fewest_examples = min(size * own for size, own in steps.items())
+        within = [size for size, own in steps.items() if size * own <= 1.2 * fewest_examples]
+        assert ends["perfect_scaling_end"]["batch_size"] == max(within)
+        perfect = [row["batch_size"] for row in regimes["rows"] if row["regime"] == "perfect scaling"]
+        assert perfect == [size for size in steps if size <= max(within)]
         most = ends["max_useful_batch_size"]["batch_size"]
-        assert all(steps[most] <= 1.1 * own for size, own in steps.items() if size >= most)
+        assert most == min(size for size, own in steps.items() if own <= 1.1 * min(steps.values()))
         answer = client.get("/v1/analysis/critical-batch-size", params={**asked, "optimal_batch_size": 1}).json()
         ours, theirs = answer["estimates"]
         assert ours["identifiable"] == theirs["identifiable"] == (ours["critical_batch_size"] is not None)

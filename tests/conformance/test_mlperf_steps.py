@@ -31,8 +31,8 @@ def view(lake: Lake) -> ReleaseView:
     return ReleaseView.open(lake, lake.release())
 
 
-def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
-    found = answer_to(scaling.QUESTION, view, Selection((parse_workload(workload),), metric), Goal(target))
+def answer(view: ReleaseView, workload: str, metric: str, target: float, **others: str) -> list[dict[str, Any]]:
+    found = answer_to(scaling.QUESTION, view, Selection((parse_workload(workload),), metric), Goal(target), **others)
     rows: list[dict[str, Any]] = found.table().to_pylist()
     return rows
 
@@ -97,10 +97,55 @@ def test_steps_to_the_quality_target_are_those_of_the_logs(
     reached: int,
 ) -> None:
     named = f"mlperf-v0.7/{workload}/as_submitted"
-    (row,) = [row for row in answer(view, named, metric, target) if row["batch_size"] == batch_size]
+    (row,) = [
+        row for row in answer(view, named, metric, target, result="best_trial") if row["batch_size"] == batch_size
+    ]
     assert (row["steps"], row["value"], row["n_reached"]) == (round(steps), value, reached)
     assert row["trial_id"] is not None
     assert source_of(lake, workload.split("/")[0], batch_size, row["trial_id"]) == source
+
+
+# The same logs by eye: the third of five seeds in order of steps, then of names.
+#   65,536: epoch 84 (result_2), then 88 (result_0, result_1, …); 2,048: all at epoch 38; 896: all at epoch 50.
+MEDIANS = [
+    (
+        "imagenet/resnet",
+        "val/accuracy",
+        0.759,
+        65_536,
+        88 * 1_281_167 / 65_536,
+        0.75938,
+        "tpu-v3-8192-TF/resnet/result_1",
+    ),
+    ("imagenet/resnet", "val/accuracy", 0.759, 2_048, 38 * 1_281_167 / 2_048, 0.7609, "tpu-v4-16-TF/resnet/result_2"),
+    (
+        "coco2017/ssd",
+        "val/mean_average_precision",
+        0.23,
+        896,
+        50 * 117_266 / 896,
+        0.23325504494425367,
+        "4xC4140/ssd/result_2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("workload", "metric", "target", "batch_size", "steps", "value", "source"), MEDIANS)
+def test_the_best_setting_takes_the_median_of_its_logs(
+    lake: Lake,
+    view: ReleaseView,
+    workload: str,
+    metric: str,
+    target: float,
+    batch_size: int,
+    steps: float,
+    value: float,
+    source: str,
+) -> None:
+    rows = answer(view, f"mlperf-v0.7/{workload}/as_submitted", metric, target)
+    (row,) = [row for row in rows if row["batch_size"] == batch_size]
+    assert (row["steps"], row["value"], row["n_seeds"]) == (round(steps), value, 5)
+    assert f"/{source}.txt" in source_of(lake, workload.split("/")[0], batch_size, row["trial_id"])
 
 
 def test_every_batch_size_of_both_benchmarks_reaches_its_target(view: ReleaseView) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
-from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits, linear_limits
-from losslake.figures.charts.learning_rate_momentum import OUTCOMES
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows
-from losslake.figures.fact_colours import NOT_STATED, OTHERS, groups_by_fact
+from losslake.figures.fact_colours import groups_by_fact
 from losslake.figures.frame import Frame, colour_scale, legend
 from losslake.figures.layers import Channel, Plot, category, layer
+from losslake.figures.line_groups import (
+    CurveColours,
+    Groups,
+    Line,
+    LineStyle,
+    groups_by_setting,
+    groups_of_facts,
+    groups_of_highlighted,
+    groups_of_lines,
+)
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
 from losslake.figures.links import Transform
 from losslake.figures.outliers import largest_usual
@@ -29,44 +35,12 @@ from losslake.index.frontiers import COUNTED
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, STATUSES
+from losslake_schema.statuses import STATUSES
 
 _MOST_PANELS = 12
-_MOST_NAMED = 7
-_MOST_IN_A_LEGEND = 24
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
-_OF_STATUS: dict[str, str] = {
-    COMPLETE: "reached", MISSED: "not reached", INCOMPLETE: "incomplete", INFEASIBLE: "infeasible",
-}  # fmt: skip
-# The style of a series' lines: colour, and the px of alternating dashes and gaps.
-LineStyle = tuple[str, tuple[int, ...]]
-ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
-
-
-class CurveColours(BaseModel):
-    """The colours of curves."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
-
-    colour_by: Annotated[ColourBy | None, Field(examples=["status"])] = None
-    """Colour by trial, study, status of the trial, outcome (reached a target, not reached, stopped or diverged), or by
-    a fact of the trial. Default: trial for up to 7 trials, else study."""
-    fact: Annotated[str | None, Field(examples=["org"])] = None
-    """With colour_by=fact: a metaparameter, or what logs say of round, organisation or system. The 7 most frequent
-    values have a colour each."""
-    highlight: Annotated[list[str], Field(max_length=200, examples=[["bundled/digits/softmax/sgd/64/1"]])] = Field(
-        default_factory=list
-    )
-    """This trial in colour over the others in grey; may be repeated. It replaces colour_by."""
-    mean: Annotated[Literal["settings"] | None, Field(examples=["settings"])] = None
-    """settings: over the curves, the mean of each setting over its trials, at steps of which at least 2 have finite
-    values, with a t interval of the mean. The 7 settings of most trials have a colour each, unless colour_by is
-    study or fact. Curves are then not thinned."""
-    target: Annotated[float | None, Field(allow_inf_nan=False, examples=[0.05])] = None
-    """A value of the metric, drawn as a line; with colour_by=outcome, the target that decides outcomes."""
 
 
 def draw(request: ChartRequest) -> ChartPanels:
@@ -84,13 +58,13 @@ def draw(request: ChartRequest) -> ChartPanels:
     trials = {line.number: line.trial for line in lines}
     settings = _settings(request, trials)
     if parameters.highlight:
-        groups = _highlighted(lines, parameters)
+        groups = groups_of_highlighted(lines, parameters)
     elif settings is not None and parameters.colour_by is None:
-        groups = _by_setting(lines, settings)
+        groups = groups_by_setting(lines, settings)
     elif parameters.colour_by == "fact":
-        groups = _by_fact(lines, groups_by_fact(request.view, trials, parameters.fact))
+        groups = groups_of_facts(lines, groups_by_fact(request.view, trials, parameters.fact))
     else:
-        groups = _groups(lines, parameters.colour_by, outcomes)
+        groups = groups_of_lines(lines, parameters.colour_by, outcomes)
     limits = {metric: _limits(rows, lines, metric, request) for metric in metrics}
     drawn = _with_facts(rows, lines)
     means = {}
@@ -221,26 +195,7 @@ def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform |
     return panel.links.to_trials({workload: workload for workload in workloads}, by="workload")
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The rows start:end of an answer, of one trial and metric. number: of the trial, the same for all its metrics."""
-
-    workload: str
-    batch_size: int
-    trial_id: int
-    metric: str
-    status: str
-    number: int
-    start: int
-    end: int
-
-    @property
-    def trial(self) -> Trial:
-        """The trial."""
-        return Trial(Study(Workload.parse(self.workload), self.batch_size), self.trial_id)
-
-
-def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
+def _lines(rows: pa.Table, view: ReleaseView) -> list[Line]:
     """Return the lines of the rows, in order. The rows of a line are contiguous."""
     if not rows.num_rows:
         return []
@@ -252,7 +207,7 @@ def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
     for row, start, end in zip(firsts, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         trial = row["workload"], row["batch_size"], row["trial_id"]
         number = numbers.setdefault(trial, len(numbers))
-        lines.append(_Line(*trial, row["metric"], _status(view, *trial), number, start, end))
+        lines.append(Line(*trial, row["metric"], _status(view, *trial), number, start, end))
     return lines
 
 
@@ -263,7 +218,7 @@ def _status(view: ReleaseView, workload: str, batch_size: int, trial_id: int) ->
     return STATUSES[facts.trials.status[place]]
 
 
-def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target: float | None) -> dict[int, str]:
+def _outcomes(rows: pa.Table, lines: Sequence[Line], view: ReleaseView, target: float | None) -> dict[int, str]:
     """Return the outcome of each trial by its number, as in /v1/analysis/metaparameter-map."""
     if target is None:
         raise BadParameter("target", "colour_by=outcome shows which trials reached a target: give target=…")
@@ -280,12 +235,12 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
     return outcomes
 
 
-def _direction(line: _Line, view: ReleaseView) -> str | None:
+def _direction(line: Line, view: ReleaseView) -> str | None:
     facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
     return view.metric(facts, line.metric, index).direction
 
 
-def _limits(rows: pa.Table, lines: Sequence[_Line], metric: str, request: ChartRequest) -> Limits | None:
+def _limits(rows: pa.Table, lines: Sequence[Line], metric: str, request: ChartRequest) -> Limits | None:
     """Return the limits of the axis of a metric, if some losses would compress the rest; None for all values."""
     own = [line for line in lines if line.metric == metric]
     parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in own)
@@ -301,7 +256,7 @@ def _limits(rows: pa.Table, lines: Sequence[_Line], metric: str, request: ChartR
     return linear_limits([*_ends(values[is_shown]), *([] if target is None else [target])])
 
 
-def _beyond(rows: pa.Table, lines: Sequence[_Line], limits: Mapping[str, Limits | None]) -> list[str]:
+def _beyond(rows: pa.Table, lines: Sequence[Line], limits: Mapping[str, Limits | None]) -> list[str]:
     """Say how many values are beyond the axes."""
     values, n = rows["value"].to_numpy().astype(np.float64), 0
     for line in lines:
@@ -309,70 +264,6 @@ def _beyond(rows: pa.Table, lines: Sequence[_Line], limits: Mapping[str, Limits 
             of_line = values[line.start : line.end]
             n += int((np.isfinite(of_line) & ((of_line < ends[0]) | (of_line > ends[1]))).sum())
     return [f"{n:,} value{'s are' if n > 1 else ' is'} beyond the axis."] if n else []
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Groups of lines: the name of each trial's group by the trial's number, and all names in order.
-
-    common: the name that all lines share. is_ordered: the order of the names is meaningful. styles: by name, if
-    they differ from the palette.
-    """
-
-    common: str
-    by_number: Mapping[int, str]
-    names: Sequence[str]
-    is_ordered: bool = False
-    styles: Mapping[str, LineStyle] = field(default_factory=dict)
-
-    @property
-    def in_legend(self) -> Sequence[str]:
-        """The names in the legend; none if there are too many, or only an empty one."""
-        return self.names if any(self.names) and len(self.names) <= _MOST_IN_A_LEGEND else []
-
-
-def _groups(lines: Sequence[_Line], colour_by: ColourBy | None, outcomes: Mapping[int, str]) -> _Groups:
-    """Return the groups that colours distinguish. colour_by: None: by trial if there are few, else by study.
-
-    outcomes: by number of the trial, for colour_by=outcome.
-    """
-    sizes = {line.batch_size for line in lines}
-    workloads = workload_labels(list(dict.fromkeys(line.workload for line in lines)))
-    common = workloads.common + (f"/{min(sizes)}" if len(sizes) == 1 else "")
-    if colour_by == "status":
-        words = {value: status.capitalize() for status, value in _OF_STATUS.items()}
-        return _by_outcome(common, {line.number: _OF_STATUS[line.status] for line in lines}, words)
-    if colour_by == "outcome":
-        return _by_outcome(common, outcomes, {each.value: each.words for each in OUTCOMES})
-    several_sizes = len(sizes) > 1
-    several_trials = len({line.trial_id for line in lines}) > 1
-    few = len({line.number for line in lines}) <= _MOST_NAMED
-    by_trial = colour_by == "trial" or (colour_by is None and few and (several_trials or not several_sizes))
-    texts = {}
-    for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
-        parts = [workloads.short[line.workload]] if workloads.short[line.workload] else []
-        parts += [f"batch size {line.batch_size}"] if several_sizes else []
-        parts += [f"trial {line.trial_id}"] if by_trial else []
-        texts[line.number] = ", ".join(parts)
-    is_ordered = several_sizes and not by_trial and len(workloads.short) == 1
-    return _Groups(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
-
-
-def _highlighted(lines: Sequence[_Line], parameters: CurveColours) -> _Groups:
-    """Return two groups: the trials to highlight, drawn on top, and the others in grey."""
-    if parameters.colour_by is not None:
-        raise BadParameter("highlight", "highlight and colour_by both choose the colours: give one of them")
-    chosen = set(parameters.highlight)
-    numbers = {line.number: str(line.trial) in chosen for line in lines}
-    unknown = sorted(chosen - {str(line.trial) for line in lines})
-    if unknown:
-        raise BadParameter("highlight", f"highlight={unknown[0]}: no curve of this figure is of this trial")
-    n = sum(numbers.values())
-    others, highlighted = f"others ({len(numbers) - n:,})", f"highlighted ({n:,})"
-    styles = {others: (theme.CONTOUR, theme.DASHES[0]), highlighted: (theme.COLOURS[0], theme.DASHES[0])}
-    by_number = {number: highlighted if is_chosen else others for number, is_chosen in numbers.items()}
-    common = workload_labels(list(dict.fromkeys(line.workload for line in lines))).common
-    return _Groups(common, by_number, [name for name in styles if name in by_number.values()], styles=styles)
 
 
 def _settings(request: ChartRequest, trials: Mapping[int, Trial]) -> dict[int, int] | None:
@@ -388,62 +279,17 @@ def _settings(request: ChartRequest, trials: Mapping[int, Trial]) -> dict[int, i
     return numbered_settings(request.view, trials)
 
 
-def _by_setting(lines: Sequence[_Line], settings: Mapping[int, int]) -> _Groups:
-    """Return a group for each setting of most trials, named by its first one; the others in grey, below them."""
-    trials = {line.number: line for line in sorted(lines, key=lambda line: -line.number)}
-    firsts = {settings[number]: line for number, line in trials.items()}
-    sizes = Counter(settings.values())
-    named = [setting for setting, n in sizes.most_common(len(theme.COLOURS)) if n > 1]
-    of_studies = _groups(lines, "study", {})
-    names = {}
-    for setting in named:
-        study = of_studies.by_number[firsts[setting].number]
-        text = f"trial {firsts[setting].trial_id} and {sizes[setting] - 1:,} more"
-        names[setting] = f"{study}, {text}" if study else text
-    n_others = len(settings) - sum(sizes[setting] for setting in named)
-    others = f"other settings ({n_others:,})"
-    styles = {others: (theme.CONTOUR, theme.DASHES[0])} if n_others else {}
-    styles |= {names[setting]: (colour, theme.DASHES[0]) for setting, colour in zip(named, theme.COLOURS, strict=False)}
-    by_number = {number: names.get(setting, others) for number, setting in settings.items()}
-    return _Groups(of_studies.common, by_number, list(styles), styles=styles)
-
-
-def _by_fact(lines: Sequence[_Line], by_number: Mapping[int, str]) -> _Groups:
-    """Return the groups of a fact: the rest in grey, then the most frequent; later groups are drawn on top."""
-    counts = Counter(by_number.values())
-    rest = [name for name in sorted(counts) if name.startswith((f"{OTHERS} (", f"{NOT_STATED} ("))]
-    named = sorted(counts.keys() - {*rest}, key=lambda name: (-counts[name], name))
-    styles = dict(zip(rest, ((theme.CONTOUR, theme.DASHES[2]), (theme.NEUTRAL, theme.DASHES[1])), strict=False))
-    styles |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, theme.COLOURS, strict=False)}
-    return _Groups(_groups(lines, "study", {}).common, by_number, [*rest, *named], styles=styles)
-
-
-def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, str]) -> _Groups:
-    """Return a group for each outcome that occurs, with its number of trials; later groups are drawn on top."""
-    counts = Counter(outcomes.values())
-    names = {
-        each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in OUTCOMES[::-1] if counts[each.value]
-    }
-    styles = {
-        names[each.value]: (each.colour, dash)
-        for each, dash in zip(OUTCOMES[::-1], theme.DASHES, strict=True)
-        if each.value in names
-    }
-    by_number = {number: names[value] for number, value in outcomes.items()}
-    return _Groups(common, by_number, list(names.values()), styles=styles)
-
-
 def _chart(
     request: ChartRequest,
     rows: pa.Table,
-    lines: Sequence[_Line],
-    groups: _Groups,
+    lines: Sequence[Line],
+    groups: Groups,
     metric: str,
     panel: Panel,
     means: Sequence[ChartRow],
 ) -> Plot:
     """Return the plot of a metric. rows: from `_with_facts`. means: from `mean_rows`."""
-    by_name: dict[str, list[_Line]] = {name: [] for name in groups.names}
+    by_name: dict[str, list[Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
             by_name[groups.by_number[line.number]].append(line)
@@ -460,13 +306,13 @@ def _chart(
     )
 
 
-def _series(rows: pa.Table, lines: Sequence[_Line], label: str, workload: str) -> Series:
+def _series(rows: pa.Table, lines: Sequence[Line], label: str, workload: str) -> Series:
     """Return lines of one metric as a series. workload: of all lines; empty: each row has its own."""
     parts = [rows.slice(line.start, line.end - line.start) for line in lines]
     return Series(label, pa.concat_tables(parts or [rows.slice(0, 0)]), workload)
 
 
-def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
+def _with_facts(rows: pa.Table, lines: Sequence[Line]) -> pa.Table:
     """Return the rows with the number and the status of their trial, without the workload if there is only one."""
     which = np.repeat(np.arange(len(lines)), [line.end - line.start for line in lines])
     numbers = np.array([line.number for line in lines], np.int64)[which]
@@ -475,7 +321,7 @@ def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
     return rows.drop_columns("workload") if len({line.workload for line in lines}) == 1 else rows
 
 
-def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[_Line]) -> list[str]:
+def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[Line]) -> list[str]:
     n = len({line.number for line in lines})
     thinned = ", thinned so that no crossing of a target moves" if request.facts.get("thinned") else ""
     notes = [f"1 trial{thinned}." if n == 1 else f"{n:,} trials, one line each{thinned}."]
@@ -490,7 +336,7 @@ def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[_Line]) -> lis
     return notes
 
 
-def _summary(rows: pa.Table, lines: Sequence[_Line], groups: _Groups, notes: Sequence[str]) -> list[str]:
+def _summary(rows: pa.Table, lines: Sequence[Line], groups: Groups, notes: Sequence[str]) -> list[str]:
     """Return the text alternative: the notes, the groups, and the range of the last values."""
     summary = [*notes, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(notes)
     last: dict[str, list[float]] = {}

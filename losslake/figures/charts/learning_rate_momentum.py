@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -15,6 +15,7 @@ from losslake.figures.axes import Scale, decade_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text
 from losslake.figures.frame import Frame, legend
 from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
+from losslake.figures.outcomes import OUTCOMES
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
@@ -35,25 +36,6 @@ _TOOLTIP = [
     tip("momentum", "Momentum"),
     tip("steps", "Steps to target"),
 ]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An outcome of trials: its value in answers, its label, and its mark."""
-
-    value: str
-    words: str
-    colour: str
-    shape: str
-
-
-# The outcomes in drawing order; later ones are on top.
-OUTCOMES = (
-    Outcome("infeasible", "Infeasible", theme.NEUTRAL, "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"),
-    Outcome("incomplete", "Incomplete", theme.COLOURS[4], "square"),
-    Outcome("not reached", "Goal not achieved", theme.COLOURS[1], "triangle-up"),
-    Outcome("reached", "Goal achieved", theme.COLOURS[0], "circle"),
-)
 
 
 def draw(request: ChartRequest) -> ChartPanels:
