@@ -208,23 +208,25 @@ def run_digest(curve: Curves) -> str | None:
     times = _canonical(np.rint(curve.elapsed_s * 1000))
     digest, count, timed = hashlib.sha256(), 0, set[float]()
     for metric in sorted(curve.values):
-        columns = (curve.steps, _canonical(curve.values[metric]), times)
         missing = curve.missing.get(metric)
-        if missing is not None:
-            columns = columns[0][~missing], columns[1][~missing], columns[2][~missing]
-        count += len(columns[0])
-        if len(columns[0]):
-            digest.update(f"\n{metric}\n".encode())
-            for column in columns:
-                digest.update(column.tobytes())
+        rows = ~missing if missing is not None else slice(None)
+        at = times[rows]
+        if not len(at):
+            continue
+        count += len(at)
         if len(timed) < LEAST_TIMES:
-            timed.update(columns[2][columns[2] == columns[2]].tolist())
+            timed.update(each for each in at.tolist() if each == each)
+        digest.update(f"\n{metric}\n".encode())
+        for column in (curve.steps[rows], _canonical(curve.values[metric][rows]), at):
+            digest.update(column.tobytes())
     return digest.hexdigest() if count >= LEAST_MEASUREMENTS and len(timed) >= LEAST_TIMES else None
 
 
 def _canonical(values: Floats) -> Floats:
     """Return numbers of which equal ones have equal bytes: one zero, one NaN."""
-    return np.where(np.isnan(values), np.nan, values + 0.0)
+    values = values + 0.0
+    values[np.isnan(values)] = np.nan
+    return values
 
 
 def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:

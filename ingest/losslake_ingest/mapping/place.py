@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import quote
 
 import numpy as np
@@ -65,12 +66,25 @@ class PlacedRun:
         steps = self.steps if self.steps is not None else int(self.curve.steps[-1])
         return TrialFacts(number, self.status, steps, self.parameters, self.attributes, self.run, self.sha256)
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The SHA-256 of the run's file, or of its files' digests in order of path."""
         if len(self.files) == 1:
             return next(iter(self.files.values()))
         return hashlib.sha256("".join(self.files[path] for path in sorted(self.files)).encode()).hexdigest()
+
+    @cached_property
+    def log(self) -> tuple[str, str]:
+        """What identifies the bytes of the run: their SHA-256 and, of several runs of one file, a name within it."""
+        is_whole = (
+            self.run == "." or "#" in self.run or all(f"{path}/".startswith(f"{self.run}/") for path in self.files)
+        )
+        return self.sha256, within_file(self.run) if is_whole else self.run
+
+
+def within_file(run: str) -> str:
+    """Return the name of a run within its file, which is empty where a file is one run."""
+    return run.partition("#")[2]
 
 
 def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> PlacedRun:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_ingest.contracts.study import TrialFacts
-from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.mapping.place import PlacedRun, within_file
 from losslake_schema.names import Study, Trial
 from losslake_schema.tables import COPIES, STUDY_KEYS
 
@@ -32,7 +32,7 @@ BUNDLE = ""  # the name of a source that is a bundle: the paths in it are relati
 _KEYS = (*STUDY_KEYS, "trial_id")
 _DIGITS = re.compile(r"([0-9]{1,1000})")
 _Bytes = tuple[str, str]
-Order = tuple[tuple[int, int | str], ...]
+Order = tuple[int | str, ...]
 
 
 class Known(NamedTuple):
@@ -101,7 +101,6 @@ class Copies:
         self._stored: dict[_Bytes, list[_Stored]] = {}
         self._listed: dict[_Bytes, list[_Stored]] = {}
         self._listed_at: dict[str, list[_Stored]] = {}
-        self._runs: dict[tuple[Study, str], Known] = {}
         self.found: dict[Trial, list[TrialFacts]] = {}
         self.gone: set[tuple[Trial, str, str]] = set()
         self.moved: dict[Trial, Move] = {}
@@ -132,7 +131,7 @@ class Copies:
 
         is_replaced: returns True for a stored trial that this ingest offers.
         """
-        key = _bytes_of(run)
+        key = run.log
         stored, listed = self._stored.get(key, ()), self._listed.get(key, ())
         known = list(self._offered.get(key, ()))
         if (stored or listed) and all(each.trial != trial for each in stored):
@@ -145,28 +144,22 @@ class Copies:
         facts = _facts_of(run)
         return next((each for each in known if each.facts == facts), None)
 
-    def first_of_run(self, study: Study, digest: str) -> Known | None:
-        """Return the offered trial of a study with these measurements and times, as `run_digest` has them."""
-        return self._runs.get((study, digest))
-
-    def add(self, run: PlacedRun, trial: Trial, digest: str | None, is_replaced: Callable[[Trial], bool]) -> bool:
+    def add(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> bool:
         """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts.
 
-        digest: of its measurements and times. is_replaced: see `first`; a stored trial with other bytes now doesn't
-        count.
+        is_replaced: see `first`; a stored trial with other bytes now doesn't count.
         """
         self.move(run, trial)
-        key = _bytes_of(run)
+        key = run.log
         stored = [each.trial for each in self._stored.get(key, ()) if not is_replaced(each.trial)]
-        others = {*stored, *(each.trial for each in self._offered.get(key, ()))} - {trial} - self.moved.keys()
-        known = Known(trial, run.run, _facts_of(run), round_of(run.attributes))
-        self._offered.setdefault(key, []).append(known)
-        if digest is not None:
-            self._runs[run.study, digest] = known._replace(has_bytes=False)
-        listed = (each for each in self._listed_at.get(run.run, ()) if each.attributes == run.attributes)
-        self.gone |= {(each.trial, each.run, each.sha256) for each in listed}
+        offered = self._offered.setdefault(key, [])
+        others = any(each != trial and each not in self.moved for each in (*stored, *(each.trial for each in offered)))
+        offered.append(Known(trial, run.run, _facts_of(run), round_of(run.attributes)))
+        for each in self._listed_at.get(run.run, ()):
+            if each.attributes == run.attributes:
+                self.gone.add((each.trial, each.run, each.sha256))
         self.add_listed(run, trial)
-        return bool(others)
+        return others
 
     def add_copy(self, run: PlacedRun, first: Known) -> None:
         """Record a run as a copy of a trial, which may list it already."""
@@ -205,7 +198,7 @@ class Copies:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for trial in self.at(run):
             if trial != to:
-                self._move(trial, to, _bytes_of(run))
+                self._move(trial, to, run.log)
 
     def _move(self, trial: Trial, to: Trial, log: _Bytes) -> None:
         self.moved[trial] = Move(to, self._source, log[0])
@@ -213,13 +206,13 @@ class Copies:
 
     def other_runs(self, run: PlacedRun) -> set[int]:
         """Return the stored trials of a run's study that have its bytes, but other facts."""
-        facts, stored = _facts_of(run), self._stored.get(_bytes_of(run), ())
+        facts, stored = _facts_of(run), self._stored.get(run.log, ())
         of_study = [each for each in stored if each.trial.study == run.study]
         return {each.trial.trial_id for each in of_study if each.as_known(run).facts != facts}
 
     def at(self, run: PlacedRun) -> list[Trial]:
         """Return the stored trials with the bytes of a run from its place; for none, from a path that ends like it."""
-        trials = [(each.trial, each.run) for each in self._stored.get(_bytes_of(run), ())]
+        trials = [(each.trial, each.run) for each in self._stored.get(run.log, ())]
         digest = place_digest(self._place, run.run) if trials else ""
         exact = [trial for trial, _ in trials if self._places_of(trial.study).get(digest) == trial.trial_id]
         return exact or [trial for trial, path in trials if self._is_at(trial, path, run)]
@@ -231,7 +224,7 @@ class Copies:
 
     def has_log(self, run: PlacedRun) -> bool:
         """Return True if a run of a bundle is stored from its log."""
-        known = self._stored.get(_bytes_of(run), ())
+        known = self._stored.get(run.log, ())
         return any(
             set(self._sources_of(each.trial.study)) != {BUNDLE} and self._is_at(each.trial, each.run, run)
             for each in known
@@ -284,13 +277,12 @@ def _logs(rows: pl.DataFrame) -> Iterator[_Stored]:
 
 def round_of(attributes: Mapping[str, str]) -> Order:
     """Return the round that a run states, in the order of rounds; empty for none."""
-    return _order_of_round(attributes.get("round", ""))
+    return _order_of_round(attributes["round"]) if "round" in attributes else ()
 
 
 def natural_order(text: str) -> Order:
-    """Return a sort key that puts `result_2` before `result_10`."""
-    parts = (part for part in _DIGITS.split(text) if part)
-    return tuple((0, int(part)) if _DIGITS.fullmatch(part) else (1, part) for part in parts)
+    """Return a sort key that puts `result_2` before `result_10`: texts and numbers in turn."""
+    return tuple(int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(text)))
 
 
 @lru_cache(maxsize=1000)
@@ -306,17 +298,6 @@ def place_digest(place: str, run: str) -> str:
 def is_same_path(one: str, other: str) -> bool:
     """Return True if the paths are equal from a common folder on, or one is the end of the other."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
-
-
-def _bytes_of(run: PlacedRun) -> _Bytes:
-    """Return what identifies the bytes of a run: several runs of one file also have a name within it."""
-    is_whole = run.run == "." or "#" in run.run or all(f"{path}/".startswith(f"{run.run}/") for path in run.files)
-    return run.sha256, within_file(run.run) if is_whole else run.run
-
-
-def within_file(run: str) -> str:
-    """Return the name of a run within its file, which is empty where a file is one run."""
-    return run.partition("#")[2]
 
 
 def _facts_of(run: PlacedRun) -> bytes:

@@ -257,11 +257,11 @@ class Stored:
             if merged is None:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
                 continue
-            trials.offer(trial.trial_id)
+            trials.offer(trial, run, digest)
             result.runs[trial.trial_id] = merged
             if run.run not in withdrawn:
                 self._place(trial, run, source, place)
-            if self.copies.add(run, trial, digest, self.is_offered):
+            if self.copies.add(run, trial, self.is_offered):
                 result.equal.append(run)
             if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
                 result.elsewhere.append(run)
@@ -288,13 +288,14 @@ class Stored:
         """
         if digest is None:
             return None
-        first = self.copies.first_of_run(run.study, digest)
-        if first is None and not self.has_bytes(trial, run.sha256):
+        trials = self._of(run.study)
+        first = trials.offered_by_digest.get(digest)
+        if first is None and trials.logs and not trials.has_bytes(trial.trial_id, run.sha256):
             number = by_digest().get(digest, trial.trial_id)
             stored = Trial(run.study, number)
             if number != trial.trial_id and not (self.is_offered(stored) or stored in self.copies.moved):
                 attributes = dict(self._row(stored)["attributes"] or ())
-                path = self._of(run.study).path_of(number)
+                path = trials.path_of(number)
                 first = Known(stored, path, b"", round_of(attributes), has_bytes=False)
         return first
 

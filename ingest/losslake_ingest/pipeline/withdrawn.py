@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from losslake_ingest.pipeline.copies import within_file
+from losslake_ingest.mapping.place import within_file
 from losslake_schema.names import Trial
 
 

@@ -92,8 +92,8 @@ def test_targets_become_goals_and_hyperparameters_parameters(tmp_path: Path) -> 
 
 
 def test_accelerators_and_the_examples_of_an_epoch_are_those_of_the_metadata(tmp_path: Path) -> None:
-    other = {path.replace("trial_1", "trial_2"): data for path, data in trial(meta_data_0_json=None).items()}
-    logs = unpacked(tmp_path / "logs", trial() | other)
+    second = trial(meta_data_0_json=None, measurements_csv=ALL.replace("0.9", "0.95"))
+    logs = unpacked(tmp_path / "logs", trial() | {path.replace("_1/", "_2/"): data for path, data in second.items()})
     (logs / "losslake.toml").write_text(MAPPING)
     lake = Lake.create(tmp_path / "lake")
     assert not ingest(lake, [logs]).quarantined
