@@ -87,17 +87,18 @@ def fit_curve(
     previous_steps: npt.ArrayLike | None = None,
     trial_steps: Sequence[npt.ArrayLike] | None = None,
     kind: Kind = "robust",
+    n_trials: npt.ArrayLike | None = None,
 ) -> CurveFit:
     """Fit the hyperbola to one curve, test whether the data support it, and compute ranges of B_c.
 
-    batch_sizes, steps, censored_at, previous_steps: (m,), as for identifiability.gates, with its errors. trial_steps:
-    by batch size, the steps of each trial, inf for never, for the range of subsampled searches.
+    batch_sizes, steps, censored_at, previous_steps, n_trials: (m,), as for identifiability.gates, with its errors.
+    trial_steps: by batch size, the steps of each trial, inf for never, for the range of subsampled searches.
     Source: delta method, residual bootstrap and runs test as in METHODS 3.3; see the functions called.
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
     fit = fit_hyperbola(sizes, counts, censored_at, kind)
-    known = identifiability(sizes, counts, censored_at, previous_steps, kind)
+    known = identifiability(sizes, counts, censored_at, previous_steps, kind, n_trials)
     if fit is None or not known.is_identifiable:
         return CurveFit(fit, known)
     error = float(profile_intervals(sizes, counts, censored_at, kind).log_standard_error[0])

@@ -18,7 +18,7 @@ from losslake.analysis.hyperbola import Kind, fit_hyperbolas
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
 from losslake_schema.reached import Flags, Floats, Integers
 
-Refusal = Literal["too few", "too coarse", "no bend", "no scaling", "extrapolated"]
+Refusal = Literal["too few", "too coarse", "too unequal", "no bend", "no scaling", "extrapolated"]
 # With four batch sizes, few curves pass the other gates at noise of 15%, and of their intervals 75 to 83% hold: those
 # that pass are those that happen to look narrow. Over all curves of four, passing or not, they hold as they should.
 FEWEST_BATCH_SIZES, FEWEST_FOR_BOUNDS = 5, 4
@@ -26,7 +26,7 @@ LEAST_BEND = 1.25
 LEAST_SLOPE = 0.5
 FURTHEST = 4.0
 MOST_AT_FIRST = 0.25
-# With 64 to 4 trials a 90% interval holds in three quarters of studies; bench.coverage has rows of both.
+# From 64 to 4 trials a 90% interval would hold in three quarters of studies: bench.coverage.
 MOST_UNEQUAL = 2
 
 
@@ -35,13 +35,16 @@ class Gates:
     """The results of the gates for n curves, arrays of shape (n,).
 
     n_reached: batch sizes that reached the target; n_at_first: those that did at their first evaluation after step 0.
-    bend: E(B_m) / min E over these, E = B S. slope: the steepest
-    -dlog S/dlog B between neighbours. Both are NaN without neighbours. is_within: the interval lies within
-    [B_1/4, 4 B_m]. lower, upper: the 90% interval of B_c; 0 and inf where the data set no bound.
+    fewest, most: the numbers of trials of these; NaN where steps aren't those of the best trial. bend: E(B_m) / min E
+    over these, E = B S. slope: the steepest -dlog S/dlog B between neighbours. Both are NaN without neighbours.
+    is_within: the interval lies within [B_1/4, 4 B_m]. lower, upper: the 90% interval of B_c; 0 and inf where the data
+    set no bound.
     """
 
     n_reached: Integers
     n_at_first: Integers
+    fewest: Floats
+    most: Floats
     bend: Floats
     slope: Floats
     is_within: Flags
@@ -49,9 +52,14 @@ class Gates:
     upper: Floats
 
     @property
+    def is_unequal(self) -> Flags:
+        """True where some batch sizes have too many more trials than others: the best of more is better by chance."""
+        return self.most > MOST_UNEQUAL * self.fewest
+
+    @property
     def is_identifiable(self) -> Flags:
         """True for curves that pass all gates, so that B_c may be reported."""
-        is_fine = self.n_at_first <= MOST_AT_FIRST * self.n_reached
+        is_fine = (self.n_at_first <= MOST_AT_FIRST * self.n_reached) & ~self.is_unequal
         passed: Flags = (self.n_reached >= FEWEST_BATCH_SIZES) & (self.bend >= LEAST_BEND) & (self.slope >= LEAST_SLOPE)
         return passed & is_fine & self.is_within
 
@@ -61,6 +69,8 @@ class Gates:
             return ["too few"]
         if self.n_at_first[curve] > MOST_AT_FIRST * self.n_reached[curve]:
             return ["too coarse"]
+        if self.is_unequal[curve]:
+            return ["too unequal"]
         refusals: list[Refusal] = []
         if self.bend[curve] < LEAST_BEND:
             refusals.append("no bend")
@@ -93,6 +103,7 @@ def gates(
     censored_at: npt.ArrayLike | None = None,
     previous_steps: npt.ArrayLike | None = None,
     kind: Kind = "robust",
+    n_trials: npt.ArrayLike | None = None,
 ) -> Gates:
     """Apply the gates of identifiability to n curves; arguments and errors as for fit_hyperbolas.
 
@@ -103,6 +114,8 @@ def gates(
     4. The 90% interval lies within [B_1/4, 4 B_m].
     5. At most a quarter of these batch sizes reached the target at their first evaluation after step 0; else no bound
        holds.
+    6. If steps are those of the best trial, no batch size has over twice as many trials as another that reached the
+       target; else no bound holds. n_trials: (m,); None if steps are another result.
 
     Gate 4 is stricter than METHODS 2.2, which tests only the estimate: with noise of 0.1 in log S that would pass 5 to
     15% of curves with a true B_c of 8 to 30 B_m. Since each end of the interval misses in 5% of curves, a true B_c
@@ -124,28 +137,16 @@ def gates(
     upper = np.fmax.reduce(intervals.upper.reshape(len(allowed), -1))
     n_reached, bend, slope = _shapes(sizes, counts)
     n_at_first = _at_first(counts, previous_steps).sum(-1)
-    is_coarse = n_at_first > MOST_AT_FIRST * n_reached
+    fewest, most = _extremes(counts, n_trials)
+    is_refused = (n_at_first > MOST_AT_FIRST * n_reached) | (most > MOST_UNEQUAL * fewest)
     is_short, is_flat = bend < LEAST_BEND, slope < LEAST_SLOPE
     low, high = (sizes[0] / FURTHEST, FURTHEST * sizes[-1]) if len(sizes) else (np.nan, np.nan)
     is_within = (low <= lower) & (upper <= high)
     # A curve that shows neither a bend nor scaling keeps both bounds.
-    has_bounds = (n_reached >= FEWEST_FOR_BOUNDS) & ~is_coarse
+    has_bounds = (n_reached >= FEWEST_FOR_BOUNDS) & ~is_refused
     lower = np.where(has_bounds & ~(is_flat & ~is_short), lower, 0.0)
     upper = np.where(has_bounds & ~(is_short & ~is_flat), upper, np.inf)
-    return Gates(n_reached, n_at_first, bend, slope, is_within, lower, upper)
-
-
-def are_unequal(steps: npt.ArrayLike, n_trials: npt.ArrayLike) -> Flags:
-    """Return flags of curves whose batch sizes have too unequal numbers of trials for an interval of their best ones.
-
-    That is, over twice as many at some as at others, of those that reached the target. steps: (n, m), inf or NaN for
-    never. n_trials: (m,).
-    """
-    is_reached = np.isfinite(np.atleast_2d(np.asarray(steps, np.float64)))
-    counts = np.broadcast_to(np.asarray(n_trials, np.float64), is_reached.shape)
-    least = counts.min(-1, initial=np.inf, where=is_reached)
-    unequal: Flags = counts.max(-1, initial=0.0, where=is_reached) > MOST_UNEQUAL * least
-    return unequal
+    return Gates(n_reached, n_at_first, fewest, most, bend, slope, is_within, lower, upper)
 
 
 def identifiability(
@@ -154,9 +155,10 @@ def identifiability(
     censored_at: npt.ArrayLike | None = None,
     previous_steps: npt.ArrayLike | None = None,
     kind: Kind = "robust",
+    n_trials: npt.ArrayLike | None = None,
 ) -> Identifiability:
     """Apply the gates to one curve and give reasons in words; arguments as for `gates`, but steps of shape (m,)."""
-    tested = gates(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, previous_steps, kind)
+    tested = gates(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, previous_steps, kind, n_trials)
     lower, upper = float(tested.lower[0]), float(tested.upper[0])
     return Identifiability(
         lower if lower > 0 else None,
@@ -192,9 +194,10 @@ def identified_fits(
     steps: npt.ArrayLike,
     censored_at: npt.ArrayLike | None = None,
     previous_steps: npt.ArrayLike | None = None,
+    n_trials: npt.ArrayLike | None = None,
 ) -> IdentifiedFits:
     """Fit each curve that passes the gates; arguments and errors as for `gates`."""
-    tested = gates(batch_sizes, steps, censored_at, previous_steps)
+    tested = gates(batch_sizes, steps, censored_at, previous_steps, n_trials=n_trials)
     is_open = tested.is_identifiable
     numbers = np.full((3, len(is_open)), np.nan)
     if is_open.any():
@@ -226,6 +229,12 @@ def _reasons(tested: Gates, batch_sizes: Floats) -> Iterator[str]:
             f"too coarse: {n_at_first} of {n_reached} batch sizes reached the target at their first evaluation; a fit "
             f"allows {MOST_AT_FIRST:.0%}"
         )
+    if "too unequal" in refusals:
+        fewest, most = int(tested.fewest[0]), int(tested.most[0])
+        yield (
+            f"too unequal: batch sizes have {fewest} to {most} trials, and the best of more is better by chance; a fit "
+            f"allows {MOST_UNEQUAL} times as many (trials={fewest} takes equally many)"
+        )
     if "no bend" in refusals:
         times = f"{float(tested.bend[0]):.3g} times"
         yield f"no bend: the largest batch size needs {times} the fewest examples; {LEAST_BEND} would show one"
@@ -249,6 +258,15 @@ def _shapes(sizes: Floats, counts: Floats) -> tuple[Integers, Floats, Floats]:
             bend[rows] = np.exp(log_e[:, -1] - log_e.min(-1))
             slope[rows] = (-np.diff(log_s) / np.diff(log_b)).max(-1)
     return n_reached, bend, slope
+
+
+def _extremes(steps: Floats, n_trials: npt.ArrayLike | None) -> tuple[Floats, Floats]:
+    """Return, per curve, the fewest and the most trials of batch sizes that reached the target; NaN if none counts."""
+    if n_trials is None:
+        return np.full(len(steps), np.nan), np.full(len(steps), np.nan)
+    is_reached = np.isfinite(steps)
+    counts = np.broadcast_to(np.asarray(n_trials, np.float64), steps.shape)
+    return counts.min(-1, initial=np.inf, where=is_reached), counts.max(-1, initial=0.0, where=is_reached)
 
 
 def _within_evaluations(steps: Floats, previous_steps: npt.ArrayLike) -> Iterator[Floats]:

@@ -15,10 +15,10 @@ from pydantic import Field
 from losslake.analysis.best_setting import Seeds
 from losslake.analysis.critical_batch_size import CurveFit, fit_other_forms, runs_test
 from losslake.analysis.hyperbola import fit_hyperbola
-from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
+from losslake.analysis.identifiability import identifiability
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.critical_batch_size import doubts_about_fit, has_unequal_trials
+from losslake.questions.critical_batch_size import doubts_about_fit
 from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary
@@ -189,14 +189,9 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
     curve = usable_curve(search, scaling_curve(search, goal))
     sizes, steps = curve.batch_sizes, curve.tuned_steps
     fit = fit_hyperbola(sizes, steps, curve.censored_at)
-    known = identifiability(sizes, steps, curve.censored_at, curve.previous_steps)
-    is_unequal = has_unequal_trials(curve)
+    known = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, n_trials=curve.n_trials)
     why = [*known.reasons]
     size = fit.critical_batch_size if fit is not None and known.is_identifiable else None
-    if is_unequal:
-        lacking = "no bounds" if size is None else "no interval, and a biased number"
-        why.append(f"{lacking}: numbers of trials differ over {MOST_UNEQUAL}-fold")
-        known = replace(known, lower=None, upper=None)
     if fit is not None and size is not None:
         residuals = np.log(steps) - np.log(fit.steps(sizes))
         other_forms = fit_other_forms(sizes, steps)

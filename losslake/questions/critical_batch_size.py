@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from losslake.analysis.critical_batch_size import (
 )
 from losslake.analysis.fit_intervals import Range
 from losslake.analysis.hyperbola import Kind
-from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
 from losslake.analysis.measured_levels import measured
 from losslake.analysis.settings import drawn_alike
 from losslake.output.answer import Answer
@@ -171,18 +169,8 @@ QUESTION = Question(
 
 def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
     drawn = _drawn_steps(curve, goal)
-    fit = fit_curve(curve.batch_sizes, curve.tuned_steps, curve.censored_at, curve.previous_steps, drawn, kind)
-    if not has_unequal_trials(curve):
-        return fit
-    known = replace(fit.known, lower=None, upper=None)
-    return CurveFit(fit.fit, known, other_forms=fit.other_forms, runs_p_value=fit.runs_p_value)
-
-
-def has_unequal_trials(curve: UsableCurve) -> bool:
-    """Return True if trials are so unequal that the interval of their best ones would miss too often."""
-    return not curve.search.rule.is_of_settings and bool(
-        are_unequal(curve.tuned_steps, curve.measured.n_trials[curve.studies])[0]
-    )
+    before = curve.previous_steps
+    return fit_curve(curve.batch_sizes, curve.tuned_steps, curve.censored_at, before, drawn, kind, curve.n_trials)
 
 
 def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
@@ -205,13 +193,6 @@ def _warnings(
     curve: UsableCurve, fit: CurveFit, defined: tuple[CriticalBatchSize, ...], optimal_batch_size: float
 ) -> Iterator[str]:
     yield from (f"{curve.name}: {reason}" for reason in fit.known.reasons)
-    if has_unequal_trials(curve):
-        least = curve.measured.n_trials[curve.studies][np.isfinite(curve.tuned_steps)].min()
-        yield (
-            f"{curve.name}: no interval and no bounds, and a biased number, since some batch sizes have over "
-            f"{MOST_UNEQUAL} times as many trials as others, and the best of more is better by chance: trials={least} "
-            "gives all, from equally many trials each"
-        )
     for number in defined:
         yield from (f"{curve.name}, {number.definition}: {text}" for text in number.warnings)
     yield from (f"{curve.name}: {text}" for text in doubts_about_fit(curve, fit))
@@ -232,9 +213,8 @@ def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
     reached = curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     if fit.known.is_identifiable and not reached[0] <= fit.fit.critical_batch_size <= reached[-1]:
         held = f"the interval held in {measured('critical-batch-size outside')} of simulations"
-        has_interval = lower is not None and upper is not None
-        how = f": for such a critical batch size {held}" if has_interval else ""
-        yield f"the estimate lies outside the batch sizes that reached the target{how}"
+        outside = "the estimate lies outside the batch sizes that reached the target"
+        yield f"{outside}: for such a critical batch size {held}"
     if fit.fit.rms_log_residual > LARGE_RESIDUAL:
         off = f"{fit.fit.rms_log_residual:.0%}"
         yield f"steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from losslake.analysis.break_points import BreakPoints
 from losslake.analysis.envelope import Ranks, breakpoints, chosen_targets, coverage, ranks, reach
-from losslake.analysis.identifiability import MOST_UNEQUAL, IdentifiedFits
+from losslake.analysis.identifiability import IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
@@ -107,7 +107,7 @@ class TargetSweepRow(Row):
     rms_log_residual: Annotated[float | None, shown(0.08, "none: a ratio, about")]
     """Root mean square of log(steps / fitted steps) over batch sizes; null like critical_batch_size."""
     not_identifiable: Annotated[str | None, shown("no bend")]
-    """Why there is no critical batch size: too few, too coarse, no bend, no scaling or extrapolated; else null."""
+    """Why there is no critical batch size: too few, too coarse, too unequal, no bend, no scaling, extrapolated."""
     mean_rank: Annotated[float | None, shown(1.3, "ranks")]
     """Mean rank by steps over the compared batch sizes, 1 for the fewest; null for one workload, or if none reached."""
     n_fewest: Annotated[int | None, shown(8, "batch sizes")]
@@ -245,17 +245,9 @@ def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
     texts = []
     if len(known) > 1 and known.max() > 1.5 * known.min():
         moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
-        is_sure = fits.is_identifiable & ~one.is_unequal
-        # An empty maximum is below, and an empty minimum above, any other.
-        differs = fits.lower[is_sure].max(initial=-np.inf) > fits.upper[is_sure].min(initial=np.inf)
+        differs = fits.lower[fits.is_identifiable].max() > fits.upper[fits.is_identifiable].min()
         found = "the critical batch size depends on the target" if differs else _OVERLAP
         texts.append(f"{name}: {found}: {moved}")
-    if one.is_unequal.any():
-        at_targets = f"at {int(one.is_unequal.sum())} of {len(one.targets)} targets"
-        texts.append(
-            f"{name}: no interval and no bounds {at_targets}, since some batch sizes have over {MOST_UNEQUAL} times as "
-            "many trials as others: trials= takes equally many"
-        )
     missing = [size for size, one_of in zip(one.batch_sizes, one.merged.envelopes, strict=True) if not len(one_of.loss)]
     if missing:
         texts.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")

@@ -223,7 +223,8 @@ def _left_out(one: _Reached) -> Iterator[str]:
 def _critical_batch_size(one: _Reached) -> float | None:
     """Return B_c of the robust fit; None where the data can't support one."""
     curve = usable_curve(one.search, one.curve)
-    fits = identified_fits(curve.batch_sizes, curve.tuned_steps[None], curve.censored_at, curve.previous_steps[None])
+    steps, before = curve.tuned_steps[None], curve.previous_steps[None]
+    fits = identified_fits(curve.batch_sizes, steps, curve.censored_at, before, curve.n_trials)
     fitted = float(fits.critical_batch_size[0])
     return fitted if math.isfinite(fitted) else None
 

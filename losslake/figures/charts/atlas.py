@@ -36,8 +36,6 @@ def draw(request: ChartRequest) -> ChartPanels:
     drawn = [row for row in rows if any(row[name] is not None for name in ("critical_batch_size", "lower", "upper"))]
     level = stated("critical-batch-size interval")
     notes = [f"Points: critical batch sizes at the goals of workloads. Bars: {level} intervals."]
-    if any(row["critical_batch_size"] is not None and row["lower"] is row["upper"] is None for row in drawn):
-        notes.append("Hollow points: no interval, and biased numbers.")
     if any(row["critical_batch_size"] is None for row in drawn):
         notes.append("Triangles: bounds, where the data support no estimate.")
     if len(drawn) < len(rows):
@@ -132,9 +130,7 @@ def _marks(lines: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     ranges = [line for line in lines if "lower" in line and "upper" in line]
     style: dict[str, Any] = {"opacity": 1, "size": theme.POINT, "color": theme.COLOURS[0]}
     layers = [layer(ranges, "rule", at("lower") | {"x2": {"field": "upper"}}, strokeWidth=2, color=theme.COLOURS[0])]
-    for is_filled in (True, False):
-        points = [line for line in known if ("lower" in line or "upper" in line) == is_filled]
-        layers.append(layer(points, "point", at("critical_batch_size"), filled=is_filled, **style).linked(linked))
+    layers.append(layer(known, "point", at("critical_batch_size"), filled=True, **style).linked(linked))
     for name, shape in (("lower", "triangle-right"), ("upper", "triangle-left")):
         bounds = [line for line in lines if name in line and "critical_batch_size" not in line]
         layers.append(layer(bounds, "point", at(name), shape=shape, filled=False, **style).linked(linked))

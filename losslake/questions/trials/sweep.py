@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -16,11 +16,11 @@ from losslake.analysis.envelope import (
     lower_envelope,
     steps_to_targets,
 )
-from losslake.analysis.identifiability import IdentifiedFits, are_unequal, identified_fits
+from losslake.analysis.identifiability import IdentifiedFits, identified_fits
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.study_results import study_results
-from losslake_schema.reached import NEVER, Flags, Floats
+from losslake_schema.reached import NEVER, Floats
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,6 @@ class Sweep:
             previous[is_hit, study] = np.where(steps >= 0, steps, np.nan)
         return previous
 
-    @property
-    def is_unequal(self) -> Flags:
-        """True for targets that batch sizes with too unequal numbers of trials reach, if the best of them counts."""
-        if self.search.rule.is_of_settings:
-            return np.zeros(len(self.targets), np.bool_)
-        return are_unequal(self.tuned_steps, self.search.n_admitted)
-
     def perfect_ends(self) -> BreakPoints:
         """Return the end of perfect scaling by target."""
         return perfect_ends(self.batch_sizes, self.tuned_steps, censored_at=self.search.last_steps)
@@ -124,14 +117,16 @@ class Sweep:
         return max_useful(self.tuned_steps)
 
     def fits(self) -> IdentifiedFits:
-        """Return the fit by target, or why there is none; without bounds where trials are too unequal."""
+        """Return the fit by target, or why there is none."""
         sizes = np.asarray(self.batch_sizes, np.float64)
         kept = sizes > 0
-        fits = identified_fits(
-            sizes[kept], self.tuned_steps[:, kept], self.search.last_steps[kept], self.previous_steps[:, kept]
+        return identified_fits(
+            sizes[kept],
+            self.tuned_steps[:, kept],
+            self.search.last_steps[kept],
+            self.previous_steps[:, kept],
+            None if self.search.rule.is_of_settings else self.search.n_admitted[kept],
         )
-        lower, upper = (np.where(self.is_unequal, np.nan, bound) for bound in (fits.lower, fits.upper))
-        return replace(fits, lower=lower, upper=upper)
 
 
 def shared_sizes(merged: Sequence[StudyEnvelopes]) -> list[int]:

@@ -67,6 +67,11 @@ class UsableCurve:
         return self.measured.censored_at[self.studies].astype(np.float64)
 
     @property
+    def n_trials(self) -> Integers | None:
+        """The number of trials of which the best counts; None for results of settings."""
+        return None if self.search.rule.is_of_settings else self.measured.n_trials[self.studies]
+
+    @property
     def is_reached(self) -> Flags:
         """True where the target was reached."""
         return np.isfinite(self.steps)

@@ -51,6 +51,20 @@ def test_every_identifiability_check_refuses_some_curve() -> None:
     assert refusals == {None, "too few", "no bend", "no scaling", "extrapolated"}
 
 
+def test_the_best_of_more_than_twice_as_many_trials_is_not_compared() -> None:
+    """4 to 9 trials are too unequal, 4 to 8 aren't; those of a batch size that never reached don't count."""
+    steps = 1000 * (1 + 100 / SIZES)
+    never = np.r_[steps[:-1], np.inf]
+    n_trials = np.linspace(4, 8, len(SIZES)).round()
+    more = np.r_[n_trials[:-1], 9]
+    assert identifiability(SIZES, steps, n_trials=n_trials) == identifiability(SIZES, steps)
+    assert identifiability(SIZES, never, n_trials=more) == identifiability(SIZES, never)
+    refused = identifiability(SIZES, steps, n_trials=more)
+    assert refused.lower is refused.upper is None
+    assert refused.reasons[0].startswith("too unequal: batch sizes have 4 to 9 trials")
+    assert identified_fits(SIZES, np.stack([steps, never]), n_trials=more).refusal[0] == "too unequal"
+
+
 def test_four_batch_sizes_have_bounds_but_no_number() -> None:
     """Of those that pass the other gates, 75 to 83% of the intervals held (noise 15%), where 90% were stated."""
     sizes = 8 * 4.0 ** np.arange(5)

@@ -52,7 +52,7 @@ def test_numbers_are_those_of_each_workload_alone() -> None:
     assert facts["n_used"] == 1
 
 
-def test_unequal_numbers_of_trials_have_no_interval() -> None:
+def test_unequal_numbers_of_trials_have_no_number() -> None:
     more = [
         Row(64, trial, "COMPLETE", step, value) for trial in range(2, 12) for step, value in ((0, 0.9), (46000, 0.2))
     ]
@@ -60,8 +60,8 @@ def test_unequal_numbers_of_trials_have_no_interval() -> None:
     (row,), _ = atlas_of(view)
     own = alone(view, row["workload"])
     assert [row[name] for name in NAMES] == [own[name] for name in NAMES]
-    assert row["lower"] is row["upper"] is None
-    assert "no interval, and a biased number: numbers of trials differ" in row["why"]
+    assert row["critical_batch_size"] is row["lower"] is row["upper"] is None
+    assert "too unequal" in row["why"]
 
 
 BLUNT = {size: 46000 * (64 / size) ** 0.5 for size in STEPS_85M}

@@ -11,7 +11,14 @@ from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL, PERFE
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
 from losslake.analysis.hyperbola import HUBER
-from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
+from losslake.analysis.identifiability import (
+    FEWEST_BATCH_SIZES,
+    FURTHEST,
+    LEAST_BEND,
+    LEAST_SLOPE,
+    MOST_AT_FIRST,
+    MOST_UNEQUAL,
+)
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
 from losslake.analysis.permutation_test import GROUP
 from losslake.questions.curves import ROWS_IN_A_COLUMN
@@ -36,6 +43,8 @@ _NUMBERS = {
     "bend": LEAST_BEND,
     "slope": LEAST_SLOPE,
     "furthest": FURTHEST,
+    "most_at_first": MOST_AT_FIRST,
+    "most_unequal": MOST_UNEQUAL,
     "overhead": OVERHEAD,
     "optimal": OPTIMAL_BATCH_SIZE,
     "targets": TargetSweepParameters.model_fields["n_targets"].default,

@@ -30,6 +30,7 @@ _REFUSALS = {
     "no bend": "the largest batch size hardly needs more examples than the most efficient one, so no bend is visible",
     "no scaling": "steps hardly fall anywhere as the batch size grows",
     "too coarse": "too many batch sizes reach the target at their first evaluation",
+    "too unequal": "some batch sizes have far more trials than others, and the best of more is better by chance",
     "extrapolated": "its interval reaches far beyond the batch sizes that were measured",
 }
 
