@@ -50,7 +50,7 @@ def speed_up(steps: dict[int, int], first: int, last: int) -> str:
 
 
 def goal_table(studies: dict[str, dict[int, StoredStudy]], goals: list[Goal]) -> str:
-    """Markdown: a row per goal, and per batch size the steps to result; how many times fewer over each span of these."""
+    """Markdown: a row per goal, and per batch size the steps to result; how many times fewer over each span."""
     batch_sizes = sorted({size for by_size in studies.values() for size in by_size})
     titles = ["workload", "goal", *map(str, batch_sizes), *(f"{first} to {last}" for first, last in SPANS)]
     lines = [titles, ["---", *["--:"] * (len(titles) - 1)]]

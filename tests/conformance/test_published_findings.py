@@ -116,6 +116,14 @@ def log_of(repository: str, path: str) -> str:
     raise AssertionError(f"{archive} has no {path}")
 
 
+def test_documents_count_the_same_trials_and_state_the_same_critical_batch_size() -> None:
+    document, published = ((DOCS / name).read_text("utf-8") for name in ("findings.md", "published.md"))
+    trials = re.findall(r"^\| `[\w-]+` \| [^|]+ \| [^|]+ \| ([\d,]+) \|", published, re.MULTILINE)
+    assert f"{sum(int(count.replace(',', '')) for count in trials):,} trials of" in document
+    (size,) = re.findall(r"\| ResNet-50, ImageNet: [^|]*\| [^|]*\| ([^|]*) \|", document)
+    assert size.replace("(", "images (90%: ") in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_a_lake_without_the_collections_names_what_to_ingest() -> None:
     with pytest.raises(LossLakeError, match=r"no workload of .*mlperf-training.* ingest --each published"):
         findings(view_of([Row(8, 1, "COMPLETE", 10, 0.1)]), "findings")
