@@ -129,7 +129,7 @@ class Audited:
         pairs = [pair for pair in combinations(names, 2) if len(rounds[pair[0]].keys() & rounds[pair[1]].keys()) >= 3]
         if not pairs:
             return None
-        first, last = max(pairs, key=lambda pair: names.index(pair[1]) - names.index(pair[0]))
+        first, last = min(pairs, key=lambda pair: (names.index(pair[0]), -names.index(pair[1])))
         common = sorted(rounds[first].keys() & rounds[last].keys())
         both = [(rounds[first][size], rounds[last][size]) for size in common]
         ratios = sorted(after.steps / before.steps for before, after in both)

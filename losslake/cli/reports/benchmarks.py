@@ -119,16 +119,15 @@ class Benchmark:
 
     @cached_property
     def change(self) -> Change | None:
-        """The change between the rounds farthest apart that have 3 batch sizes in common; None for none."""
-        names = list(self.rounds)
+        """The change from the earliest round that has 3 batch sizes in common with a later one, to the last such."""
         pairs = [
-            (names.index(last) - names.index(first), first, last)
-            for first, last in combinations(names, 2)
+            (first, last)
+            for first, last in combinations(self.rounds, 2)
             if len(_common(self.rounds[first], self.rounds[last])) >= _FEWEST_COMMON
         ]
         if not pairs:
             return None
-        _, first, last = max(pairs, key=lambda pair: pair[0])
+        first, last = [pair for pair in pairs if pair[0] == pairs[0][0]][-1]
         rows = _common(self.rounds[first], self.rounds[last])
         sizes = {before["batch_size"] for before, _ in rows}
         return Change(

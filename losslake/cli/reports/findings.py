@@ -152,7 +152,7 @@ def _sizes(known: Sequence[Benchmark], unit: str) -> Values:
         "n_disjoint": share(*disjoint),
         "least_size": _with_interval(least),
         "largest_size": _with_interval(most),
-        "n_close": share(sum(fit["rms_log_residual"] <= _LARGE_RESIDUAL for fit in fits), len(fits)),
+        "n_close": share(sum((each.rms or 1) <= _LARGE_RESIDUAL for each in shapes), len(shapes)),
         "n_rejected": share(rejected, len(fits)),
         "least_lost": number(min(each.lost(max(each.counted)) for each in known), 2),
         "most_lost": number(max(each.lost(max(each.counted)) for each in known), 2),

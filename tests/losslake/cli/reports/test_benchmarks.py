@@ -48,7 +48,7 @@ def test_a_position_is_what_the_formula_of_the_steps_was_given(formula: str | No
     assert logged_position({"position": formula, "steps": steps}) == position
 
 
-def test_a_change_is_between_the_rounds_farthest_apart_with_three_batch_sizes_in_common() -> None:
+def test_a_change_is_from_the_earliest_to_the_last_round_with_three_batch_sizes_in_common() -> None:
     rounds = {
         "0.7": {8: 100, 16: 50},
         "1.0": {8: 100, 16: 50, 32: 40, 64: 10},
