@@ -56,7 +56,7 @@ def test_report_has_the_critical_batch_sizes_of_the_analysis(view: ReleaseView, 
         answer = critical_batch_size.QUESTION.answer(view, parameters)
         row = answer.table().to_pylist()[0]
         cells = f"{row['critical_batch_size']:.3g} | {row['lower']:.3g} to {row['upper']:.3g}"
-        assert re.search(rf"^\| mlp_64 sgd \|.*\| {re.escape(cells)} \|", text, re.MULTILINE)
+        assert re.search(rf"^\| mlp_64 SGD \|.*\| {re.escape(cells)} \|", text, re.MULTILINE)
 
 
 def test_every_workload_of_a_pair_is_bundled(view: ReleaseView) -> None:

@@ -1,5 +1,5 @@
 from studies.reading import StoredStudy, StoredTrial
-from studies.report import Goal, max_useful, perfect_end, steps_to_result
+from studies.report import Goal, steps_to_result
 
 METRIC = "val/classification_error"
 
@@ -47,25 +47,3 @@ def test_ties_go_to_the_lower_trial_id_and_the_step_before_is_its_own() -> None:
     assert found is not None
     assert found[0] is tied.trials[2]
     assert found[1:] == (0, 7)
-
-
-def test_break_points_of_a_hyperbola_lie_where_its_formula_puts_them() -> None:
-    # S(B) = 100 (1 + 64 / B): examples exceed 1.2 times the least beyond B = 14, and no batch size saves more
-    # than a tenth of the steps of the largest beyond B = 379.
-    steps = {2**power: round(100 * (1 + 64 / 2**power)) for power in range(11)}
-    assert perfect_end(steps) == 8
-    assert max_useful(steps) == 512
-
-
-def test_break_points_of_perfect_scaling_are_the_largest_batch_size() -> None:
-    steps = {2**power: 2 ** (12 - power) for power in range(11)}
-    assert (perfect_end(steps), max_useful(steps)) == (1024, 1024)
-
-
-def test_break_points_of_a_flat_curve_are_the_smallest_batch_size() -> None:
-    steps = dict.fromkeys([1, 2, 4], 100)
-    assert (perfect_end(steps), max_useful(steps)) == (1, 1)
-
-
-def test_no_batch_sizes_have_no_break_points() -> None:
-    assert (perfect_end({}), max_useful({})) == (None, None)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from losslake.analysis.performance_profile import geometric_mean_of_ratios, scores
-from losslake.cli.reports.pooled_cases import report_rows
+from losslake.cli.reports.benchmarks import report_rows
 from losslake.questions.comparison.contest import Entry, contest
 from losslake.questions.comparison.measured_trials import admitted_steps
 from losslake.questions.release.view import ReleaseView

@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from losslake.analysis.measured_levels import stated
-from losslake.cli.reports.markdown import holds, interval, number, share, table
+from losslake.cli.reports.markdown import interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
 from losslake.questions import compare, metaparameter_optima, quality
 from losslake.questions.release.known_names import display_name
@@ -67,10 +67,11 @@ def subject() -> Subject:
     document = tomllib.loads(_FILES.joinpath("bundled_studies.toml").read_text("utf-8"))
     collection = document["collection"]
     pairs = (
-        Pair(pair["question"], pair["of"], *(Workload.parse(f"{collection}/{pair[end]}") for end in ("from", "to")))
-        for pair in document["pair"]
+        Pair(of["question"], pair["of"], *(Workload.parse(f"{collection}/{pair[end]}") for end in ("from", "to")))
+        for of in document["pairs"]
+        for pair in of["workloads"]
     )
-    return Subject(collection, tuple(Question(**goal) for goal in document["goal"]), tuple(pairs))
+    return Subject(collection, tuple(Question(**goal) for goal in document["goals"]), tuple(pairs))
 
 
 def bundled_studies(view: ReleaseView, figures: str) -> str:
@@ -114,7 +115,6 @@ def _regimes(by_question: Mapping[Question, Sequence[Transition]]) -> Values:
         "n_useful_inside": share(sum(case.is_useful_inside for case in cases), len(cases)),
         "rms": f"{sum(residuals) / len(residuals):.0%}" if residuals else "unknown",
         "transition_tables": "\n\n".join(tables),
-        "holds_regimes": holds(identifiable, len(cases)),
     }
 
 
@@ -174,17 +174,17 @@ def _pairs(
         "from, to", "goal", "ratio of B_c", f"{stated('reproduce ratio')} interval",
         f"ratio of steps, B ≤ {_SMALL}", f"ratio of steps, B ≥ {_LARGE}",
     ]  # fmt: skip
-    ratios = [each.critical_batch_size for each in changes if each.critical_batch_size.value is not None]
-    more = sum(each.is_above_1 for each in ratios)
+    ratios = [[each.critical_batch_size for each in changes if each.question == goal] for goal in by_question]
+    more = [share(sum(each.is_above_1 for each in of_goal), len(of_goal)) for of_goal in ratios]
+    less = [share(sum(each.is_below_1 for each in of_goal), len(of_goal)) for of_goal in ratios]
     at_small = [each.steps_at_small for each in changes if each.steps_at_small is not None]
     at_large = [each.steps_at_large for each in changes if each.steps_at_large is not None]
     return {
         f"{name}_table": table(headings, (each.cells for each in changes)),
-        f"{name}_grows": share(more, len(ratios)),
-        f"{name}_shrinks": share(sum(each.is_below_1 for each in ratios), len(ratios)),
+        f"{name}_grows": " and ".join(more),
+        f"{name}_shrinks": " and ".join(less),
         f"{name}_small": share(sum(times < 1 for times in at_small), len(at_small)),
         f"{name}_large": share(sum(times < 1 for times in at_large), len(at_large)),
-        f"holds_{name}": holds(more, len(ratios)),
     }
 
 
@@ -216,12 +216,10 @@ def _quality(view: ReleaseView, question: Question, workloads: Sequence[Workload
     headings = [
         "workload", "budget", "best value", "at B", "value at the largest B", "short by", "p",
     ]  # fmt: skip
-    unlimited = lost["unlimited"]
     return {
         "quality_metric": question.metric,
         "quality_table": table(headings, map(_quality_cells, rows)),
         **{f"loss_{kind}": share(sum(each), len(each)) for kind, each in lost.items()},
-        "holds_quality": holds(len(unlimited) - sum(unlimited), len(unlimited)),
     }
 
 
@@ -267,7 +265,6 @@ def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[W
         "learning_rate_table": table(headings, cells),
         "n_square_root": share(roots, len(known)),
         "n_linear": share(linear, len(known)),
-        "holds_learning_rates": "holds" if max(roots, linear) < len(known) else "not seen",
     }
 
 

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
-from statistics import median
 from string import Template
 from typing import Any
 
 import numpy as np
 
-from losslake.analysis.measured_levels import stated
+from losslake.analysis.best_setting import FEWEST_SEEDS
+from losslake.analysis.measured_levels import measured, stated
 from losslake.cli.reports.algoperf import Standing, standings
+from losslake.cli.reports.benchmarks import Benchmark, benchmarks, logged_position
 from losslake.cli.reports.findings_charts import MOST_PROFILES, profiles_chart, rounds_chart
-from losslake.cli.reports.markdown import NOTHING, holds, interval, number, share, table
-from losslake.cli.reports.pooled_cases import Case, Round, logged_position, pooled_cases
-from losslake.cli.reports.transitions import break_point
-from losslake.questions.compare import QUESTION as COMPARE
-from losslake.questions.compare import CompareParameters
-from losslake.questions.release.known_names import display_name
+from losslake.cli.reports.markdown import NOTHING, interval, number, share, table
+from losslake.cli.reports.transitions import break_point, disjoint_pairs
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 
 _FILES = resources.files("losslake.cli.reports")
 _SMALL_P = 0.05
 _LARGE_RESIDUAL = 0.15
-_LARS_REACHED = 32768
-_LARGE_FOR_SGD = 16384
-"""The batch size of ResNet-50 in You et al. 2017."""
+_LARS_REACHED, _LARGE_FOR_SGD = 32768, 16384
+"""The batch size of ResNet-50 in You et al. 2017, and half of it."""
 Values = Mapping[str, str]
 
 
@@ -39,174 +34,212 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
     Raises LossLakeError if the release lacks a collection.
     """
     about = tomllib.loads(_FILES.joinpath("findings.toml").read_text("utf-8"))
-    collections = [*about["collections"], *about["algoperf"]["collections"]]
-    missing = set(collections) - {workload.collection for workload in view.workloads}
+    used = [*about["collections"], *about["algoperf"]["collections"]]
+    missing = set(used) - {workload.collection for workload in view.workloads}
     if missing:
         why = f"release {view.number} has no workload of {', '.join(sorted(missing))}"
         raise LossLakeError(f"{why}: 'losslake ingest --each published/*/*.tar' ingests the published collections")
-    cases, without_goal = pooled_cases(view, about["collections"], about["least_batch_sizes"], about["joined"])
-    first = {case.path: case for case in reversed(cases)}
-    rounds = {
-        path: kept
-        for path, case in sorted(first.items())
-        if len(kept := [each for each in case.rounds if len(each.best) >= about["least_batch_sizes"]])
-        >= about["least_rounds"]
-    }
-    resnet, bert = (about["pools"][name] for name in ("resnet", "bert"))
+    known = benchmarks(view, about)
+    by_path = {each.path: each for each in known}
+    resnet, bert, first_resnet = (by_path[about["pools"][name]] for name in ("resnet", "bert", "first_resnet"))
     tuned, self_tuned = (standings(view, each, about["algoperf"]) for each in about["algoperf"]["collections"])
-    counted = [facts for workload, facts in view.workloads.items() if workload.collection in collections]
     values = {
         "figures": figures,
-        "n_workloads": f"{len(counted):,}",
-        "n_trials": f"{sum(len(facts.trials.trial_id) for facts in counted):,}",
-        "n_flagged": f"{sum(int(np.count_nonzero(facts.trials.flagged)) for facts in counted):,}",
-        "without_goal": ", ".join(f"`{name}`" for name in without_goal),
-        **_regimes(cases, rounds.values()),
-        **_rounds(first, rounds),
-        "resnet_rounds": _round_table(rounds[resnet]),
-        "bert_rounds": _round_table(rounds[bert]),
-        "optimizer_table": _optimizers(first),
+        "least_batch_sizes": str(about["least_batch_sizes"]),
+        **_logs(view, about, known, resnet),
+        **_sizes(known, about["pools"]["unit"]),
+        **_rounds(known),
+        **_resnet(resnet, first_resnet),
+        "bert_largest": f"{max(bert.counted):,}",
+        "bert_size": number(bert.transition.critical_batch_size),
         "algoperf_table": _standings(tuned),
         "self_tuning_table": _standings(self_tuned),
         "n_drawn": str(MOST_PROFILES),
-        **_large_batches(first[resnet], first[bert]),
-        **_plain_sgd(first[about["pools"]["first_resnet"]]),
-        "sgd_beside_lars": _conclusion(view, first[resnet], "lars", "sgd"),
-        "answers": _answers(first, about["answer"]),
+        "best_score": f"{tuned[0].name} {tuned[0].score:.4f}",
+        "answers": "\n".join(_answers(by_path, about["answers"])),
     }
     charts = {
-        "resnet": rounds_chart(first[resnet], rounds[resnet]),
-        "bert": rounds_chart(first[bert], rounds[bert]),
+        "resnet": rounds_chart(resnet),
+        "bert": rounds_chart(bert),
         "algoperf": profiles_chart(tuned),
     }
     return Template(_FILES.joinpath("findings.md").read_text("utf-8")).substitute(values), charts
 
 
-def _regimes(cases: Sequence[Case], rounds: Iterable[Sequence[Round]]) -> Values:
-    """Return the table of regimes and critical batch sizes, how many cases have them, and how much these differ."""
+def _logs(view: ReleaseView, about: Mapping[str, Any], known: Sequence[Benchmark], resnet: Benchmark) -> Values:
+    """Return what the logs are: how many, which of them reached the goal, who submitted them, and how often."""
+    counts: dict[str, int] = {}
+    for workload, facts in view.workloads.items():
+        counts[workload.collection] = counts.get(workload.collection, 0) + len(facts.trials.trial_id)
+    flagged = sum(
+        int(np.count_nonzero(facts.trials.flagged))
+        for workload, facts in view.workloads.items()
+        if workload.collection in about["collections"]
+    )
+    complete = [row for each in known for row in each.trials if row["status"] == "COMPLETE"]
+    seeds = [row["n_trials"] for each in known for row in each.transition.rows]
     headings = [
-        "workload, goal", "batch sizes", "critical batch size", "useful until", "perfect scaling until", "lost",
-        "trials, each",
+        "benchmark", "rounds", "reached, of COMPLETE", "MISSED", "INCOMPLETE", "same runs", "batch sizes",
+        "of one submitter", "trials each",
     ]  # fmt: skip
-    known = [(size, case.name) for case in cases if (size := case.equal.critical_batch_size) is not None]
-    least, largest = min(known), max(known)
-    factor = largest[0] / least[0]
-    sizes = [[size for each in of_case if (size := each.critical_batch_size) is not None] for of_case in rounds]
-    spreads = [max(of_case) / min(of_case) for of_case in sizes if len(of_case) > 1]
-    fits = [case.equal.fit for case in cases]
-    residuals = [fit["rms_log_residual"] for fit in fits if fit["rms_log_residual"] is not None]
-    knees = [p for fit in fits if (p := fit["knee_sharpness_p_value"]) is not None]
-    three = sum(case.transition.has_three_regimes for case in cases)
+    return {
+        "n_trials": f"{sum(counts.values()):,}",
+        "n_workloads": f"{len(view.workloads):,}",
+        "n_mlperf": f"{sum(len(each.trials) for each in known):,}",
+        "n_algoperf": f"{sum(counts[name] for name in about['algoperf']['collections']):,}",
+        "n_copies": f"{sum(len(row['also_in']) for each in known for row in each.trials):,}",
+        "n_other_bytes": f"{sum(row['n_other_bytes'] for each in known for row in each.trials):,}",
+        "n_flagged": str(flagged),
+        "n_complete": f"{len(complete):,}",
+        "n_reached": f"{sum(row['steps'] is not None for row in complete):,}",
+        "n_missed": str(sum(each.statuses["MISSED"] for each in known)),
+        "n_incomplete": str(sum(each.statuses["INCOMPLETE"] for each in known)),
+        "n_resnet_sizes": str(len(resnet.transition.rows)),
+        "n_resnet_alone": str(resnet.of_one_submitter),
+        "least_seeds": str(min(seeds)),
+        "most_seeds": f"{max(seeds):,}",
+        "logs_table": table(headings, map(_logs_cells, known)),
+    }
+
+
+def _logs_cells(each: Benchmark) -> list[str]:
+    seeds = [row["n_trials"] for row in each.transition.rows]
+    reached = sum(row["steps"] is not None for row in each.trials if row["status"] == "COMPLETE")
+    return [
+        each.name,
+        " to ".join(f"v{name}" for name in dict.fromkeys((next(iter(each.rounds)), [*each.rounds][-1]))),
+        f"{reached:,} of {each.statuses['COMPLETE']:,}",
+        str(each.statuses["MISSED"]),
+        str(each.statuses["INCOMPLETE"]),
+        f"{sum(len(row['also_in']) for row in each.trials):,}",
+        str(len(seeds)),
+        str(each.of_one_submitter),
+        f"{min(seeds):,} to {max(seeds):,}",
+    ]
+
+
+def _sizes(known: Sequence[Benchmark], unit: str) -> Values:
+    """Return the tables of critical batch sizes by unit, and what they say of the claims."""
+    ordered = sorted(known, key=lambda each: (each.unit, each.transition.critical_batch_size or 0, each.name))
+    sized = [each for each in ordered if each.transition.interval is not None]
+    refused = [each for each in ordered if each.transition.interval is None]
+    alike = [each for each in sized if each.unit == unit]
+    fits = [each.transition.fit for each in sized]
+    least, most = alike[0], alike[-1]
+    disjoint = disjoint_pairs([each.transition for each in alike])
+    ends = ["perfect scaling until", "useful until", "lost", "trials, submitters"]
+    common = ["unit", "benchmark, target", "counted batch sizes"]
+    shapes = [each.transition for each in known]
+    tests = ("knee_sharpness_p_value", "runs_test_p_value")
+    few = [
+        f"{each.name} at batch size {row['batch_size']:,}"
+        for each in known
+        for row in each.transition.rows
+        if row["n_trials"] < FEWEST_SEEDS
+    ]
+    rejected = sum(any(p is not None and p < _SMALL_P for p in map(fit.get, tests)) for fit in fits)
     return {
         "level": stated("critical-batch-size interval"),
+        "outside": measured("critical-batch-size outside"),
         "level_of_bounds": stated("regimes"),
-        "regime_table": table(headings, map(_regime_cells, cases)),
-        "n_three_regimes": share(three, len(cases)),
-        "holds_regimes": holds(three, len(cases)),
-        "n_useful_inside": share(sum(case.transition.is_useful_inside for case in cases), len(cases)),
-        "n_identifiable": share(len(known), len(cases)),
-        "least_size": f"{number(least[0])} ({least[1]})",
-        "largest_size": f"{number(largest[0])} ({largest[1]})",
-        "size_factor": number(factor, 2),
-        "round_factor": number(median(spreads), 2),
-        "n_round_factors": str(len(spreads)),
-        "holds_workloads": holds(sum(spread < factor for spread in spreads), len(spreads)),
-        "rms": f"{median(residuals):.0%}",
-        "n_close": share(sum(rms <= _LARGE_RESIDUAL for rms in residuals), len(residuals)),
-        "n_other_knee": share(sum(p < _SMALL_P for p in knees), len(knees)),
-        "holds_hyperbola": holds(sum(rms <= _LARGE_RESIDUAL for rms in residuals), len(residuals)),
-        "least_lost": number(min(case.lost() for case in cases), 2),
-        "most_lost": number(max(case.lost() for case in cases), 2),
+        "size_table": table([*common, "B_c", "other curves", *ends], map(_size_cells, sized), 2),
+        "refused_table": table([*common, "why", "bounds", *ends], map(_size_cells, refused), 2),
+        "few_trials": " and ".join(few),
+        "n_sized": share(len(sized), len(known)),
+        "n_perfect_inside": share(sum(shape.perfect_end["censoring"] is None for shape in shapes), len(known)),
+        "n_useful_inside": share(sum(shape.is_useful_inside for shape in shapes), len(known)),
+        "n_three_regimes": share(sum(shape.has_three_regimes for shape in shapes), len(known)),
+        "n_disjoint": share(*disjoint),
+        "least_size": _with_interval(least),
+        "largest_size": _with_interval(most),
+        "n_close": share(sum((each.rms or 1) <= _LARGE_RESIDUAL for each in shapes), len(shapes)),
+        "n_rejected": share(rejected, len(fits)),
+        "least_lost": number(min(each.lost(max(each.counted)) for each in known), 2),
+        "most_lost": number(max(each.lost(max(each.counted)) for each in known), 2),
     }
 
 
-def _regime_cells(case: Case) -> list[str]:
-    transition, equal, sizes = case.transition, case.equal, case.examples
+def _with_interval(each: Benchmark) -> str:
+    transition = each.transition
+    return f"{number(transition.critical_batch_size)} ({interval(*transition.interval or (None, None))}, {each.name})"
+
+
+def _size_cells(each: Benchmark) -> list[str]:
+    transition, counted = each.transition, each.counted
+    fit, size = transition.fit, transition.critical_batch_size
+    bounds = interval(fit["lower"], fit["upper"])
+    if size is None:
+        sizes = [(transition.why_not or "").partition(": ")[2], bounds]
+    else:
+        others = [size, fit["knee_critical_batch_size"], fit["exponent_critical_batch_size"]]
+        mark = "" if min(counted) <= size <= max(counted) else "*"
+        sizes = [f"{number(size)}{mark} ({bounds})", interval(min(others), max(others))]
     ends = [
         f"{break_point(row)} ({interval(row['lower_with_noise'], row['upper_with_noise'])})"
-        for row in (transition.max_useful, transition.perfect_end)
+        for row in (transition.perfect_end, transition.max_useful)
     ]
-    bounds = interval(equal.fit["lower"], equal.fit["upper"])
-    size = number(equal.critical_batch_size)
-    if equal.critical_batch_size is None:
-        # The reason is the text between the workload's name and what the data have.
-        size = (equal.why_not or "").split(": ")[1]
+    trials = each.counted_trials
     return [
-        f"{case.name}: {case.goal_text}",
-        f"{len(sizes)}: {min(sizes):,} to {max(sizes):,}",
-        f"{size} ({bounds})",
+        each.unit,
+        f"{each.name}: {each.goal_text}",
+        f"{len(counted)} of {len(transition.rows)}: {min(counted):,} to {max(counted):,}",
+        *sizes,
         *ends,
-        f"{number(case.lost())} x",
-        f"{case.n_trials:,}, {case.n_equal}",
+        f"{number(each.lost(max(counted)))} x",
+        f"{len(trials):,}, {len({row['submitter'] for row in trials})}",
     ]
 
 
-def _rounds(first: Mapping[str, Case], rounds: Mapping[str, Sequence[Round]]) -> Values:
-    """Return how batch sizes and examples changed from the first to the last round with enough batch sizes."""
-    headings = [
-        "workload", "rounds", "largest batch size", "useful until", "critical batch size", "fewest examples", "change",
-    ]  # fmt: skip
-    cells, fewer = [], 0
-    for path, of_case in rounds.items():
-        begin, end = of_case[0], of_case[-1]
-        change = end.fewest_examples / begin.fewest_examples
-        fewer += round(change, 2) < 1
-        pairs = (
-            (begin.name, end.name),
-            (number(begin.sizes[-1]), number(end.sizes[-1])),
-            (begin.useful_until, end.useful_until),
-            (number(begin.critical_batch_size), number(end.critical_batch_size)),
-            (number(begin.fewest_examples), number(end.fewest_examples)),
+def _rounds(known: Sequence[Benchmark]) -> Values:
+    """Return how steps at equal batch sizes, and batch sizes, changed from round to round."""
+    changes = [(each, each.change) for each in known if each.change is not None]
+    headings = ["benchmark", "rounds", "common batch sizes", "trials", "median", "range", "spacing"]
+    cells, fewer, more = [], 0, 0
+    for each, change in changes:
+        fewer, more = fewer + (change.middle < 1 - change.spacing), more + (change.middle > 1 + change.spacing)
+        cells.append(
+            [
+                each.name,
+                f"v{change.first} → v{change.last}",
+                str(len(change.ratios)),
+                " → ".join(f"{count:,}" for count in change.n_trials),
+                f"{change.middle:.2f}",
+                f"{change.ratios[0]:.2f} to {change.ratios[-1]:.2f}",
+                f"{change.spacing:.2f}",
+            ]
         )
-        cells.append([first[path].name, *(" → ".join(pair) for pair in pairs), f"{round(change - 1, 2) + 0:+.0%}"])
-    smaller = sum(of_case[-1].sizes[-1] < max(each.sizes[-1] for each in of_case) for of_case in rounds.values())
+    largest = [[rows[-1]["batch_size"] for rows in each.rounds.values() if rows] for each in known]
+    followed = [sizes for sizes in largest if len(sizes) > 1]
     return {
         "round_table": table(headings, cells),
-        "n_fewer_examples": share(fewer, len(rounds)),
-        "n_smaller_again": share(smaller, len(rounds)),
+        "n_in_both": str(sum(change.n_in_both for _, change in changes)),
+        "n_fewer": share(fewer, len(changes)),
+        "n_more": share(more, len(changes)),
+        "n_smaller_again": str(sum(sizes[-1] < max(sizes) for sizes in followed)),
+        "n_followed": str(len(followed)),
     }
 
 
-def _round_table(rounds: Sequence[Round]) -> str:
-    headings = [
-        "round", "batch sizes", "trials", "useful until", "critical batch size", "fewest examples", "examples lost",
-    ]  # fmt: skip
-    rows = (
-        [
-            f"v{each.name}",
-            f"{len(each.best)}: {each.sizes[0]:,.0f} to {each.sizes[-1]:,.0f}",
-            f"{each.n_trials:,}",
-            each.useful_until,
-            number(each.critical_batch_size),
-            number(each.fewest_examples),
-            f"{number(each.lost)} x",
-        ]
-        for each in rounds
-    )
-    return table(headings, rows)
-
-
-def _optimizers(first: Mapping[str, Case]) -> str:
-    """Return the optimizers of each workload, the one with the largest batch size that reached the goal first."""
-    rows = (_optimizer_cells(case) for _, case in sorted(first.items()))
-    return table(["workload", "optimizers", "largest by"], rows, 3)
-
-
-def _optimizer_cells(case: Case) -> list[str]:
-    reached = [row for row in case.rows if row["best"] is not None]
-    sizes: dict[str, list[int]] = {}
-    for row in sorted(reached, key=lambda row: -row["batch_size"]):
-        sizes.setdefault(row["optimizer"], []).append(row["batch_size"])
-    largest = max(reached, key=lambda row: row["batch_size"])
-    names = [
-        f"{_optimizer(case, name)} {of_optimizer[-1]:,} to {of_optimizer[0]:,}" for name, of_optimizer in sizes.items()
-    ]
-    who = (largest["best"]["organisation"], largest["round"] and f"v{largest['round']}")
-    return [case.name, ", ".join(names), ", ".join(filter(None, who)) or NOTHING]
-
-
-def _optimizer(case: Case, name: str) -> str:
-    return display_name("optimizer", replace(case.pool, optimizer=name))
+def _resnet(resnet: Benchmark, first: Benchmark) -> Values:
+    """Return what the data say of ResNet-50 at large batch sizes; first: in v0.5, before LARS."""
+    large, of_sgd = resnet.from_on(_LARS_REACHED), first.from_on(_LARGE_FOR_SGD)
+    others = [row["status"] for row in large if row["steps"] is None]
+    useful, perfect = resnet.transition.max_useful, resnet.transition.perfect_end
+    return {
+        "resnet_goal": f"{resnet.goal.target:.1%}",
+        "resnet_size": number(resnet.transition.critical_batch_size),
+        "resnet_interval": interval(*resnet.transition.interval or (None, None)),
+        "resnet_perfect": break_point(perfect),
+        "resnet_useful": break_point(useful),
+        "resnet_useful_bounds": interval(useful["lower_with_noise"], useful["upper_with_noise"]),
+        "lars_trials": share(len(large) - len(others), len(large)),
+        "lars_others": ", ".join(f"{others.count(status)} {status}" for status in sorted(set(others))) or "none",
+        "lars_of": ", ".join(sorted({row["optimizer"].upper() for row in large})),
+        "lars_largest": f"{max(resnet.counted):,}",
+        "sgd_most": f"{max(row['batch_size'] for row in resnet.trials if row['optimizer'] == 'sgd'):,}",
+        "sgd_trials": share(sum(row["steps"] is not None for row in of_sgd), len(of_sgd)),
+        "sgd_goal": f"{first.goal.target:.1%}",
+    }
 
 
 def _standings(entries: Sequence[Standing]) -> str:
@@ -225,63 +258,17 @@ def _standings(entries: Sequence[Standing]) -> str:
     return table(headings, rows)
 
 
-def _at_least(case: Case, batch_size: int) -> tuple[int, int, list[str]]:
-    """Return how many trials from a batch size on reached the goal, of how many, and the names of their optimizers."""
-    large = [row for row in case.rows if row["batch_size"] >= batch_size]
-    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
-    return reached, trials, sorted({_optimizer(case, row["optimizer"]) for row in large})
-
-
-def _large_batches(resnet: Case, bert: Case) -> Values:
-    """Return what the data say of LARS and LAMB at large batch sizes."""
-    reached, trials, optimizers = _at_least(resnet, _LARS_REACHED)
-    useful, size = resnet.transition.max_useful, resnet.equal
-    return {
-        "resnet_size": number(size.critical_batch_size),
-        "resnet_interval": interval(size.fit["lower"], size.fit["upper"]),
-        "resnet_useful": break_point(useful),
-        "resnet_useful_bounds": interval(useful["lower_with_noise"], useful["upper_with_noise"]),
-        "lars_size": f"{_LARS_REACHED:,}",
-        "lars_trials": share(reached, trials),
-        "holds_lars": holds(reached, trials),
-        "lars_of": ", ".join(optimizers),
-        "lars_largest": f"{max(resnet.examples):,}",
-        "lars_lost": number(resnet.lost(_LARS_REACHED), 2),
-        "bert_largest": f"{max(bert.examples):,}",
-        "bert_lost": number(bert.lost(), 2),
-    }
-
-
-def _plain_sgd(case: Case) -> Values:
-    """Return what the data say of SGD at large batch sizes; case: the first round, before LARS."""
-    reached, trials, optimizers = _at_least(case, _LARGE_FOR_SGD)
-    return {
-        "sgd_size": f"{_LARGE_FOR_SGD:,}",
-        "sgd_trials": share(reached, trials),
-        "holds_sgd": holds(reached, trials),
-        "sgd_of": " and ".join(optimizers),
-        "sgd_goal": f"{case.goal.target:.1%}",
-        "sgd_largest": f"{max(case.examples):,}",
-        "sgd_lost": number(case.lost(), 2),
-    }
-
-
-def _conclusion(view: ReleaseView, case: Case, *optimizers: str) -> str:
-    """Return the sentences that compare the second optimizer with the first."""
-    workloads = [f"{case.path}/{name}" for name in optimizers]
-    parameters = CompareParameters(workload=workloads, metric=case.metric, target=case.goal.target)
-    (conclusion,) = COMPARE.answer(view, parameters).facts["conclusions"]
-    return str(conclusion["in_words"])
-
-
-def _answers(first: Mapping[str, Case], about: Sequence[Mapping[str, Any]]) -> str:
-    """Return the answers to check by eye as a numbered list."""
-    lines = []
-    for place, each in enumerate(about, start=1):
-        case, size = first[each["workload"]], each["batch_size"]
-        (hit,) = (candidate.best[size] for candidate in case.rounds if candidate.name == each["round"])
-        repository, _, path = hit["source"].partition("/")
-        answer = f"{case.name}, v{each['round']}, batch size {size:,}: **{hit['steps']:,} steps**"
-        link = f"[{path}](https://github.com/mlcommons/{repository}/blob/HEAD/{path})"
-        lines.append(f"{place}. {answer}, {logged_position(hit)}, value {number(hit['value'], 5)}. {link}")
-    return "\n".join(lines)
+def _answers(known: Mapping[str, Benchmark], about: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """Yield the answers to check by eye, as a list."""
+    for asked in about:
+        each, size = known[asked["workload"]], asked["batch_size"]
+        (result,) = (row for row in each.results if row["batch_size"] == size)
+        workload = result["trial_workload"].rpartition("/")[2]
+        (trial,) = (
+            row
+            for row in each.trials
+            if (row["optimizer"], row["batch_size"], row["trial_id"]) == (workload, size, result["trial_id"])
+        )
+        answer = f"{each.name}, batch size {size:,}: **{trial['steps']:,} steps**"
+        link = f"[{trial['source'].partition('/')[2]}]({trial['url']})"
+        yield f"* {answer}, {logged_position(trial)}, value {number(trial['value'], 5)}, v{trial['round']}. {link}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.cli.reports.algoperf import Standing
-from losslake.cli.reports.pooled_cases import Case, Round
+from losslake.cli.reports.benchmarks import Benchmark
 from losslake.figures.charts.profile import profile_chart
 from losslake.figures.charts.scaling import scaling_chart
 from losslake.figures.figure import figure, to_json
@@ -19,16 +19,16 @@ from losslake.figures.rendering import render_image
 from losslake.questions.profiles import profile_rows
 
 MOST_PROFILES = 6
-_MOST_ROUNDS = 5
+_MOST_ROUNDS, _FEWEST_SIZES = 5, 5
 _WIDTH = 520
 
 
-def rounds_chart(case: Case, rounds: Sequence[Round]) -> bytes:
+def rounds_chart(benchmark: Benchmark) -> bytes:
     """Return the steps to the goal by batch size as SVG, a series for every other round, the last one included."""
-    drawn = rounds[::-2][:_MOST_ROUNDS][::-1]
-    series = [Series(f"v{each.name}", pa.Table.from_pylist(list(each.best.values()))) for each in drawn]
-    panel = Panel(f"Steps to {case.goal_text}", f"{case.name}, by round of MLPerf", _WIDTH - 80, 300)
-    notes = ["Points: fewest steps of any trial. Thick bars: down to the previous evaluation."]
+    drawn = [name for name, rows in benchmark.rounds.items() if len(rows) >= _FEWEST_SIZES][::-2][:_MOST_ROUNDS][::-1]
+    series = [Series(f"v{name}", pa.Table.from_pylist(benchmark.rounds[name])) for name in drawn]
+    panel = Panel(f"Steps to {benchmark.goal_text}", f"{benchmark.name}, by round of MLPerf", _WIDTH - 80, 300)
+    notes = ["Points: median steps of the best setting. Thick bars: down to the previous evaluation."]
     notes.append("Dashed: perfect scaling, half the steps for twice the batch.")
     return _svg(scaling_chart(series, panel, perfect_scaling_of=series[0].label), notes)
 

@@ -30,14 +30,3 @@ def interval(lower: float | None, upper: float | None) -> str:
 def share(count: int, total: int) -> str:
     """Return the text "count of total"."""
     return f"{count} of {total}"
-
-
-def holds(count: int, total: int) -> str:
-    """Return a verdict on a finding, by the number of cases that support it."""
-    if not total:
-        return "can't be told"
-    if count == total:
-        return "holds"
-    if count == 0:
-        return "not seen"
-    return "holds mostly" if count > total / 2 else "seldom"
