@@ -221,8 +221,8 @@ def _reasons(tested: Gates, batch_sizes: Floats) -> Iterator[str]:
     refusals = tested.failed(0)
     if "too few" in refusals:
         n_reached = int(tested.n_reached[0])
-        reached = "1 batch size" if n_reached == 1 else f"{n_reached} batch sizes"
-        yield f"{reached} reached the target; an estimate needs {FEWEST_BATCH_SIZES}"
+        counted = "1 batch size has" if n_reached == 1 else f"{n_reached} batch sizes have"
+        yield f"{counted} steps that count; an estimate needs {FEWEST_BATCH_SIZES}"
     if "too coarse" in refusals:
         n_at_first, n_reached = int(tested.n_at_first[0]), int(tested.n_reached[0])
         yield (

@@ -92,7 +92,7 @@ def test_three_batch_sizes_give_neither_number_nor_bounds() -> None:
     fit = fit_curve([1, 2, 4, 8], [800, 420, 230, math.inf])
     found = mccandlish2018(fit)
     assert (found.value, found.lower, found.upper) == (None, None, None)
-    assert fit.known.reasons == ("3 batch sizes reached the target; an estimate needs 5",)
+    assert fit.known.reasons == ("3 batch sizes have steps that count; an estimate needs 5",)
 
 
 def test_every_range_holds_the_truth_of_a_quiet_curve() -> None:

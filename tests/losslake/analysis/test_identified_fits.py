@@ -71,7 +71,7 @@ def test_four_batch_sizes_have_bounds_but_no_number() -> None:
     steps = 1000 * (1 + 100 / sizes) * np.array([1.0, 1.01, 0.99, 1.0, 1.0])
     four, five = identifiability(sizes[:4], steps[:4]), identifiability(sizes, steps)
     assert five.is_identifiable
-    assert four.reasons == ("4 batch sizes reached the target; an estimate needs 5",)
+    assert four.reasons == ("4 batch sizes have steps that count; an estimate needs 5",)
     assert four.lower is not None
     assert four.upper is not None
     assert four.lower < 100 < four.upper

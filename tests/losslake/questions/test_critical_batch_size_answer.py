@@ -113,7 +113,7 @@ def test_three_batch_sizes_give_nothing_but_the_reason() -> None:
             None,
             False,
         )
-    assert f"{WORKLOAD}: 3 batch sizes reached the target; an estimate needs 5" in facts["warnings"]
+    assert f"{WORKLOAD}: 3 batch sizes have steps that count; an estimate needs 5" in facts["warnings"]
     assert "within 500 steps" in facts["left_out"][0]
 
 
