@@ -83,7 +83,7 @@ def _bounded(channel: socket.socket, deadline: float | None) -> Iterator[None]:
     if deadline is not None:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
-            raise TimeoutError
+            raise TimeoutError("timed out")  # in the words of a socket
         channel.settimeout(remaining)
     try:
         yield

@@ -85,7 +85,7 @@ class DataFileServer:
         except concurrent.futures.TimeoutError:
             future.cancel()
             if time.monotonic() - started < _STORE_TIMEOUT:
-                raise TimeoutError from None
+                raise TimeoutError("timed out") from None
             raise StoreUnavailable(f"no response for {path} in {deadline - started:.0f} s") from None
         except OSError as error:
             send_all(self._channel, _RESPONSE.pack(_FAILED), deadline)
