@@ -285,8 +285,12 @@ _BESTS = (("is_fastest", "seconds", "time", "Fastest", " s"), ("is_cheapest", "c
 
 def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool) -> Iterator[str]:
     """Yield the sentences of a workload. is_named: whether they begin with it."""
+    across = ""
+    if trials.systems:
+        kinds = f" with {len(trials.accelerators)} kinds of accelerators" if len(trials.accelerators) > 1 else ""
+        across = f" across {trials.systems}{kinds}, at one price"
     found = [
-        f"{start}: {_best(row, rows, name, noun, unit)}."
+        f"{start}{across}: {_best(row, rows, name, noun, unit)}."
         for row in rows
         for flag, name, noun, start, unit in _BESTS
         if row[flag]
@@ -301,6 +305,8 @@ def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: 
     between = _between(row[f"{name}_lower"], row[f"{name}_upper"], unit)
     n_known = sum(each[name] is not None for each in rows)
     how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
+    if len(rows) == 1:
+        return f"batch size {row['batch_size']:,}, the only one, {amount(row[name])}{unit} ({between}){how}"
     among = f", of {n_known} batch size{'s' * (n_known > 1)} with a known {noun}" if n_known < len(rows) else ""
     return f"batch size {row['batch_size']:,}, {amount(row[name])}{unit} ({between}){how}{among}"
 
@@ -343,6 +349,7 @@ def _warnings(trials: DrawnTrials, rows: Sequence[dict[str, Any]]) -> Iterator[s
         yield (
             f"{trials.name}: the times in its logs were measured on {trials.systems}: batch sizes differ by their "
             "hardware, too, for all of which the price is the same"
+            + (f"; where=accelerator={trials.accelerators[0]} takes those of one" if trials.accelerators else "")
         )
     yield from trials.doubts
     is_doubtful = [
