@@ -29,7 +29,7 @@ _UNREAD = {"nav", "form", "pre", "script", "style", "svg", "noscript", "button",
 _ALONE = {"meta", "link", "br", "hr", "img", "input", "wbr", "source"}
 _SKIPPED = ("/docs", "/releases", "/sql", "/papers")
 _DRAWN = ("/workloads/", "/compare", "/frontier", "/advice")
-_LED_TO = re.compile(r"^/compare\?|^/frontier\?|^/workloads/[^?]*\?.*(measure|conclusions)=")
+_LED_TO = re.compile(r"^/frontier\?|^/workloads/[^?]*\?.*(measure|conclusions)=")
 _FEWEST_WORDS = 4
 _PLACE = re.compile(r"[\w.-]+(/[\w.*-]+){3,}")
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?(e[-+]?\d+)?")
@@ -104,7 +104,10 @@ def sentences(server: Server, view: ReleaseView) -> Iterator[tuple[str, str]]:
         path = waiting.popleft()
         texts, links = _read(server, path)
         yield from ((text, path) for text in texts)
-        new = {link for link in links if _LED_TO.match(link) and "?" not in path} - known
+        compared = [link for link in links if link.startswith("/compare?")]
+        if path != "/compare":  # of a workload with others, all together
+            compared = sorted(compared, key=lambda link: link.count("workload="))[-1:]
+        new = set() if "?" in path else {*filter(_LED_TO.match, links), *compared} - known
         known |= new
         waiting += sorted(new)
 

@@ -52,7 +52,7 @@ _FEW = (
     "the best of {budget} new trials is probably better than all stored ones, which are fewer (give a smaller budget "
     "for a median),"
 )
-_MOSTLY = "fewer than half of the searches with {budget} trials reach the target"
+_MOSTLY = "fewer than half of the searches with a budget of {budget} reach the target"
 _NO_STEP_TIME = f"no time per step is known (it holds between two given ones, and up to {FURTHEST:g} times beyond them)"
 _DOUBTFUL = (
     "not all of the few trials reach the target at batch size {sizes}: a search states an upper bound where by chance "

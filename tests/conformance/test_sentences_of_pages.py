@@ -154,6 +154,10 @@ def perfect_words(own: Recomputed, answered: Answered) -> str:
     if since == end:
         smallest = f"Already beyond the smallest batch size that counts, {end:,}, doubling the batch doesn't halve"
         return f"{smallest} the steps (within 20%)."
+    if end < 2 * since:
+        span = f"from batch size {since:,} to {end:,}, less than a doubling"
+        noisy = f"With the noise of steps, that ends {where(lower, upper)} (90%)."
+        return f"Steps fall in proportion to the batch (within 20%) {span}. {noisy}"
     put = f"these steps put the end at {end:,}."
     if lower and (upper is None or upper <= 8 * lower):
         unended = ", and nothing shows that this ends there" if end == max(own.tuned) else ""
@@ -329,11 +333,10 @@ def test_each_number_of_the_start_page_is_recomputed(release: Release) -> None:
         r'<li><a href="/workloads/([^?"]*)\?.*?<span class="sentence">(.*?)</span>', page, re.DOTALL
     ):
         (small,) = split([html.unescape(re.sub("<[^>]*>", "", sentence))])
-        steps = release.workload(name).steps
+        steps = release.workload(name).tuned
         best = min(steps, key=lambda size: (steps[size], size))
         numbers = [min(steps), steps[min(steps)], best, steps[best]]
-        goal = str(release.workload(name).goal["target"])
-        told = [int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d", small.partition(goal)[2])]
+        told = [int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d", small.partition(": ")[2])]
         assert told == [numbers[1], numbers[0], numbers[3], numbers[2]], name
         expected.add(small)
     assert expected <= found

@@ -208,6 +208,9 @@ def _perfect(regimes: Answer, first: int) -> str:
         return (
             f"It is unknown up to which batch size {halves}: the next one above {size} wasn't trained for long enough."
         )
+    if end["batch_size"] < 2 * since:
+        span = f"from batch size {since:,} to {size}, less than a doubling"
+        return f"Steps fall in proportion to the batch (within {within}) {span}. {with_noise(end, 'ends')}"
     text = _halving(end, halves)
     return text[:1].upper() + text[1:]
 
