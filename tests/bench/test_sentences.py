@@ -7,7 +7,8 @@ from bench.sentences import sentences_of
 
 def test_sentences_of_a_page_are_those_of_its_text() -> None:
     page = """
-    <header><p>Not a part of the main text.</p></header><main><nav><ul><li>Neither are links in a menu here.</li></ul></nav>
+    <header><p>Not a part of the main text.</p></header>
+    <main><nav><ul><li>Neither are links in a menu here.</li></ul></nav>
     <p>Steps to <strong>val/loss &lt; 0.3</strong>
     by batch size. <a href="/">Beyond</a> 64 larger ones save none.</p><p>Too few words</p>
     <figure><p>A chart has texts of its own.</p></figure><ul><li>Batch size 8 took 57% more.<br></li></ul></main>
