@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,18 @@ class Frame:
         """Return the tooltip of a mark: these lines, after the name of its series if it has one."""
         return {"tooltip": [tip("series", "Series"), *lines] if self._has_names else list(lines)}
 
-    def lines(self, rows: Sequence[ChartRow], width: float = 1.6) -> Layer:
-        """Return a layer with a line through the rows of each series."""
-        return layer(rows, "line", self.place | self.colour, strokeWidth=width, clip=True)
+    def lines(self, rows: Sequence[ChartRow], width: float = 1.6, within: str | None = None) -> Layer:
+        """Return a layer with a line through the rows of each series.
+
+        within: a field; neighbours that differ in it aren't joined.
+        """
+        encoding = self.place | self.colour
+        if within is not None and rows:
+            ordered = sorted(rows, key=lambda row: (row["series"], row[self.x_axis.field]))
+            parts = accumulate((one.get(within) != other.get(within) for one, other in pairwise(ordered)), initial=0)
+            rows = [row | {"part": str(part)} for row, part in zip(ordered, parts, strict=True)]
+            encoding = encoding | {"detail": category("part")}
+        return layer(rows, "line", encoding, strokeWidth=width, clip=True)
 
     def points(
         self, rows: Sequence[ChartRow], tooltip: Sequence[Channel], size: float = theme.POINT, is_hollow: bool = False

@@ -34,7 +34,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-REMOTE_VERSION = 12
+REMOTE_VERSION = 13
 MOST_REMOTE_FILES = 16
 _DERIVED = (
     "base_records", "base_hits", "base_flags", "base_missed", "base_equal_curves", "base_also_submitted",

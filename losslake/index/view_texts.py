@@ -13,7 +13,7 @@ from string import Template
 from losslake_schema import registry
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 17
+SERVING_VERSION = 18
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
     "measurements", "trial_resources", "flags", "steps_to_target", "steps_to_result",

@@ -52,7 +52,7 @@ _FEW = (
     "the best of {budget} new trials is probably better than all stored ones, which are fewer (give a smaller budget "
     "for a median),"
 )
-_MOSTLY = "fewer than half of the searches with {budget} trials reach the target"
+_MOSTLY = "fewer than half of the searches with a budget of {budget} reach the target"
 _NO_STEP_TIME = f"no time per step is known (it holds between two given ones, and up to {FURTHEST:g} times beyond them)"
 _DOUBTFUL = (
     "not all of the few trials reach the target at batch size {sizes}: a search states an upper bound where by chance "
@@ -285,8 +285,12 @@ _BESTS = (("is_fastest", "seconds", "time", "Fastest", " s"), ("is_cheapest", "c
 
 def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool) -> Iterator[str]:
     """Yield the sentences of a workload. is_named: whether they begin with it."""
+    across = ""
+    if trials.systems:
+        kinds = f" with {len(trials.accelerators)} kinds of accelerators" if len(trials.accelerators) > 1 else ""
+        across = f" across {trials.systems}{kinds}, at one price"
     found = [
-        f"{start}: {_best(row, rows, name, noun, unit)}."
+        f"{start}{across}: {_best(row, rows, name, noun, unit)}."
         for row in rows
         for flag, name, noun, start, unit in _BESTS
         if row[flag]
@@ -301,6 +305,8 @@ def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: 
     between = _between(row[f"{name}_lower"], row[f"{name}_upper"], unit)
     n_known = sum(each[name] is not None for each in rows)
     how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
+    if len(rows) == 1:
+        return f"batch size {row['batch_size']:,}, the only one, {amount(row[name])}{unit} ({between}){how}"
     among = f", of {n_known} batch size{'s' * (n_known > 1)} with a known {noun}" if n_known < len(rows) else ""
     return f"batch size {row['batch_size']:,}, {amount(row[name])}{unit} ({between}){how}{among}"
 
@@ -343,6 +349,7 @@ def _warnings(trials: DrawnTrials, rows: Sequence[dict[str, Any]]) -> Iterator[s
         yield (
             f"{trials.name}: the times in its logs were measured on {trials.systems}: batch sizes differ by their "
             "hardware, too, for all of which the price is the same"
+            + (f"; where=accelerator={trials.accelerators[0]} takes those of one" if trials.accelerators else "")
         )
     yield from trials.doubts
     is_doubtful = [

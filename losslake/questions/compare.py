@@ -144,7 +144,8 @@ class CompareSummary(MeasureSummary, ResultSummary, GoalSummary, Finding):
     """Per workload but the baseline: batch sizes by `difference`; where only one reaches; where the clear ratio is
     farthest from 1; is_clear, if all batch sizes judged share a 5% chance of error; and all in sentences."""
     geometric_means: list[GeometricMean]
-    """Per workload but the baseline: the geometric mean of ratio; batch sizes with a null median are left out."""
+    """Per workload but the baseline: the geometric mean of ratio over batch sizes with a verdict on the difference:
+    those with a null median, too few trials or one submitter are left out."""
     flips: list[Flip]
     """Pairs that each lead at some batch sizes; is_clear: on both sides, if these batch sizes share a 5% chance
     of error."""
@@ -171,6 +172,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     entered = (entry for name, each in zip(names, measured, strict=True) for entry in entries(each, goal, name, ""))
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
+    differ = list(hardware_differs(measured, names, {size for _, size in competition.places}))
     goal_words = goal.in_words(selection.metric, searches[0].direction)
     against = [
         list(differences(competition, curves, index, base)) if index != base else [] for index in range(len(names))
@@ -182,8 +184,8 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         {
             "baseline": names[base],
             "results": results_of(searches),
-            "conclusions": list(conclusions(competition, against, base, goal_words, noun)),
-            "geometric_means": list(_geometric_means(competition, base)),
+            "conclusions": list(conclusions(competition, against, base, goal_words, noun, differ)),
+            "geometric_means": list(_geometric_means(competition, base, against)),
             "flips": list(_flips(competition)),
         },
         definition=_DEFINITION,
@@ -191,7 +193,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         left_out=[*competition.left_out, *(text for each in measured for text in each.left_out())],
         warnings=[
             *comparison_warnings(competition, curves, base, noun),
-            *hardware_differs(measured, names, {size for _, size in competition.places}),
+            *differ,
             *(text for each in measured for text in each.measure.doubts(goal)),
             *_unknown_settings(searches),
         ],
@@ -274,12 +276,15 @@ def _difference_columns(difference: Difference | None) -> dict[str, float | str 
     }
 
 
-def _geometric_means(contest: Contest, base: int) -> Iterator[dict[str, Any]]:
-    """Yield the geometric mean of each workload but the baseline."""
+def _geometric_means(
+    contest: Contest, base: int, against: Sequence[Sequence[Difference | None]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the geometric mean of each workload but the baseline, where trials allow a verdict."""
     for index, name in enumerate(contest.competitors):
         if index != base:
-            ratio, n = geometric_mean_of_ratios(contest.medians[index], contest.medians[base])
-            pair = contest.medians[[index, base]]
+            is_judged = [each is not None and each.verdict in ("fewer", "more", "not told") for each in against[index]]
+            pair = np.where(is_judged, contest.medians[[index, base]], np.nan)
+            ratio, n = geometric_mean_of_ratios(*pair)
             unused = np.flatnonzero(~(np.isfinite(pair) & (pair > 0)).all(axis=0))
             left_out = [contest.places[column][1] for column in unused.tolist()]
             yield {"workload": name, "ratio": ratio, "n_batch_sizes": n, "left_out_batch_sizes": left_out}

@@ -130,7 +130,8 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
             raise UnknownName("metric", parameters.metric, near_names(parameters.metric, known), f"workload {name}")
         members |= {str(facts.workload): facts for facts in having}
         if len(having) < len(matching):
-            left_out.append(f"{name}: {len(matching) - len(having)} workloads without {parameters.metric}")
+            n = len(matching) - len(having)
+            left_out.append(f"{name}: {n} workload{'s' * (n > 1)} without {parameters.metric}")
     if parameters.measure == "examples":
         units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}
         if len(units) > 1:

@@ -223,8 +223,8 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         return
     since = perfect.since or perfect.batch_size
     if min(curve.batch_sizes[np.isfinite(curve.tuned_steps)]) < since:
-        why = "smaller batch sizes were tuned or measured differently, so their regime is unknown"
-        yield f"{curve.name}: below batch size {since:.0f} steps fall by far more than the batch grows: {why}"
+        why = "smaller batch sizes were tuned worse or measured differently, or it is noise, so their regime is unknown"
+        yield f"{curve.name}: below batch size {since:.0f} steps fall by more than the batch grows: {why}"
     elif perfect.censoring == "left":
         smallest = "the smallest batch size" + (" that counts" if curve.is_dominated.any() else "")
         yield f"{curve.name}: perfect scaling ends at or below {smallest}, {perfect.batch_size:.0f}"
@@ -241,14 +241,21 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
     ):
         point = variants[AS_DEFINED]
         if with_noise != (point.lower, point.upper):
-            words = ["no bound" if end is None else f"{end:.0f}" for end in with_noise]
-            where = f"it lies from {words[0]} to {words[1]} ({stated('regimes')})"
-            if with_noise == (None, None):
-                where = "the data set no bound"
+            where = _where(*with_noise)
             yield f"{curve.name}: one more trial may move {name}: with noise and the spacing of evaluations {where}"
         others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
             yield f"{curve.name}: {name} is uncertain: {', '.join(others)}"
+
+
+def _where(lower: float | None, upper: float | None) -> str:
+    """Return in words where the end of a regime lies."""
+    if lower is not None and upper is not None:
+        return f"it lies from {lower:,.0f} to {upper:,.0f} ({stated('regimes')})"
+    if lower is None and upper is None:
+        return "the data set no bound"
+    where = f"{upper:,.0f} or below" if lower is None else f"{lower:,.0f} or above"
+    return f"it lies at {where} ({stated('regimes')})"
 
 
 def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:

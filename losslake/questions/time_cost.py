@@ -22,7 +22,14 @@ from losslake.questions.declaration.summary import Censoring, Finding, GoalSumma
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.measure import hit_times
-from losslake.questions.trials.resources import doubts_about_times, is_one_system, systems_in_words, systems_of
+from losslake.questions.trials.resources import (
+    doubts_about_times,
+    is_one_system,
+    most_common,
+    resources_of,
+    systems_in_words,
+    systems_of,
+)
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
@@ -36,6 +43,7 @@ _DEFINITION = (
     "reaches it, ties to fewer steps, then to the lower trial_id. Batch sizes that reached the target without times "
     "are left out of the front and of no_faster_beyond, the smallest batch size after which no larger one saves more "
     "than max_useful_tau of the time; where most of them, or all but one, have no times, steps stand for time in both. "
+    "no_faster_beyond is null for times of several accelerators. "
     "Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. 2021), B_0 the smallest batch size, B_c of the "
     "robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that reached the target."
 )
@@ -73,6 +81,8 @@ class TimeCostRow(Row):
     """Time to target: the least time at which any admitted trial reached it; null without times."""
     is_on_front: Annotated[bool, shown(True)]
     """True if one of its trials is on the Pareto front of all trials, in time and examples."""
+    fastest_accelerator: Annotated[str | None, shown("NVIDIA H100")]
+    """The accelerator of the fastest trial; null where its log doesn't say it."""
     examples_per_second: Annotated[float | None, shown(2278.0, "batch_unit of the study, mostly examples, per second")]
     """Throughput of the fastest trial up to the target; null without times."""
     statistical_efficiency: Annotated[float | None, shown(0.71)]
@@ -106,8 +116,9 @@ class TimeCostSummary(ResultSummary, GoalSummary, Finding):
     """The share of the time that a larger batch size must save to count."""
     summaries: list[TimedWorkload]
     """Per workload: time_is elapsed_s or steps; the least time and the fewest examples of any trials to the target with
-    their batch sizes; the batch size beyond which time no longer falls (censoring right: still falling at the largest;
-    left: it is the smallest); and the critical batch size of the fit, null for none."""
+    their batch sizes; the batch size beyond which time no longer falls (null for times of several accelerators;
+    censoring right: still falling at the largest; left: it is the smallest); and the critical batch size of the fit,
+    null for none."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class _Reached:
     """By study of a workload: the trials that reached the target in the fewest steps and in the least time.
 
     fewest, fastest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed NaN where it isn't known.
-    n_timed: trials with a time.
+    n_timed: trials with a time. accelerator: of the fastest trials, null for unknown.
     """
 
     search: Search
@@ -125,12 +136,18 @@ class _Reached:
     steps: Integers
     elapsed: Floats
     n_timed: Integers
+    accelerator: pa.ChunkedArray
 
     @property
     def is_timed(self) -> bool:
         """True if half of the studies that reached the target have a time, two or more if two reached it."""
         n_reached, n_timed = int(self.curve.is_reached.sum()), int((self.fastest != NEVER).sum())
         return n_timed >= max(1, min(2, n_reached), n_reached / 2)
+
+    @property
+    def accelerators(self) -> list[str]:
+        """The accelerators of the fastest trials, those known, the most common first."""
+        return most_common(self.accelerator)
 
     @property
     def untimed(self) -> list[int]:
@@ -201,14 +218,17 @@ def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
     hits = search.first_hits(goal)
     steps = at(search.records.step, hits)
     elapsed = hit_times(view, search, hits)
+    fastest = least_by_study(search, np.where(hits == NEVER, np.inf, elapsed), steps).row
+    resources = resources_of(view, search.facts)
     return _Reached(
         search=search,
         curve=scaling_curve(search, goal),
         fewest=study_results(search, goal).row,
-        fastest=least_by_study(search, np.where(hits == NEVER, np.inf, elapsed), steps).row,
+        fastest=fastest,
         steps=steps,
         elapsed=elapsed,
         n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
+        accelerator=resources["accelerator"].take(pa.array(fastest, mask=fastest == NEVER)),
     )
 
 
@@ -233,6 +253,7 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
     """Return the entry of a workload in the summary."""
     sizes, time, cost = one.search.facts.batch_sizes, one.time, one.cost
     slowing = max_useful(time, max_useful_tau)
+    is_compared = not one.is_timed or len(one.accelerators) < 2
     index, has_any = int(slowing.index[0]), bool(one.curve.is_reached.any())
     fastest, cheapest = int(time.argmin()), int(cost.argmin())
     return {
@@ -242,8 +263,8 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
         "least_time_batch_size": sizes[fastest] if has_any else None,
         "least_examples": float(cost[cheapest]) if has_any else None,
         "least_examples_batch_size": sizes[cheapest] if has_any else None,
-        "no_faster_beyond": sizes[index] if index != NEVER else None,
-        "censoring": _censoring(slowing),
+        "no_faster_beyond": sizes[index] if index != NEVER and is_compared else None,
+        "censoring": _censoring(slowing) if is_compared else None,
         "critical_batch_size": critical_batch_size,
     }
 
@@ -288,6 +309,10 @@ def _doubts(view: ReleaseView, one: _Reached, goal: Goal) -> Iterator[str]:
     if not is_one_system(systems):
         where = f"{one.search.facts.workload}: times were measured on {systems_in_words(systems)}"
         yield f"{where}: where they fall, it may be the hardware"
+    if len(one.accelerators) > 1:
+        kinds = f"{one.search.facts.workload}: times of {len(one.accelerators)} kinds of accelerators"
+        only = f"where=accelerator={one.accelerators[0]} takes those of one"
+        yield f"{kinds} don't tell what the batch size saves, so no_faster_beyond is null: {only}"
     yield from doubts_about_times(one.search, goal)
 
 
@@ -315,6 +340,7 @@ def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
             "fastest_examples": examples_column(at(one.steps, one.fastest), sizes, one.fastest != NEVER),
             "fastest_elapsed_s": column_at(one.elapsed, one.fastest),
             "is_on_front": one.is_on_front,
+            "fastest_accelerator": one.accelerator,
             "examples_per_second": finite(rates),
             "statistical_efficiency": finite(efficiency),
             "goodput": finite(good),

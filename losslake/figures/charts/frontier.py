@@ -16,6 +16,7 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
 from losslake.figures.outliers import within_reason
 from losslake.figures.panel import ChartRow, Limits, Panel
+from losslake.output.digits import amount
 from losslake.questions.release.known_names import name_of_part
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
@@ -128,7 +129,7 @@ def _in_words(rows: list[ChartRow], noun: str) -> list[str]:
     if not front:
         return []
     last = front[-1]
-    best = f"{last['value']:.6g} after {last['amount']:,.6g} {noun}: trial {last['trial_id']} of {last['workload']}"
+    best = f"{last['value']:.6g} after {amount(last['amount'])} {noun}: trial {last['trial_id']} of {last['workload']}"
     return [
         f"The best of {sum(row['is_best'] for row in rows):,} trials is {best} at batch size {last['batch_size']:,}."
     ]

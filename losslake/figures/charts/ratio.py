@@ -208,7 +208,7 @@ def _notes(series: Sequence[Series], baseline: str, neither: str, noun: str) -> 
     notes = [
         f"Below 1: {fewer} than {baseline}; above 1: more.",
         (
-            f"Bars: {stated('compare half')} of draws of half the trials. Filled: a difference, each with a "
+            f"Bars: {stated('compare half')} of draws of half the settings. Filled: a difference, each with a "
             f"{stated('compare differs')} chance of error; open: it may be chance."
         ),
     ]

@@ -49,7 +49,7 @@ _MOST_SIZES = 6
 _DOWN = quantity("down", scale=None, axis=None)
 _COLUMNS = (
     "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
-    "best_value", "n_trials", "n_reached", "n_seeds", "n_settings", "is_dominated",
+    "best_value", "n_trials", "n_reached", "n_seeds", "n_settings", "is_dominated", "accelerator",
 )  # fmt: skip
 _REFERENCE_MARK: dict[str, Any] = {
     "shape": "square", "filled": True, "size": 30, "color": theme.FAINT, "opacity": 1, "clip": True,
@@ -79,7 +79,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     if rows["steps"].null_count < rows.num_rows:
         notes.append("Dashed: perfect scaling, half the steps for twice the batch, from the fewest examples.")
     if rows["steps"].null_count:
-        notes.append("Open triangles: no trial reached the target.")
+        notes.append("Open triangles: the target wasn't reached.")
     n_at_once = rows["steps"].to_pylist().count(0)
     if n_at_once:
         notes.append(f"Not drawn: {n_at_once} that reach the target at step 0, which has no logarithm.")
@@ -109,10 +109,13 @@ def _draw_amounts(request: ChartRequest) -> ChartPanels:
     is_known = pc.or_(pc.is_valid(rows["amount"]), pc.equal(rows["n_reached"], 0))
     counted = rows.filter(is_known).drop_columns(["steps", "trial_id", "trial_workload", "value", "previous_step"])
     amounts = {"amount": "steps", "amount_trial_id": "trial_id", "amount_trial_workload": "trial_workload"}
+    facts = request.facts
     common, series = replace(request, rows=counted.rename_columns(amounts)).series_by_workload()
-    notes = [f"Points: the least {noun} of any trial."]
+    notes = [f"Points: {results_in_words(facts, noun)}."]
+    if counted["accelerator"].null_count < counted.num_rows:
+        notes.append("Lines join batch sizes on the same accelerator only: elsewhere the hardware differs, too.")
     if counted["amount"].null_count:
-        notes.append("Open triangles: no trial reached the target.")
+        notes.append("Open triangles: the target wasn't reached.")
     if n_unknown := rows.num_rows - counted.num_rows:
         notes.append(f"Not drawn, as the {noun} aren't known: {n_unknown} of {rows.num_rows} batch sizes.")
     what = f"{noun.capitalize()} to target"
@@ -168,7 +171,7 @@ def scaling_chart(
         *_perfect_scaling(reached, perfect_scaling_of, frame),
         *_references(references, frame),
         *_intervals(reached, frame),
-        frame.lines(tuned),
+        frame.lines(tuned, within="accelerator"),
         frame.points(tuned, _tips(what)).linked(panel.to_trials(series)),
         *frame.names(reached),
     ]
@@ -319,12 +322,15 @@ def known_regimes(rows: pa.Table) -> Regimes:
     )
 
 
-def results_in_words(facts: Mapping[str, Any]) -> str:
-    """Return what the points of /v1/scaling are: the fewest steps of any trial, or those of the best setting."""
+def results_in_words(facts: Mapping[str, Any], noun: str = "steps") -> str:
+    """Return what the points of /v1/scaling are: the fewest steps of any trial, or those of the best setting.
+
+    noun: what is counted.
+    """
     of_settings = {each["seeds"] for each in facts["results"] if each["seeds"] is not None}
     if not of_settings:
-        return "fewest steps of any trial"
-    settings = f"{' or '.join(sorted(of_settings))} steps of the best setting"
+        return f"fewest {noun} of any trial"
+    settings = f"{' or '.join(sorted(of_settings))} {noun} of the best setting"
     return settings if all(each["seeds"] for each in facts["results"]) else f"{settings}, or fewest of any trial"
 
 
@@ -383,9 +389,9 @@ def _with_range(request: ChartRequest) -> pa.Table:
 
 
 def _never_in_words(series: Series) -> str:
-    """Return the batch sizes at which no trial reached the target, in words; empty if there are none."""
+    """Return the batch sizes that didn't reach the target, in words; empty if there are none."""
     sizes = [row["batch_size"] for row in series.rows.to_pylist() if row["steps"] is None]
     if not sizes:
         return ""
     named = ", ".join(f"{size:,}" for size in sizes[:_MOST_SIZES])
-    return f"no trial reached it at batch size {named}{' and others' if len(sizes) > _MOST_SIZES else ''}"
+    return f"it wasn't reached at batch size {named}{' and others' if len(sizes) > _MOST_SIZES else ''}"

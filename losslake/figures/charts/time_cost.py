@@ -13,10 +13,10 @@ from losslake.figures import theme
 from losslake.figures.axes import Scale
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels
 from losslake.figures.frame import Frame
-from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, category, layer, quantity, tip
+from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, category, layer, tip
 from losslake.figures.panel import Panel, Series, drawable_rows
 
-_COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
+_COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id", "accelerator")
 _TOOLTIP = [BATCH_SIZE, tip("time", "Time", DECIMAL), tip("cost", "Examples", COUNT), TRIAL]
 
 
@@ -29,7 +29,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
     common, answered = request.series_by_workload()
     series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in answered]
-    notes = ["Numbers: batch sizes. Filled and joined: the Pareto front of time and examples."]
+    notes = ["Numbers: batch sizes. Filled: the Pareto front of time and examples, joined on the same accelerator."]
     if not is_timed:
         notes.append("Steps replace time, since not all logs have times.")
     panel = request.panel(f"Time and cost to {goal_text(request.facts)}", common, legend_labels(series), notes)
@@ -45,7 +45,7 @@ def time_cost_chart(series: Sequence[Series], panel: Panel) -> Plot:
     """Return a point for each batch size at its cost in examples and its time, labelled with its batch size.
 
     series: rows with batch_size, cost, time, is_on_front: no other has less of one and no more of the other; for
-    tooltips and links, trial_id. Points on the front are filled and joined, the others open.
+    tooltips and links, trial_id; accelerator. Points on the front are filled, and joined where that is the same.
     """
     rows = [row for row in drawable_rows(series, _COLUMNS) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
     x = Scale.over(rows, "cost", "Cost: examples to target", panel.x_limits, base=10)
@@ -56,10 +56,9 @@ def time_cost_chart(series: Sequence[Series], panel: Panel) -> Plot:
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
     linked = panel.to_trials(series)
     style: dict[str, Any] = {"size": theme.POINT, "opacity": 1, "strokeWidth": 1.6, "clip": True}
-    joined = frame.place | frame.colour | {"order": quantity("cost")}
     named = frame.place | {"text": category("batch_size")}
     layers = [
-        layer(front, "line", joined, strokeWidth=1.6, clip=True),
+        frame.lines(front, within="accelerator"),
         layer(others, "point", marks, filled=False, fill=theme.GROUND, **style).linked(linked),
         layer(front, "point", marks, filled=True, **style).linked(linked),
         layer(rows, "text", named, align="left", dx=6, dy=-6, fontSize=9, color=theme.FAINT),
@@ -73,4 +72,6 @@ def _placed(rows: pa.Table, is_timed: bool) -> pa.Table:
         ("fastest_examples", "fastest_elapsed_s", "fastest_trial_id") if is_timed else ("examples", "steps", "trial_id")
     )
     columns = {"cost": rows[cost], "time": rows[time].cast(pa.float64()), "trial_id": rows[trial]}
+    if is_timed:
+        columns["accelerator"] = rows["fastest_accelerator"]
     return pa.table({name: rows[name] for name in ("batch_size", "is_on_front")} | columns)

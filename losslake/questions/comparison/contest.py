@@ -114,8 +114,8 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
     for place, column in sorted(columns.items()):
         shared = shared_budget([len(entry.steps) for entry in column.values()])
         if len(column) < min(2, len(competitors)):
-            who = next(iter(column), "nobody")
-            left_out.append(f"{_name(place)}: only {who} has trials there")
+            who = next(iter(column), None)
+            left_out.append(f"{_name(place)}: {'no workload' if who is None else f'only {who}'} has trials there")
         elif budget is not None and shared < budget:
             left_out.append(
                 f"{_name(place)}: a budget of {budget} trials is more than the {shared} that all have there"

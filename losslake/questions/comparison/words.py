@@ -227,9 +227,17 @@ def _number(ratio: float) -> str:
 
 
 def conclusions(
-    contest: Contest, by_competitor: Sequence[Sequence[Difference | None]], base: int, goal: str, noun: str
+    contest: Contest,
+    by_competitor: Sequence[Sequence[Difference | None]],
+    base: int,
+    goal: str,
+    noun: str,
+    first: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the conclusion on each competitor but the baseline. by_competitor: its differences, by column."""
+    """Yield the conclusion on each competitor but the baseline.
+
+    by_competitor: its differences, by column. first: what each has to say first.
+    """
     labels = workload_labels(contest.competitors).short
     for name, each in zip(contest.competitors, by_competitor, strict=True):
         if name != contest.competitors[base]:
@@ -247,7 +255,7 @@ def conclusions(
                 "only_baseline_reaches_at": compared.only(False),
                 "largest_at": compared.largest and compared.largest.batch_size,
                 "is_clear": compared.is_clear("fewer", "more"),
-                "in_words": in_words(compared),
+                "in_words": " ".join([*(f"{text[:1].upper()}{text[1:]}." for text in first), in_words(compared)]),
             }
 
 

@@ -47,6 +47,8 @@ class AmountColumns(Row):
     """Trials that reached the target and whose amount is known."""
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """For seconds and accelerator_seconds: what that trial ran on, as its log says; null where it doesn't."""
+    accelerator: Annotated[str | None, shown("NVIDIA H100")]
+    """For seconds and accelerator_seconds: the accelerator of that trial; null where its log doesn't say it."""
 
 
 class MeasureSummary(Summary):

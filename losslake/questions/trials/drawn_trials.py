@@ -14,6 +14,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Counting, Measure, MeasureName
 from losslake.questions.trials.resources import (
+    accelerators_of,
     doubts_about_times,
     is_one_system,
     resources_of,
@@ -34,7 +35,8 @@ class DrawnTrials:
 
     settings: by trial, as drawn_as_wholes has them. is_stopped: by trial, True if it ended at an easier goal of its
     own, so that it isn't known whether it would reach this one. per_step: seconds by study, NaN where they aren't
-    given. extrapolated: by study. systems: on which times were measured, in words; empty for one system.
+    given. extrapolated: by study. systems, accelerators: on which times were measured,
+    in words and by name; empty for one system.
     doubts: about these times, in words.
     """
 
@@ -47,6 +49,7 @@ class DrawnTrials:
     per_step: Floats
     extrapolated: Flags
     systems: str = ""
+    accelerators: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
     @property
@@ -90,6 +93,7 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         np.where(is_stopped, np.nan, measure.of_trials(hits)) for measure in _measures(view, search, accelerators)
     )
     systems = systems_of(view, facts, np.isfinite(seconds))
+    is_one = is_one_system(systems)
     none = np.full(len(facts.batch_sizes), np.nan)
     return DrawnTrials(
         search=search,
@@ -100,7 +104,8 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         is_stopped=is_stopped,
         per_step=none,
         extrapolated=np.isfinite(none),
-        systems="" if is_one_system(systems) else systems_in_words(systems),
+        systems="" if is_one else systems_in_words(systems),
+        accelerators=() if is_one else tuple(accelerators_of(view, facts, np.isfinite(seconds))),
         doubts=tuple(doubts_about_times(search, goal)),
     )
 

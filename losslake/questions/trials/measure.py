@@ -41,7 +41,8 @@ class Amounts:
     """The least amount by study.
 
     row: of its trial in facts.trials, NEVER for none. least: undefined there. steps: of that trial. n_known: trials
-    that reached the target with a known amount. n_unknown: those without. hardware: of the trials of `row`.
+    that reached the target with a known amount. n_unknown: those without. hardware, accelerator: of the trials of
+    `row`.
     """
 
     row: Integers
@@ -50,6 +51,7 @@ class Amounts:
     n_known: Integers
     n_unknown: Integers
     hardware: pa.Array
+    accelerator: pa.Array
 
     def columns(self, search: Search) -> dict[str, Any]:
         """Return the columns that AmountColumns declares."""
@@ -61,6 +63,7 @@ class Amounts:
             "amount_steps": pa.array(self.steps, mask=~is_known),
             "n_amounts": self.n_known,
             "hardware": self.hardware,
+            "accelerator": self.accelerator,
         }
 
 
@@ -134,19 +137,21 @@ class Measure:
             nothing = pa.nulls(len(studies), pa.string())
             least = self.of_steps(results.steps, studies)
             none = np.zeros(len(studies), np.int64)
-            return Amounts(results.row, least, results.steps, results.n_reached, none, nothing)
+            return Amounts(results.row, least, results.steps, results.n_reached, none, nothing, nothing)
         hits = self.search.first_hits(goal)
         amounts, steps = self.of_trials(hits), at(self.search.records.step, hits)
         is_known = np.isfinite(amounts)
         of_times = least_by_study(self.search, amounts, steps)
         row = of_times.row
+        resources = resources_of(self.view, facts).take(pa.array(row, mask=row == NEVER))
         return Amounts(
             row=row,
             least=of_times.amount,
             steps=at(steps, row),
             n_known=facts.sums_by_study(is_known),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),
-            hardware=resources_of(self.view, facts)["hardware"].take(pa.array(row, mask=row == NEVER)),
+            hardware=resources["hardware"],
+            accelerator=resources["accelerator"],
         )
 
     def doubts(self, goal: Goal) -> Iterator[str]:

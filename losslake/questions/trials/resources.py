@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Set
 
 import numpy as np
@@ -16,7 +17,7 @@ from losslake_schema.reached import NEVER, Flags
 
 
 def resources_of(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
-    """Return by trial its hardware, number of accelerators, and examples in an epoch; null for unknown."""
+    """Return by trial its hardware, accelerator, number of accelerators, and examples in an epoch; null for unknown."""
     if isinstance(facts, Pool):
         return pa.concat_tables([resources_of(view, member) for member in facts.members]).take(facts.rows_in_members)
     return view.table("resources_of_trials", facts.study_ids)
@@ -25,6 +26,16 @@ def resources_of(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
 def systems_of(view: ReleaseView, facts: WorkloadFacts, is_counted: Flags) -> set[str | None]:
     """Return the systems on which trials ran; None for unknown. is_counted: by trial."""
     return set(resources_of(view, facts)["hardware"].filter(pa.array(is_counted)).to_pylist())
+
+
+def accelerators_of(view: ReleaseView, facts: WorkloadFacts, is_counted: Flags) -> list[str]:
+    """Return the known accelerators on which trials ran, of the most trials first. is_counted: by trial."""
+    return most_common(resources_of(view, facts)["accelerator"].filter(pa.array(is_counted)))
+
+
+def most_common(names: pa.ChunkedArray) -> list[str]:
+    """Return the distinct names, the most common first, without nulls."""
+    return [name for name, _ in Counter(names.drop_null().to_pylist()).most_common()]
 
 
 def is_one_system(systems: Set[str | None]) -> bool:

@@ -58,8 +58,11 @@ def trial_steps(search: Search, goal: Goal) -> Floats:
 
 
 def never_reached(search: Search, curve: ScalingCurve) -> Iterator[str]:
-    """Yield in words each batch size at which no trial reached the target."""
+    """Yield in words each batch size that didn't reach the target: no trial did, or too few of each setting."""
     for study in np.flatnonzero(~curve.is_reached).tolist():
-        text = f"no trial of {curve.n_trials[study]} reached the target at batch size {search.facts.batch_sizes[study]}"
+        n_reached, n_trials = curve.n_reached[study], curve.n_trials[study]
+        few = f"fewer than half of the trials of any setting, {n_reached} of all {n_trials},"
+        who = few if n_reached else f"no trial of {n_trials}" if n_trials else "no trial counts, so none"
+        text = f"{who} reached the target at batch size {search.facts.batch_sizes[study]}"
         until = int(curve.censored_at[study])
         yield f"{search.facts.workload}: {text}" + (f" within {until:,} steps" if until >= 0 else "")

@@ -1,5 +1,5 @@
--- One row per trial: the hardware it ran on and the examples of an epoch, as its log says, in names that mappings and
--- formats share; null for unknown. accelerators is the metaparameter of that name, or accelerators_per_node times number_of_nodes. examples_per_epoch is the metaparameter of that
+-- One row per trial: the hardware it ran on (a system), its accelerators and the examples of an epoch, as its log says, in names that mappings and
+-- formats share; null for unknown. accelerator is what they are called, accelerators their number: the metaparameter of that name, or accelerators_per_node times number_of_nodes. examples_per_epoch is the metaparameter of that
 -- name, or what its steps were computed with from epochs, or else train_samples or num_train_examples, as MLPerf logs say.
 CREATE VIEW trial_resources AS
 SELECT
@@ -7,6 +7,7 @@ SELECT
     trim(BOTH '"' FROM coalesce(
         attributes['system'], attributes['submission_platform'], attributes['hardware'], attributes['accelerator']
     )) AS hardware,
+    trim(BOTH '"' FROM attributes['accelerator']) AS accelerator,
     CASE
         WHEN parameters['accelerators'] >= 1 THEN parameters['accelerators']
         WHEN parameters['accelerators_per_node'] * parameters['number_of_nodes'] >= 1

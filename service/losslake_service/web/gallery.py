@@ -7,13 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from losslake.questions import regimes
 from losslake.questions.release.known_names import collection_name, display_name
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
-from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
+from losslake_service.web.goals import PageGoal, goals_of
 from losslake_service.web.templates import in_unit
 
 _MOST, _FEWEST_SIZES = 12, 4
@@ -25,13 +27,14 @@ WIDTH, HEIGHT, _MARGIN = 240, 90, 6
 class Miniature:
     """A small chart: a workload, its goal, and the fewest steps to it by batch size, on logarithmic axes.
 
-    batch_unit: what batch sizes count.
+    batch_unit: what batch sizes count. dominated: the batch sizes that were tuned worse than others, and don't count.
     """
 
     workload: Workload
     goal: PageGoal
     batch_unit: str
     steps: Sequence[tuple[int, int]]
+    dominated: frozenset[int] = frozenset()
 
     @property
     def heading(self) -> str:
@@ -45,17 +48,19 @@ class Miniature:
 
     @property
     def sentence(self) -> str:
-        """The steps at the smallest batch size, and the fewest: the number of the chart."""
-        first, fewest = self.steps[0], min(self.steps, key=lambda each: (each[1], each[0]))
+        """The steps at the smallest batch size that counts, and the fewest: the number of the chart."""
+        counted = [each for each in self.steps if each[0] not in self.dominated]
+        first, fewest = counted[0], min(counted, key=lambda each: (each[1], each[0]))
         text = f"To {self.goal.text}: {first[1]:,} steps at batch size {in_unit(first[0], self.batch_unit)}"
         return text if fewest == first else f"{text}, {fewest[1]:,} at {fewest[0]:,}"
 
     @property
-    def points(self) -> list[tuple[float, float]]:
-        """The positions of the batch sizes in px from the upper left corner."""
+    def points(self) -> list[tuple[float, float, bool]]:
+        """The positions of the batch sizes in px from the upper left corner, and whether each is dominated."""
         xs = [math.log(size) for size, _ in self.steps]
         ys = [-math.log(steps) for _, steps in self.steps]
-        return list(zip(_spread(xs, WIDTH), _spread(ys, HEIGHT), strict=True))
+        worse = [size in self.dominated for size, _ in self.steps]
+        return list(zip(_spread(xs, WIDTH), _spread(ys, HEIGHT), worse, strict=True))
 
 
 def _spread(values: Sequence[float], length: int) -> list[float]:
@@ -89,6 +94,16 @@ def _chosen(view: ReleaseView) -> Iterator[Miniature]:
             models[dataset].append(model)
     ranked.sort(key=lambda each: each[0])
     for _, facts, goal in ranked:
-        steps = [(size, steps) for size, steps in steps_by_size(view, facts.workload, goal) if size > 0 and steps > 0]
-        if len(steps) >= _FEWEST_SIZES:
-            yield Miniature(facts.workload, goal, view.rows("batch_units", facts.study_ids)[0][0], steps)
+        rows = _rows(view, facts.workload, goal)
+        worse = frozenset(row["batch_size"] for row in rows if row["is_dominated"])
+        steps = [(row["batch_size"], row["steps"]) for row in rows if row["batch_size"] > 0 and row["steps"]]
+        if len(steps) - len(worse) >= _FEWEST_SIZES:
+            yield Miniature(facts.workload, goal, view.rows("batch_units", facts.study_ids)[0][0], steps, worse)
+
+
+def _rows(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[dict[str, Any]]:
+    """Return the rows of the regimes of a workload."""
+    wanted = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
+    answer = regimes.QUESTION.answer(view, regimes.RegimesParameters.model_validate(wanted))
+    rows: list[dict[str, Any]] = answer.table().to_pylist()
+    return rows

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from losslake.questions import best, scaling
+from losslake.questions import scaling
 from losslake.questions.declaration.parameters import SelectionParameters, check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.search import at, open_searches
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.names import Workload
-from losslake_schema.reached import Comparator, hits, sign_of
+from losslake_schema.reached import NEVER, Comparator, hits, sign_of
 from losslake_schema.registry import metric_named
 
 
@@ -24,7 +26,7 @@ class PageGoal:
     """A metric with a target.
 
     direction: minimize or maximize. source: who set it; empty for a computed goal. is_proposed: nobody set it, nor did
-    the request. instead_of: the text of the workload's goal, if that is because no trial reaches it.
+    the request. instead_of: the text of the workload's goal, if that is because no batch size reaches it.
     """
 
     metric: str
@@ -46,7 +48,7 @@ class PageGoal:
         if not self.is_proposed:
             return ""
         unset = f"No goal is set for {self.metric} of this workload."
-        why = f"No trial reaches this workload's goal, {self.instead_of}." if self.instead_of else unset
+        why = f"No batch size reaches this workload's goal, {self.instead_of}." if self.instead_of else unset
         return f"{why} Shown instead: the hardest round target that every batch size reaches."
 
     @property
@@ -119,7 +121,7 @@ def last_of_held_out(metrics: Sequence[str]) -> str | None:
 
 
 def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageGoal]) -> PageGoal:
-    """Return the first goal that a trial reaches; if none does, the hardest round target that all batch sizes reach.
+    """Return the first goal that a batch size reaches; if none does, the hardest round target that all of them reach.
 
     Without a trial that counts, that is the first goal.
     """
@@ -174,10 +176,12 @@ def _reached_by_all(values: Sequence[float], metric: str, direction: str) -> flo
 
 
 def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:
-    """Return the best value at each batch size that has a finite one."""
+    """Return the best value at each batch size that has a finite one: of its best trial, or of its best setting."""
     wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
-    rows = best.QUESTION.answer(view, SelectionParameters.model_validate(wanted)).table()
-    return [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
+    (search,) = open_searches(view, SelectionParameters.model_validate(wanted).selection())
+    values = search.sign * at(search.records.value, search.best_records)
+    least = least_by_study(search, np.where(search.best_records == NEVER, np.inf, values)).amount
+    return [search.sign * value for value in least[np.isfinite(least)].tolist()]
 
 
 def as_fraction(view: ReleaseView, facts: WorkloadFacts, goal: PageGoal) -> float | None:

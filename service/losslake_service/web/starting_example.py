@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from losslake.questions import compare
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -156,6 +157,7 @@ def _chosen(view: ReleaseView) -> StartingExample | None:
             # The batch size nearest to the usual one by ratio.
             batch_size = min(sizes, key=lambda size: (abs(math.log(max(size, 1) / _USUAL_BATCH_SIZE)), size))
             pair = tuple(rival.workload for rival in rivals)
+            pair = pair if _is_judged(view, pair, goal) else ()
             return StartingExample(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
     example = find_example(view)
     if example is None:
@@ -163,6 +165,21 @@ def _chosen(view: ReleaseView) -> StartingExample | None:
     direction = view.metrics[example.metric].direction
     assert direction is not None
     return StartingExample(example.workload, PageGoal(example.metric, example.target, direction), example.batch_size)
+
+
+def _is_judged(view: ReleaseView, pair: Sequence[Workload], goal: PageGoal) -> bool:
+    """Return False if all trials of either are of one submitter wherever two workloads could be compared."""
+    if not pair:
+        return False
+    wanted = {
+        "workload": [*map(str, pair)],
+        "metric": goal.metric,
+        "target": goal.target,
+        "comparator": goal.comparator,
+    }
+    answer = compare.QUESTION.answer(view, compare.CompareParameters.model_validate(wanted))
+    (said,) = answer.facts["conclusions"]
+    return not said["one_submitter_at"] or any(said[name] for name in ("fewer_at", "more_at", "not_told_at"))
 
 
 def _momentum(workload: Workload) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from losslake.figures.charts.scaling import scaling_chart
 from losslake.figures.charts.target_sweep import target_sweep_chart
 from losslake.figures.charts.time_cost import draw, time_cost_chart
 from losslake.figures.charts.tuning_budget import tuning_budget_chart
@@ -29,6 +30,17 @@ def test_pareto_front_is_a_line_labelled_with_batch_sizes() -> None:
 def test_batch_size_without_time_or_cost_is_not_drawn() -> None:
     rows = series("", batch_size=[1, 2, 4], cost=[10, 20, None], time=[None, 2.0, 3.0], is_on_front=[True] * 3)
     assert [row["batch_size"] for row in marks(figure([time_cost_chart([rows], PANEL)]), "line")] == [2]
+
+
+def test_points_on_other_accelerators_are_not_joined() -> None:
+    on = ["A100", "A100", "H100", None, None]
+    sizes = [1, 2, 4, 8, 16]
+    timed = series(
+        "", batch_size=sizes, accelerator=on, cost=sizes, time=[9.0, 7.0, 5.0, 3.0, 1.0], is_on_front=[True] * 5
+    )
+    scaled = series("", batch_size=sizes, accelerator=on, steps=[9, 7, 5, 3, 1])
+    for chart in (time_cost_chart([timed], PANEL), scaling_chart([scaled], PANEL)):
+        assert [row["part"] for row in marks(figure([chart]), "line")] == ["0", "0", "1", "2", "2"]
 
 
 @pytest.mark.parametrize("is_timed", [True, False])

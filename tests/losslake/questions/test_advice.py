@@ -197,7 +197,7 @@ def test_why_batch_sizes_have_no_median_is_said() -> None:
     rows, facts = advice_of(view_of(rows_of({8: [10, None, None, None]})), step_time=["8=1"], budget=1)
     assert rows[0]["steps"] is None
     assert any(
-        "fewer than half of the searches with 1 trials reach the target at batch size 8" in text
+        "fewer than half of the searches with a budget of 1 reach the target at batch size 8" in text
         for text in facts["left_out"]
     )
 

@@ -111,12 +111,12 @@ def test_the_baseline_is_the_first_workload_unless_another_is_named() -> None:
 
 
 def test_a_geometric_mean_says_of_how_many_batch_sizes_it_is_and_which_are_left_out() -> None:
-    ours = reaching(1, 10) + reaching(8, 10) + reaching(64, 10)
-    theirs = reaching(1, 20) + reaching(8, 80) + reaching(64, None)
+    ours = [row for size in (1, 8, 64) for row in reaching(size, *[10] * 4)] + reaching(512, 10)
+    theirs = reaching(1, *[20] * 4) + reaching(8, *[80] * 4) + reaching(64, *[None] * 4) + reaching(512, 1000)
     _, facts = answer(ours, theirs)
     (mean,) = facts["geometric_means"]
     assert mean.pop("ratio") == pytest.approx(4.0)
-    assert mean == {"workload": THEIRS, "n_batch_sizes": 2, "left_out_batch_sizes": [64]}
+    assert mean == {"workload": THEIRS, "n_batch_sizes": 2, "left_out_batch_sizes": [64, 512]}
 
 
 def test_an_order_that_flips_with_the_batch_size_is_named() -> None:

@@ -157,7 +157,7 @@ def test_a_figure_says_its_main_numbers_in_words(client: TestClient) -> None:
     described = next(ET.fromstring(client.get(path("scaling", "svg")).content).iter(f"{SVG}desc"))
     assert described.text == said
     nothing = client.get(path("scaling", "vl.json", target=0.0)).json()["description"]
-    assert "no trial reached it at batch size" in nothing.lower()
+    assert "it wasn't reached at batch size" in nothing.lower()
 
 
 def test_title_is_never_interpreted_as_markup(client: TestClient) -> None:

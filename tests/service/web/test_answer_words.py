@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from losslake.analysis.measured_levels import stated
-from losslake_service.web.workload.answer_words import _critical, _halving, _hardware, with_noise
+from losslake_service.web.workload.answer_words import _critical, _halving, _on_other_hardware, with_noise
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_critical_batch_size_is_said_with_what_was_measured_near_it() -> None:
     assert "128, takes 178 steps, the fewest of any; " in _critical(found | {"s_min": 100.3}, studies[:3])
 
 
-def row(batch_size: int, hardware: str | None) -> dict[str, int | str | None]:
-    return {"batch_size": batch_size, "hardware": hardware}
-
-
-def test_times_on_other_hardware_name_it() -> None:
-    assert list(_hardware(row(8, "2xa30"), row(1024, None))) == [
-        "Hardware: 2xa30 at batch size 8, not known at batch size 1,024."
+def test_times_on_other_hardware_have_no_ratio() -> None:
+    small = {"batch_size": 8, "amount": 1520.0, "hardware": None, "accelerator": None}
+    large = {"batch_size": 1024, "amount": 11.0, "hardware": "pod", "accelerator": "TPU v4"}
+    assert list(_on_other_hardware("seconds", large, small)) == [
+        (
+            "The fewest seconds to the target are 11 at batch size 1,024, on TPU v4 (pod), beside 1,520 at batch size "
+            "8, on accelerators not named (system not known)."
+        ),
+        "The hardware differs, so these times don't tell what the batch size saves.",
     ]
-    assert list(_hardware(row(8, None), row(1024, None))) != []
-    assert list(_hardware(row(8, "2xa30"), row(1024, "2xa30"))) == []

@@ -29,9 +29,19 @@ def test_sentence_has_the_first_steps_and_the_fewest() -> None:
     assert Miniature(WORKLOAD, goal, "examples", [(8, 80), (16, 90)]).sentence.endswith("80 steps at batch size 8")
 
 
+def test_batch_sizes_that_were_tuned_worse_are_hollow_and_unsaid() -> None:
+    steps = {8: 400, 16: 170, 32: 20, 64: 10, 128: 6, 256: 5}
+    before = [Row(size, 1, "COMPLETE", at - 1, 0.9) for size, at in steps.items()]
+    (drawn,) = gallery(
+        view_of(sorted([*reaching(steps), *before], key=lambda row: (row.batch_size, row.step)), goal=0.3)
+    )
+    assert [worse for *_, worse in drawn.points] == [True, True, False, False, False, False]
+    assert drawn.sentence == f"To {METRIC} < 0.3: 20 steps at batch size 32 something unknown, 5 at 256"
+
+
 def test_points_lie_in_the_picture_in_order() -> None:
     points = Miniature(WORKLOAD, PageGoal(METRIC, 0.3, "minimize"), "examples", [(1, 900), (2, 900), (4, 30)]).points
-    xs, ys = zip(*points, strict=True)
+    xs, ys, _ = zip(*points, strict=True)
     assert list(xs) == sorted(xs)
     assert ys[0] == ys[1] < ys[2]
-    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in points)
+    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y, _ in points)

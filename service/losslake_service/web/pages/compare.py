@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from losslake.figures.charts.scaling import results_in_words
 from losslake.output.answer import Answer
 from losslake.questions import compare
 from losslake.questions.declaration.parameters import Natural
@@ -271,6 +272,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         "offers": _offered(page, offers(page.view, request.facts, needs_size=True)) if has_none else [],
         "warnings": [] if has_none else caveats(facts),
         "means": facts["geometric_means"],
+        "least": results_in_words(facts, request.noun),
         "measures": _measures(request),
         "measured": request.counted,
         "kept": [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
-from losslake.analysis.measured_levels import stated
+from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
 from losslake.output.digits import amount
 from losslake.questions.regimes import AS_DEFINED
@@ -23,6 +23,7 @@ from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRe
 
 _MOST_LISTED = 6
 _INTERVAL = f"{stated('critical-batch-size interval')} interval"
+_HELD_OUTSIDE = f"{measured('critical-batch-size outside')} of simulations"
 # Beyond this factor between its bounds, the end of a regime says too little to be stated first.
 _WIDEST = 8
 _REFUSALS = {
@@ -62,6 +63,9 @@ def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator
         yield f"The least is {amount(first['amount'])} {noun}, at batch size {first['batch_size']:,}, {why}."
         return
     other = best if best is not first else known[-1]
+    if "seconds" in noun and first["hardware"] != other["hardware"]:
+        yield from _on_other_hardware(noun, best, first if best is not first else other)
+        return
     change = first["amount"] / other["amount"]
     ends = f"from {amount(first['amount'])} to {amount(other['amount'])}"
     words = (
@@ -71,15 +75,19 @@ def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator
     )
     larger = f"{amount(other['batch_size'] / first['batch_size'])} times as large"
     yield f"From batch size {first['batch_size']:,} to {other['batch_size']:,}, {larger}, {noun} to the target {words}."
-    if "seconds" in noun:
-        yield from _hardware(first, other)
+    if "seconds" in noun and first["hardware"] is None:
+        yield "On which hardware times were measured isn't known."
 
 
-def _hardware(first: AnswerRow, other: AnswerRow) -> Iterator[str]:
-    """Yield on what hardware times were measured, unless it is the same."""
-    if first["hardware"] is None or first["hardware"] != other["hardware"]:
-        named = (f"{row['hardware'] or 'not known'} at batch size {row['batch_size']:,}" for row in (first, other))
-        yield f"Hardware: {', '.join(named)}."
+def _on_other_hardware(noun: str, best: AnswerRow, other: AnswerRow) -> Iterator[str]:
+    """Yield the least times of two batch sizes on different hardware, without a ratio that would seem theirs."""
+    here, there = (
+        f"{amount(row['amount'])} at batch size {row['batch_size']:,}, on "
+        f"{row['accelerator'] or 'accelerators not named'} ({row['hardware'] or 'system not known'})"
+        for row in (best, other)
+    )
+    yield f"The fewest {noun} to the target are {here}, beside {there}."
+    yield "The hardware differs, so these times don't tell what the batch size saves."
 
 
 def regime_sentences(regimes: Answer, studies: Sequence[AnswerRow]) -> list[str]:
@@ -93,7 +101,7 @@ def regime_sentences(regimes: Answer, studies: Sequence[AnswerRow]) -> list[str]
     sizes = [row["batch_size"] for row in studies if row["steps"] and not row["is_dominated"]]
     (workload,) = map(Workload.parse, regimes.facts["workloads"])
     dominated = [text for text in regimes.facts["left_out"] if text.endswith(TUNED_WORSE)]
-    return [_perfect(regimes, min(sizes)), _useful(regimes), *as_sentences(workload, dominated)]
+    return [_perfect(regimes, min(sizes)), _useful(regimes, max(sizes)), *as_sentences(workload, dominated)]
 
 
 def caveats(workload: Workload, answer: Answer) -> list[str]:
@@ -110,7 +118,8 @@ def as_sentences(workload: Workload, texts: Sequence[str]) -> list[str]:
 
 def _reach(goal: PageGoal, studies: Sequence[AnswerRow]) -> Iterator[str]:
     reached = [study for study in studies if study["steps"] is not None]
-    never = [study["batch_size"] for study in studies if study["steps"] is None]
+    never = [study["batch_size"] for study in studies if study["steps"] is None and not study["n_reached"]]
+    too_few = [study["batch_size"] for study in studies if study["steps"] is None and study["n_reached"]]
     at_once = [study["batch_size"] for study in reached if not study["steps"]]
     if not reached:
         yield _nobody(goal, studies)
@@ -122,10 +131,19 @@ def _reach(goal: PageGoal, studies: Sequence[AnswerRow]) -> Iterator[str]:
             if n > 1
             else "Its trial reaches the target."
         )
-    elif not never:
+    elif not never and not too_few:
         yield f"{'Both' if len(studies) == 2 else f'All {len(studies)}'} batch sizes reach the target."
     else:
-        yield f"{len(reached)} of {len(studies)} batch sizes reach the target; no trial does at {_size_list(never)}."
+        yield (
+            "; ".join(
+                [
+                    f"{len(reached)} of {len(studies)} batch sizes reach the target",
+                    *([f"no trial does at {_size_list(never)}"] if never else []),
+                    *([f"fewer than half of the trials of any setting do at {_size_list(too_few)}"] if too_few else []),
+                ]
+            )
+            + "."
+        )
     if at_once:
         yield (
             f"At {_size_list(at_once)} the target is met at step 0, before any training: "
@@ -147,6 +165,11 @@ def _nobody(goal: PageGoal, studies: Sequence[AnswerRow]) -> str:
     with_value = [study for study in studies if study["best_value"] is not None]
     if not with_value:
         return f"No completed trial has a finite value of {goal.metric}, so no target is reached."
+    if n_reached := sum(study["n_reached"] for study in studies):
+        n_trials = sum(study["n_trials"] for study in studies)
+        return (
+            f"Fewer than half of the trials of any setting reach {goal.text}: {n_reached:,} of {n_trials:,} trials do."
+        )
     sign = 1 if goal.direction == "minimize" else -1
     best = min(with_value, key=lambda study: sign * study["best_value"])
     return (
@@ -167,10 +190,15 @@ def _perfect(regimes: Answer, first: int) -> str:
     size, since = f"{end['batch_size']:,}", end["since"]
     halves = f"doubling the batch halves the steps (within {within})"
     if first < (since or end["batch_size"]):
-        below = f"Below batch size {since or end['batch_size']:,} steps fall by far more than the batch grows"
-        faster = f"{below}, so smaller ones were tuned or measured differently"
+        begins = since or end["batch_size"]
+        faster = (
+            f"Below batch size {begins:,} steps fall by more than the batch grows: smaller ones were tuned "
+            "worse or measured differently, or it is noise."
+        )
         return (
-            f"{faster}; from there {_halving(end, halves)}" if since else f"{faster}; up to which {halves} isn't known."
+            f"{faster} From {begins:,} on, {_halving(end, halves)}"
+            if since
+            else (f"{faster} Up to which batch size {halves} isn't known.")
         )
     if end["censoring"] == "left":
         return (
@@ -181,6 +209,9 @@ def _perfect(regimes: Answer, first: int) -> str:
         return (
             f"It is unknown up to which batch size {halves}: the next one above {size} wasn't trained for long enough."
         )
+    if end["batch_size"] < 2 * since:
+        span = f"from batch size {since:,} to {size}, less than a doubling"
+        return f"Steps fall in proportion to the batch (within {within}) {span}. {with_noise(end, 'ends')}"
     text = _halving(end, halves)
     return text[:1].upper() + text[1:]
 
@@ -199,7 +230,8 @@ def _halving(end: Mapping[str, Any], halves: str) -> str:
     return f"the noise of steps is too large to tell up to which batch size {halves}; {these}."
 
 
-def _useful(regimes: Answer) -> str:
+def _useful(regimes: Answer, largest: int) -> str:
+    """Return the sentence about the largest useful batch size. largest: the largest one that counts."""
     end, within = _end(regimes, "max_useful_batch_size"), percent(regimes.facts["max_useful_tau"])
     if end["batch_size"] is None:
         return "The batch size from which steps no longer fall is unknown."
@@ -208,7 +240,8 @@ def _useful(regimes: Answer) -> str:
         return f"Steps still fall at the largest batch size that reaches the target, {size}: larger ones may save more."
     if end["censoring"] == "left":
         return f"No batch size saves steps over the smallest that reaches the target, {size} (within {within})."
-    return f"Beyond batch size {size} larger ones save no more steps (within {within}). {with_noise(end, 'begins')}"
+    larger = f"larger ones, up to {largest:,}, save no more steps (within {within})"
+    return f"Beyond batch size {size} {larger}. {with_noise(end, 'begins')}"
 
 
 def with_noise(end: Mapping[str, Any], verb: str) -> str:
@@ -236,13 +269,16 @@ def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
         interval = f" ({_INTERVAL} {low} to {high})" if low and high else ""
         near = min(usable, key=lambda study: abs(math.log(study["batch_size"] / value)))
         best = min(usable, key=lambda study: study["steps"])
+        is_within = usable[0]["batch_size"] <= value <= usable[-1]["batch_size"]
+        beyond = "" if is_within else ", beyond those measured, where such intervals held in " + _HELD_OUTSIDE
         takes = f"the nearest one measured, {near['batch_size']:,}, takes {near['steps']:,} steps"
         times = f"{near['steps'] / best['steps']:.2g} times the fewest, {best['steps']:,} at {best['batch_size']:,}"
+        least = "the fewest of any" if near is best else times
         return (
-            f"Critical batch size {words}{interval}: {takes}, {'the fewest of any' if near is best else times}; the "
-            f"fitted curve falls on to {rough(target['s_min'])}, half of its steps there."
+            f"Critical batch size {words}{interval}{beyond}: {takes}, {least}; "
+            f"the fitted curve falls on to {rough(target['s_min'])}, half of its steps there."
         )
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
-    known = f" It is {' and '.join(bounds)} ({level} bound{'s' if len(bounds) > 1 else ''})." if bounds else ""
+    known = f" It is {' and '.join(bounds)} ({level} bound{'s' * (len(bounds) > 1)})." if bounds else ""
     return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"

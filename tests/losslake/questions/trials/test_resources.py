@@ -20,7 +20,7 @@ System = Callable[[Any, int], str | None]
 def attributes_of(system_of: System) -> Callable[[Any, int], dict[str, str]]:
     def attributes(workload: Any, trial: int) -> dict[str, str]:
         system = system_of(workload, trial)
-        return {} if system is None else {"system": f'"{system}"'}
+        return {} if system is None else {"system": f'"{system}"', "accelerator": f'"chip of {system}"'}
 
     return attributes
 
@@ -83,6 +83,28 @@ def test_a_falling_time_may_be_that_of_other_hardware() -> None:
         for warnings in (cost, told):
             assert [said in text for text in warnings if "measured on" in text] == ([True] if said else [])
         assert "measured on" not in str(given)
+
+
+def test_times_of_several_accelerators_do_not_end_and_the_cheapest_is_across_them() -> None:
+    rows = [row for size in (8, 16) for trial in (1, 2) for row in timed(size, trial, 1000 // size, 400.0 / trial)]
+    across_two = " across 2 systems with 2 kinds of accelerators, at one price"
+    systems: list[tuple[System, str, str]] = [
+        (lambda _, __: "a", "chip of a", ""),
+        (lambda _, trial: f"box {trial}", "chip of box 2", across_two),
+    ]
+    for system_of, fastest, across in systems:
+        view = view_of(rows, attributes=attributes_of(system_of))
+        cost = answer_to(time_cost.QUESTION, view, SELECTED, Goal(0.5))
+        assert [row["fastest_accelerator"] for row in cost.table().to_pylist()] == [fastest] * 2
+        assert cost.facts["summaries"][0]["no_faster_beyond"] == 8
+        told = answer_to(advice.QUESTION, view, SELECTED, Goal(0.5), price=2.0, accelerators=1).facts["advice"]
+        assert told[0].startswith((f"Cheapest{across}: ", f"Fastest{across}: "))
+    by_size = [row for size in (8, 16) for row in timed(size, size, 1000 // size, 400.0 / size)]
+    view = view_of(by_size, attributes=attributes_of(lambda _, trial: f"box {trial}"))
+    cost = answer_to(time_cost.QUESTION, view, SELECTED, Goal(0.5))
+    (summary,) = cost.facts["summaries"]
+    assert (summary["no_faster_beyond"], summary["censoring"]) == (None, None)
+    assert any("is null: where=accelerator=chip of box " in text for text in cost.facts["warnings"])
 
 
 def test_time_cost_and_advice_say_which_times_cannot_be_right() -> None:

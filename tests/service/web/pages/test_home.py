@@ -59,7 +59,7 @@ def test_home_shows_a_chart_and_its_regimes(page: Page, explorer: TestClient) ->
     rows = explorer.get(live.replace("&amp;", "&").replace("figures/scaling.vl.json", "scaling")).json()["rows"]
     assert {row["batch_size"]: row["steps"] for row in rows} == STEPS["mnist/cnn/momentum"]
     assert "these steps put the end at 64." in page.text
-    assert "Beyond batch size 64 larger ones save no more steps" in page.text
+    assert "Beyond batch size 64 larger ones, up to 256, save no more steps" in page.text
     assert (
         f'property="og:image" content="http://localhost/v1/figures/scaling.png?{path}'.replace("&", "&amp;")
         in page.text

@@ -128,7 +128,7 @@ def test_regime_sentences_match_the_analysis(tidy: TestClient) -> None:
     text = f"By batch size {perfect['upper_with_noise']} doubling the batch no longer halves the steps (90%)"
     assert perfect["lower_with_noise"] is None
     assert f"{text}; these steps put the end at {perfect['batch_size']}." in sentences
-    text = f"Beyond batch size {useful['batch_size']} larger ones save no more steps (within 10%)."
+    text = f"Beyond batch size {useful['batch_size']} larger ones, up to 256, save no more steps (within 10%)."
     assert f"{text} {with_noise(useful, 'begins')}" in sentences
 
 
