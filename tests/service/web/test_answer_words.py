@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
+from losslake.analysis.identifiability import Refusal
 from losslake.analysis.measured_levels import stated
+from losslake_service.web.workload import key_figures
 from losslake_service.web.workload.answer_words import _critical, _halving, _on_other_hardware, with_noise
+
+
+@pytest.mark.parametrize("refusal", get_args(Refusal))
+def test_each_refusal_of_a_critical_batch_size_is_said_in_a_sentence_and_a_key_figure(refusal: str) -> None:
+    row = {"critical_batch_size": None, "not_identifiable": refusal}
+    row |= {"critical_batch_size_lower": None, "critical_batch_size_upper": None}
+    assert _critical(row, []).startswith("The critical batch size can't be determined: ")
+    assert key_figures._critical(row)[1].startswith("not known: ")
 
 
 @pytest.mark.parametrize(
