@@ -65,8 +65,9 @@ def perfect_scaling_end(
     is a noisy number. The true end lies in [B, next B). Right-censored if no larger batch size is known to need more,
     as where it didn't reach the target but ran for too few steps to decide.
 
-    Perfect scaling was seen since the smallest B' with at most that many examples. If it was seen at B alone, there is
-    no lower bound, and the end is left-censored if a larger batch size needs more.
+    The examples are so few since the smallest such B'. Up to B = (1 + tau) B' they would be even if no batch size saved
+    a step: then perfect scaling wasn't seen, so there is no lower bound, and the end is left-censored if a larger batch
+    size needs more.
 
     Args:
         batch_sizes: shape (m,), ascending.
@@ -83,8 +84,8 @@ def perfect_scaling_end(
     ends = perfect_ends(sizes, counts, tau, limits, anchor)
     end, since = float(sizes[ends.index[0]]), float(sizes[ends.since[0]])
     after = None if ends.is_right_censored[0] else float(sizes[ends.beyond[0]])
-    is_seen = since < end
-    return BreakPoint(end, end if is_seen else None, after, ends.censoring(0), since if is_seen else None)
+    lower = None if _is_too_close(since, end, tau) else end
+    return BreakPoint(end, lower, after, ends.censoring(0), since if since < end else None)
 
 
 def max_useful_batch_size(
@@ -95,8 +96,9 @@ def max_useful_batch_size(
 ) -> BreakPoint:
     """Return the smallest B for which no larger batch size saves more than a share tau of its steps.
 
-    S(B) <= (1 + tau) min S(B') over B' >= B. The true value lies in (previous B, B]. Right-censored if B is the largest
-    batch size with a result, since a larger one may still save steps; left-censored if it is the smallest.
+    S(B) <= (1 + tau) min S(B') over B' >= B. The true value lies in (previous B, B]. Right-censored if the largest
+    batch size with a result is at most 1 + tau times as large, so that even perfect scaling would save no more, or is
+    B itself; else left-censored if B is the smallest.
     Arguments and errors as for perfect_scaling_end; a never-reached study saves nothing.
     """
     sizes, counts, _ = _checked(batch_sizes, steps, tau, censored_at)
@@ -104,7 +106,7 @@ def max_useful_batch_size(
     if not reached.any():
         return NO_BREAK_POINT
     sizes = sizes[reached]
-    ends = max_useful(counts[reached], tau)
+    ends = max_useful(sizes, counts[reached], tau)
     index = int(ends.index[0])
     before = float(sizes[index - 1]) if index else None
     upper = None if ends.is_right_censored[0] else float(sizes[index])
@@ -178,7 +180,7 @@ def widened(
     lowers, uppers = [point.lower for point in points], [point.upper for point in points]
     if len(points) < 2:
         # A tolerance below 0 ends perfect scaling at once, and never finds a batch size large enough.
-        is_perfect = points[0].lower == points[0].batch_size
+        is_perfect = points[0].lower == points[0].batch_size or points[0].upper not in (None, points[0].batch_size)
         return (None, uppers[0]) if is_perfect else (lowers[0], None)
     return _extreme(min, lowers), _extreme(max, uppers)
 
@@ -226,7 +228,7 @@ class BreakPoints:
     index: into the batch sizes; NEVER if no study of the curve reached its target. since: the index at which the regime
     that ends there begins. beyond: the index of the first batch size known to lie beyond it; NEVER for none.
     is_left_censored, is_right_censored: the true value may lie below the smallest, or above the largest, batch size
-    with a result.
+    with a result. Both are set where it isn't known at all.
     """
 
     index: Integers
@@ -263,25 +265,30 @@ def perfect_ends(
     at_least = np.where(np.isposinf(counts), sizes * _limits(censored_at, counts), examples)
     beyond = _first((np.arange(len(sizes)) > index[:, None]) & ~np.isnan(counts) & (at_least > bound))
     is_known, has_end = index != NEVER, (index != NEVER) & (beyond != NEVER)
-    return BreakPoints(index, since, beyond, has_end & (index == since), is_known & ~has_end)
+    is_unseen = _is_too_close(sizes[since], sizes[index], tau)
+    return BreakPoints(index, since, beyond, is_known & is_unseen, is_known & ~has_end)
 
 
-def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
+def max_useful(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
     """Return, per curve, the smallest B with S(B) <= (1 + tau) min S(B') over B' >= B.
 
-    `max_useful_batch_size` for n curves at once. Right-censored if B is the largest batch size with a result, else
-    left-censored if it is the smallest. steps: by ascending batch size; shapes and errors as for perfect_ends. Times
-    instead of steps give the batch size beyond which time no longer falls.
+    `max_useful_batch_size` for n curves at once; shapes and errors as for perfect_ends. Times instead of steps give the
+    batch size beyond which time no longer falls.
     """
-    counts = _curves(steps, tau)
+    counts, sizes = _curves(steps, tau), np.asarray(batch_sizes, np.float64)
     is_reached = np.isfinite(counts)
     later = np.minimum.accumulate(np.where(is_reached, counts, np.inf)[:, ::-1], axis=1)[:, ::-1]
     index = _first(is_reached & (counts <= (1 + tau) * later))
     is_known = index != NEVER
-    is_last = is_known & (index == _last(is_reached))
-    return BreakPoints(
-        index, index, np.full_like(index, NEVER), is_known & ~is_last & (index == _first(is_reached)), is_last
-    )
+    is_right = is_known & _is_too_close(sizes[index], sizes[_last(is_reached)], tau)
+    is_left = is_known & ~is_right & (index == _first(is_reached))
+    return BreakPoints(index, index, np.full_like(index, NEVER), is_left, is_right)
+
+
+def _is_too_close(smaller: npt.ArrayLike, larger: npt.ArrayLike, tau: float) -> Flags:
+    """Return whether steps that fall in proportion to the batch would fall by no more than the tolerance."""
+    flags: Flags = np.asarray(larger) <= (1 + tau) * np.asarray(smaller)
+    return flags
 
 
 def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:

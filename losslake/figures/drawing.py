@@ -19,6 +19,7 @@ from losslake.figures.layers import Plot
 from losslake.figures.links import Links
 from losslake.figures.panel import Panel, Series, caption, grid_panels, n_columns_for, single_panel
 from losslake.figures.theme import Document
+from losslake.output.digits import amount
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.selection import Goal
@@ -198,7 +199,7 @@ def ends_in_words(series: Series, field: str, unit: str = "") -> str:
     if not rows:
         return ""
     first, last, least = rows[0], rows[-1], min(rows, key=lambda row: (row[1], row[0]))
-    text = f"{first[1]:,.6g}{unit} at batch size {first[0]:,}"
+    text = f"{amount(first[1])}{unit} at batch size {first[0]:,}"
     if last != first:
-        text = f"from {text} to {last[1]:,.6g} at {last[0]:,}"
-    return text if least in (first, last) else f"{text}, least {least[1]:,.6g} at {least[0]:,}"
+        text = f"from {text} to {amount(last[1])} at {last[0]:,}"
+    return text if least in (first, last) else f"{text}, least {amount(least[1])} at {least[0]:,}"

@@ -50,8 +50,9 @@ class Frame:
         if within is not None and rows:
             ordered = sorted(rows, key=lambda row: (row["series"], row[self.x_axis.field]))
             parts = accumulate((one.get(within) != other.get(within) for one, other in pairwise(ordered)), initial=0)
-            rows = [row | {"part": str(part)} for row, part in zip(ordered, parts, strict=True)]
-            encoding = encoding | {"detail": category("part")}
+            rows = [row | {"part": str(part + 1)} for row, part in zip(ordered, parts, strict=True)]
+            if rows[-1]["part"] != rows[0]["part"]:
+                encoding = encoding | {"detail": category("part", title="Part of the line")}
         return layer(rows, "line", encoding, strokeWidth=width, clip=True)
 
     def points(

@@ -53,7 +53,7 @@ class MetaparameterMapRow(Row):
     trial_id: int
     status: str
     outcome: Annotated[str, shown("reached")]
-    """reached, not reached, infeasible (diverged, even after reaching it) or incomplete (stopped externally, or
+    """reached, not reached, infeasible (diverged, even after reaching it) or incomplete (ended early, or
     earlier, at an easier goal of its own)."""
     steps: int | None
     learning_rate: Annotated[float | None, shown(0.1)]
@@ -82,7 +82,7 @@ class GoalRegion(Summary):
     n_infeasible: Annotated[int, shown(3, "trials")]
     """Trials that diverged."""
     n_incomplete: Annotated[int, shown(0, "trials")]
-    """Trials stopped for an external reason, or at an easier goal of their own."""
+    """Trials that ended early, or at an easier goal of their own."""
     fraction_reaching: Annotated[float | None, shown(0.33, "none: a fraction")]
     """Reached, as a share of all but incomplete trials; null for none."""
 

@@ -95,7 +95,7 @@ class BreakPointSummary(Summary):
     upper: Annotated[int | None, shown(128)]
     since: Annotated[int | None, shown(8)]
     """The smallest batch size with at most 1 + perfect_scaling_tau times the fewest examples. Null if there is no other
-    one up to the end, and for max_useful_batch_size."""
+    one up to the end, and for max_useful_batch_size. If lower is null, they are too close to tell."""
     lower_with_noise: Annotated[int | None, shown(32)]
     upper_with_noise: Annotated[int | None, shown(256)]
     censoring: Annotated[Censoring | None, shown(None)]
@@ -204,8 +204,8 @@ def regime_of(batch_size: float, perfect: BreakPoint, useful: BreakPoint) -> str
     """Return the regime of a batch size that reached the target; None where the sampled ones leave it open."""
     if perfect.batch_size is None or useful.batch_size is None:
         return None
-    # An end that was compared with none below it isn't known to scale perfectly.
-    if perfect.since is not None and perfect.since <= batch_size <= perfect.batch_size:
+    # An end without a lower bound was compared with none below it, or only with batch sizes too close to tell.
+    if perfect.lower is not None and perfect.since is not None and perfect.since <= batch_size <= perfect.batch_size:
         return PERFECT
     if useful.censoring != "right" and batch_size >= useful.batch_size:
         return MAXIMAL
@@ -221,20 +221,7 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
     if curve.n_reached == 1:
         yield lone_batch_size(curve.name, useful.batch_size)
         return
-    since = perfect.since or perfect.batch_size
-    if min(curve.batch_sizes[np.isfinite(curve.tuned_steps)]) < since:
-        why = "smaller batch sizes were tuned worse or measured differently, or it is noise, so their regime is unknown"
-        yield f"{curve.name}: below batch size {since:.0f} steps fall by more than the batch grows: {why}"
-    elif perfect.censoring == "left":
-        smallest = "the smallest batch size" + (" that counts" if curve.is_dominated.any() else "")
-        yield f"{curve.name}: perfect scaling ends at or below {smallest}, {perfect.batch_size:.0f}"
-    if perfect.censoring == "right" and perfect.since is not None:
-        yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
-    if useful.censoring == "right":
-        largest = f"the largest batch size with a result, {useful.batch_size:.0f}"
-        yield f"{curve.name}: {largest}, still gains; larger ones may"
-    if useful.censoring == "left":
-        yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:.0f}"
+    yield from _open_ends(curve, perfect, useful)
     for name, variants, with_noise in (
         ("the end of perfect scaling", ends.perfect, ends.with_noise[PERFECT_END]),
         ("the largest useful batch size", ends.useful, ends.with_noise[MAX_USEFUL]),
@@ -246,6 +233,32 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
             yield f"{curve.name}: {name} is uncertain: {', '.join(others)}"
+
+
+def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> Iterator[str]:
+    """Yield what the batch sizes leave open of the ends as defined."""
+    assert perfect.batch_size is not None
+    assert useful.batch_size is not None
+    since, known = perfect.since or perfect.batch_size, curve.batch_sizes[np.isfinite(curve.tuned_steps)]
+    too_close = "larger ones are too close to it to tell"
+    if min(known) < since:
+        why = "smaller batch sizes were tuned worse or measured differently, or it is noise, so their regime is unknown"
+        yield f"{curve.name}: below batch size {since:.0f} steps fall by more than the batch grows: {why}"
+    elif perfect.censoring == "left":
+        smallest = "the smallest batch size" + (" that counts" if curve.is_dominated.any() else "")
+        end = f"batch size {perfect.batch_size:.0f}" if since < perfect.batch_size else f"{smallest}, {since:.0f}"
+        yield f"{curve.name}: perfect scaling ends at or below {end}"
+    elif perfect.censoring == "right" and perfect.lower is None and perfect.since is not None:
+        yield f"{curve.name}: whether batch size {since:.0f} scales perfectly isn't known: {too_close}"
+    if perfect.censoring == "right" and perfect.lower is not None:
+        yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
+    if useful.censoring == "right" and useful.batch_size < max(known):
+        yield f"{curve.name}: whether steps fall beyond batch size {useful.batch_size:.0f} isn't known: {too_close}"
+    elif useful.censoring == "right":
+        largest = f"the largest batch size with a result, {useful.batch_size:.0f}"
+        yield f"{curve.name}: {largest}, still gains; larger ones may"
+    if useful.censoring == "left":
+        yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:.0f}"
 
 
 def _where(lower: float | None, upper: float | None) -> str:

@@ -87,13 +87,15 @@ class TargetSweepRow(Row):
     fewest_examples: Annotated[int | None, shown(9600, "batch_unit of the study, mostly examples")]
     """Fewest examples to the target at any batch size; null if none reaches it, and beyond 64 bits."""
     perfect_scaling_end: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
-    """Largest batch size that needs at most 1.2 times the fewest examples of any; null if none reached."""
+    """Largest batch size that needs at most 1.2 times the fewest examples of any; null if none reached, or they are
+    too close to tell."""
     perfect_scaling_end_censoring: Annotated[str | None, shown("left")]
     """left, right: the true end may be below the smallest, above the largest that reached; null for neither."""
     max_useful_batch_size: Annotated[int | None, shown(256, "batch_unit of the study, mostly examples")]
     """Smallest batch size on whose steps no larger one improves by more than a tenth; null if none reached."""
     max_useful_batch_size_censoring: Annotated[str | None, shown("right")]
-    """right: it is the largest that reached the target and may not be the end; left: the smallest; null: neither."""
+    """right: the largest that reached the target still gains, or is too close to it to tell; left: it is the smallest;
+    null: neither."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
     """B_c = E_min/S_min of the fit; null where the data can't determine it, for the reason in not_identifiable."""
     critical_batch_size_lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
@@ -290,7 +292,9 @@ def _examples(one: Sweep) -> Floats:
 
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
-    return [one.batch_sizes[index] if index != NEVER else None for index in points.index.tolist()]
+    is_known = (points.index != NEVER) & ~(points.is_left_censored & points.is_right_censored)
+    found = zip(points.index.tolist(), is_known.tolist(), strict=True)
+    return [one.batch_sizes[index] if known else None for index, known in found]
 
 
 def _censoring(points: BreakPoints) -> list[str | None]:

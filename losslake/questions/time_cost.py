@@ -117,8 +117,8 @@ class TimeCostSummary(ResultSummary, GoalSummary, Finding):
     summaries: list[TimedWorkload]
     """Per workload: time_is elapsed_s or steps; the least time and the fewest examples of any trials to the target with
     their batch sizes; the batch size beyond which time no longer falls (null for times of several accelerators;
-    censoring right: still falling at the largest; left: it is the smallest); and the critical batch size of the fit,
-    null for none."""
+    censoring right: still falling at the largest, or too close to it to tell; left: it is the smallest); and the
+    critical batch size of the fit, null for none."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _critical_batch_size(one: _Reached) -> float | None:
 def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | None) -> dict[str, Any]:
     """Return the entry of a workload in the summary."""
     sizes, time, cost = one.search.facts.batch_sizes, one.time, one.cost
-    slowing = max_useful(time, max_useful_tau)
+    slowing = max_useful(sizes, time, max_useful_tau)
     is_compared = not one.is_timed or len(one.accelerators) < 2
     index, has_any = int(slowing.index[0]), bool(one.curve.is_reached.any())
     fastest, cheapest = int(time.argmin()), int(cost.argmin())
@@ -289,6 +289,8 @@ def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, A
         texts += _doubts(view, one, goal)
     if len(sizes) == 1:
         texts.append(lone_batch_size(str(name), sizes[0]))
+    elif summary["censoring"] == "right" and (end := summary["no_faster_beyond"]) < sizes[-1]:
+        texts.append(f"{name}: whether time falls beyond batch size {end:,} isn't known: larger ones are too close")
     elif summary["censoring"] == "right":
         texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and summary["critical_batch_size"] is None:

@@ -99,7 +99,7 @@ class Audited:
     def perfect(self) -> str:
         sizes = [row.size for row in self.counted]
         within = [row.size for row in self.counted if row.steps * row.size <= 1.2 * self.fewest]
-        sign = "≥ " if within[-1] == sizes[-1] else "≤ " if len(within) == 1 else ""
+        sign = "≥ " if within[-1] == sizes[-1] else "≤ " if within[-1] <= 1.2 * within[0] else ""
         return f"{sign}{within[-1]:,}"
 
     @cached_property
@@ -108,7 +108,8 @@ class Audited:
         useful = next(
             row.size for at, row in enumerate(rows) if row.steps <= 1.1 * min(later.steps for later in rows[at:])
         )
-        return f"{'≥ ' if useful == rows[-1].size else '≤ ' if useful == rows[0].size else ''}{useful:,}"
+        is_open = rows[-1].size <= 1.1 * useful
+        return f"{'≥ ' if is_open else '≤ ' if useful == rows[0].size else ''}{useful:,}"
 
     @cached_property
     def critical(self) -> float:

@@ -154,6 +154,8 @@ def perfect_words(own: Recomputed, answered: Answered) -> str:
     if since == end:
         smallest = f"Already beyond the smallest batch size that counts, {end:,}, doubling the batch doesn't halve"
         return f"{smallest} the steps (within 20%)."
+    if end <= 1.2 * since:  # so few examples even if no batch size saved a step
+        return f"Already beyond batch size {end:,}, doubling the batch doesn't halve the steps (within 20%)."
     if end < 2 * since:
         span = f"from batch size {since:,} to {end:,}, less than a doubling"
         noisy = f"With the noise of steps, that ends {where(lower, upper)} (90%)."
@@ -175,6 +177,8 @@ def useful_words(own: Recomputed, answered: Answered) -> str:
     if size == largest:
         still = f"Steps still fall at the largest batch size that reaches the target, {size:,}"
         return f"{still}: larger ones may save more."
+    if largest <= 1.1 * size:
+        return f"Batch sizes {size:,} to {largest:,} are too close to tell whether larger ones save steps."
     noisy = answered.noise("max_useful_batch_size")
     begins = f"With the noise of steps, that begins {where(*noisy)} (90%)."
     return f"Beyond batch size {size:,} larger ones, up to {largest:,}, save no more steps (within 10%). {begins}"
@@ -224,6 +228,11 @@ def caveat_words(own: Recomputed, answered: Answered) -> Iterator[str]:
     if small:
         beside = "of settings of fewer than 3 trials, beside larger ones: result=best_trial counts them."
         yield f"{small} trial{'s' * (small > 1)} {beside}"
+    since, end = own.perfect[0], own.perfect[-1]
+    if since < end <= 1.2 * since:
+        yield f"Perfect scaling ends at or below batch size {end}."
+    if own.useful < max(own.tuned) <= 1.1 * own.useful:
+        yield f"Whether steps fall beyond batch size {own.useful} isn't known: larger ones are too close to it to tell."
     if own.useful == max(own.tuned):
         yield f"The largest batch size with a result, {own.useful}, still gains; larger ones may."
     for name, words in (
@@ -278,8 +287,9 @@ def expected_of(name: str, own: Recomputed, answered: Answered | None) -> Iterat
     yield from caveat_words(own, answered)
     yield f"All {len(sizes)} batch sizes reach the target."
     yield f"{own.tuned[best]:,} at any batch size"
-    yield f"{own.perfect[-1]:,} by these steps: at most 20% more examples than the fewest"
-    at_least = " or more" if own.useful == max(own.tuned) else ""
+    at_most = " or less" if own.perfect[0] < own.perfect[-1] <= 1.2 * own.perfect[0] else ""
+    yield f"{own.perfect[-1]:,}{at_most} by these steps: at most 20% more examples than the fewest"
+    at_least = " or more" if max(own.tuned) <= 1.1 * own.useful else ""
     yield f"{own.useful:,}{at_least} beyond it larger ones save no more steps, within 10%"
     value, limiting = own.hardest
     yield f"Every batch size reaches any target easier than {value:.4g}; the limit is set by batch size {limiting:,}."

@@ -306,7 +306,7 @@ def known_regimes(rows: pa.Table) -> Regimes:
         return Regimes()
     words = []
     since = None
-    if perfect.since is not None:
+    if perfect.since is not None and perfect.lower is not None:
         since = perfect.since if perfect.since > sizes[np.isfinite(steps)].min() else 0.0
         words.append(
             f"perfect scaling {f'from {since:,.12g} ' if since else ''}up to {end:,.12g} (within {PERFECT_WITHIN:.0%})"

@@ -1,13 +1,14 @@
 """How people write the names of datasets, models and optimizers: display names and aliases, from known_names.csv.
 
-The file has a line for each name: its kind; the collection that calls it so, with those below it (empty: all do); its
-display name; and its aliases, separated by semicolons.
+The file has a line for each name: its kind; the collections that call it so, with those below them (empty: all do); its
+display name; and its aliases. Collections and aliases are separated by semicolons.
 """
 
 from __future__ import annotations
 
 import csv
 import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -19,15 +20,15 @@ _FILE = "known_names.csv"
 
 @dataclass(frozen=True)
 class KnownName:
-    """A name as people write it. collections: the collection that calls it so, and those below it; empty for all."""
+    """A name as people write it. collections: those that call it so, with those below them; empty for all."""
 
-    collections: str
+    collections: tuple[str, ...]
     display: str
     aliases: tuple[str, ...]
 
     def is_in(self, collection: str) -> bool:
         """Return True if the collection calls it so."""
-        return not self.collections or f"{collection}/".startswith(f"{self.collections}/")
+        return not self.collections or any(f"{collection}/".startswith(f"{each}/") for each in self.collections)
 
 
 @functools.cache
@@ -35,11 +36,13 @@ def known_names() -> Mapping[tuple[str, str], KnownName]:
     """Return the known names by kind (collection, dataset, model, optimizer) and stored name."""
     lines = resources.files("losslake.questions.release").joinpath(_FILE).read_text("utf-8").splitlines()
     return {
-        (row["kind"], row["name"]): KnownName(
-            row["collections"], row["display"], tuple(filter(None, row["aliases"].split(";")))
-        )
+        (row["kind"], row["name"]): KnownName(_several(row["collections"]), row["display"], _several(row["aliases"]))
         for row in csv.DictReader(lines)
     }
+
+
+def _several(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(";")))
 
 
 def display_name(kind: str, workload: Workload) -> str:
@@ -89,7 +92,8 @@ def labels_of(workloads: Sequence[Workload]) -> tuple[str, list[str]]:
         shown = list(map(collection_name, stored))
         if kind != "collection":
             shown = [display_name(kind, each) for each in workloads]
-        texts = shown if len(set(shown)) == len(set(stored)) else stored
+        namesakes = Counter(text for text, _ in set(zip(shown, stored, strict=True)))
+        texts = [f"{text} ({name})" if namesakes[text] > 1 else text for text, name in zip(shown, stored, strict=True)]
         if len(set(stored)) == 1:
             shared[kind] = texts[0]
         else:

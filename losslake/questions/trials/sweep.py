@@ -114,7 +114,7 @@ class Sweep:
 
     def max_useful(self) -> BreakPoints:
         """Return the largest useful batch size by target."""
-        return max_useful(self.tuned_steps)
+        return max_useful(self.batch_sizes, self.tuned_steps)
 
     def fits(self) -> IdentifiedFits:
         """Return the fit by target, or why there is none."""

@@ -58,7 +58,8 @@ def assert_is_of_each_target(view: ReleaseView, selection: Selection, comparator
         assert row["critical_batch_size"] is None
         if (steps > 0).all():
             end = perfect_scaling_end(sizes, steps, censored_at=curve.censored_at)
-            assert row["perfect_scaling_end"] == end.batch_size
+            is_open = end.lower is None and end.upper is None
+            assert row["perfect_scaling_end"] == (None if is_open else end.batch_size)
             assert row["max_useful_batch_size"] == max_useful_batch_size(sizes, steps).batch_size
         loss = row["target"] * sign
         bounds = [

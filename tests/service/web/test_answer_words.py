@@ -8,8 +8,18 @@ import pytest
 
 from losslake.analysis.identifiability import Refusal
 from losslake.analysis.measured_levels import stated
+from losslake.questions import regimes
+from losslake.questions.trials.selection import Selection
 from losslake_service.web.workload import key_figures
-from losslake_service.web.workload.answer_words import _critical, _halving, _on_other_hardware, with_noise
+from losslake_service.web.workload.answer_words import (
+    _critical,
+    _halving,
+    _on_other_hardware,
+    regime_sentences,
+    with_noise,
+)
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
+from tests.oracle import Row
 
 
 @pytest.mark.parametrize("refusal", get_args(Refusal))
@@ -75,6 +85,45 @@ def test_bounds_of_a_critical_batch_size_have_their_own_level(
 def test_what_is_known_of_an_end_comes_first(lower: int | None, upper: int | None, text: str) -> None:
     end = {"batch_size": 64, "lower_with_noise": lower, "upper_with_noise": upper, "censoring": None}
     assert _halving(end, "H") == text
+
+
+_WITHIN = "doubling the batch halves the steps (within 20%)"
+_END = "these steps put the end at"
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        (
+            {100: 47, 110: 46, 118: 47},
+            [
+                f"Batch sizes 100 to 118 are too close to tell whether {_WITHIN}.",
+                "No batch size saves steps over the smallest that reaches the target, 100 (within 10%).",
+            ],
+        ),
+        (
+            {100: 50, 115: 45, 400: 44},
+            [
+                "Already beyond batch size 115, doubling the batch doesn't halve the steps (within 20%).",
+                (
+                    "Beyond batch size 115 larger ones, up to 400, save no more steps (within 10%). "
+                    "With the noise of steps, it isn't known where that begins."
+                ),
+            ],
+        ),
+        (
+            {25: 200, 100: 50, 105: 48},
+            [
+                f"The noise of steps is too large to tell up to which batch size {_WITHIN}; {_END} 105.",
+                "Batch sizes 100 to 105 are too close to tell whether larger ones save steps.",
+            ],
+        ),
+    ],
+)
+def test_batch_sizes_too_close_to_tell_are_said_to_be(steps: dict[int, int], says: list[str]) -> None:
+    rows = [Row(size, 1, "COMPLETE", *at) for size, step in steps.items() for at in ((step - 1, 0.9), (step, 0.1))]
+    answer = answer_to(regimes.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), target=0.5)
+    assert regime_sentences(answer, answer.table().to_pylist()) == says
 
 
 def test_critical_batch_size_is_said_with_what_was_measured_near_it() -> None:

@@ -42,9 +42,9 @@ STATUS_WORDS = (
     StatusWords(
         INCOMPLETE,
         "stopped",
-        "was stopped for an external reason",
-        "were stopped for an external reason",
-        "It was stopped for an external reason before its end, so its further course is unknown.",
+        "ended early",
+        "ended early",
+        "It ended early: its log doesn't say why, and its further course is unknown.",
     ),
     StatusWords(
         INFEASIBLE,

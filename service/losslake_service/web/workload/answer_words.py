@@ -200,11 +200,11 @@ def _perfect(regimes: Answer, first: int) -> str:
             if since
             else (f"{faster} Up to which batch size {halves} isn't known.")
         )
+    if end["censoring"] == "right" and since is not None and end["lower"] is None:
+        return f"Batch sizes {since:,} to {size} are too close to tell whether {halves}."
     if end["censoring"] == "left":
-        return (
-            f"Already beyond the smallest batch size that counts, {size}, doubling the batch doesn't halve the steps "
-            f"(within {within})."
-        )
+        beyond = f"batch size {size}" if since else f"the smallest batch size that counts, {size}"
+        return f"Already beyond {beyond}, doubling the batch doesn't halve the steps (within {within})."
     if since is None:
         return (
             f"It is unknown up to which batch size {halves}: the next one above {size} wasn't trained for long enough."
@@ -236,6 +236,8 @@ def _useful(regimes: Answer, largest: int) -> str:
     if end["batch_size"] is None:
         return "The batch size from which steps no longer fall is unknown."
     size = f"{end['batch_size']:,.0f}"
+    if end["censoring"] == "right" and end["batch_size"] < largest:
+        return f"Batch sizes {size} to {largest:,} are too close to tell whether larger ones save steps."
     if end["censoring"] == "right":
         return f"Steps still fall at the largest batch size that reaches the target, {size}: larger ones may save more."
     if end["censoring"] == "left":

@@ -50,6 +50,8 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
             "perfect": _end(row, "perfect_scaling_end"),
             "useful": _end(row, "max_useful_batch_size"),
         }
+        if row["fewest_steps"] is not None and row["perfect_scaling_end"] is None:
+            notes["perfect"] = words["too_close"]
         numbers["critical"], notes["critical"] = _critical(row)
     labels = words["labels"] | {"least": f"Fewest {request.noun}"}
     return [(name, labels[name], number, notes.get(name, "")) for name, number in numbers.items()]

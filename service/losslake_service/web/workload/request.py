@@ -137,9 +137,10 @@ class WorkloadRequest:
         return self.page.page_url(what, **{**state, **changed})
 
     def compared(self, others: Sequence[Workload]) -> str:
-        """Return the address of the page that compares the workload with others."""
+        """Return the address of the page that compares the workload with others, at a goal that isn't just proposed."""
         names = [("workload", str(each)) for each in (self.workload, *others)]
-        return with_query("/compare", [*names, *self.goal.parameters.items(), ("release", self.page.pinned)])
+        goal = {} if self.goal.is_proposed else self.goal.parameters
+        return with_query("/compare", [*names, *goal.items(), ("release", self.page.pinned)])
 
     def chart(self, kind: str, title: str, sql: str, query: Query | None = None, **options: Any) -> Chart:
         """Return a chart about the goal, or with another query. sql: the name of a statement, or empty."""

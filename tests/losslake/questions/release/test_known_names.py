@@ -49,6 +49,7 @@ def test_a_part_is_called_as_its_collection_calls_it() -> None:
         "bert",
         "BERT-large",
     )
+    assert name_of_part("model", "gpt3", "mlperf-rcp") == "GPT-3 175B"
     assert name_of_part("collection", "mlperf-training/v0.5") == "MLPerf Training 0.5"
 
 
@@ -57,6 +58,9 @@ def test_series_of_figures_and_sentences_are_called_by_display_names() -> None:
     assert labels.common == "mlperf-training/imagenet/resnet"
     assert list(labels.short.values()) == ["LARS", "SGD", "my_rule"]
     assert workload_labels(["a/b/c/sgd"]).short == {"a/b/c/sgd": ""}
+    alike = [f"algoperf/imagenet/vit/{name}" for name in ("lawa_ema", "shampoo", "shampoo_submission")]
+    named = ["LAWA-EMA", "Shampoo (shampoo)", "Shampoo (shampoo_submission)"]
+    assert list(workload_labels(alike).short.values()) == named
     assert list(workload_labels(["a/b/c/sgd", "a/b/mlp/adam"]).short.values()) == ["c, SGD", "mlp, Adam"]
 
 

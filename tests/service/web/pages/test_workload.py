@@ -332,6 +332,9 @@ def test_page_links_to_comparisons_of_optimizers(tidy: TestClient) -> None:
     links = Page(_page(tidy, SGD, target=0.2)).links
     pair = urlencode([("workload", SGD), ("workload", MOMENTUM), ("metric", ERROR), ("target", 0.2)], safe="/")
     assert f"/compare?{pair}" in links
+    # A target that the page proposes is one for this workload, not for the others.
+    both = urlencode([("workload", SGD), ("workload", MOMENTUM)], safe="/")
+    assert f"/compare?{both}" in Page(_page(tidy, SGD)).links
     assert not [link for link in Page(_page(tidy, ALONE)).links if link.startswith("/compare?")]
 
 

@@ -65,7 +65,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [
             "The only trial that completed reached val/error < 0.05.",
             "It, trial 1, did so after 40 steps (but not yet at step 30).",
-            "1 was stopped for an external reason, though 1 had reached it before: it does not count.",
+            "1 ended early, though 1 had reached it before: it does not count.",
             "2 diverged: they do not count.",
         ],
     ),
@@ -100,7 +100,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(INCOMPLETE, NEVER, 0.5)],
         [
             "The only trial did not complete, so none counts for steps to val/error < 0.05.",
-            "1 was stopped for an external reason.",
+            "1 ended early.",
         ],
     ),
 ]
