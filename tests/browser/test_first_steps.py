@@ -14,7 +14,7 @@ SGD, MOMENTUM = "bundled/digits/mlp_64/sgd", "bundled/digits/mlp_64/momentum"
 
 def test_home_answer_links_to_its_page(visit: Visit) -> None:
     page = visit.open("/", ".live canvas")
-    expect(page.locator("main")).to_contain_text("Beyond batch size 512 larger ones save no more steps")
+    expect(page.locator("main")).to_contain_text("Beyond batch size 512 larger ones, up to ")
     page.get_by_role("link", name="How far does Nesterov momentum scale for mlp_64 on Digits?").click()
     visit.settle(".live canvas")
     assert page.url.endswith("/mlp_64/nesterov_momentum?metric=val/classification_error&target=0.05")

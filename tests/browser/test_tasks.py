@@ -122,7 +122,8 @@ def best_trial_and_its_metaparameters(reader: Reader) -> None:
 
 
 def two_workloads_on_one_chart(reader: Reader) -> None:
-    reader.follow(reader.page.locator(".cards a", has_text="need fewer steps than"))
+    imagenet(reader)
+    reader.follow(reader.page.locator(".rivals a", has_text=re.compile("^SGD$")))
     reader.says("Training curves of the best trials")
 
 
@@ -147,7 +148,7 @@ def a_batch_size_for_a_price(reader: Reader) -> None:
     reader.follow(reader.page.locator("summary", has_text="Which batch size should I use?"))
     reader.type(reader.page.get_by_label("Price of an accelerator hour"), "2.5")
     reader.follow(reader.page.locator("form[action='/advice'] button"))
-    reader.says("Cheapest: batch size", "Chance, at least")
+    reader.says("at one price: batch size", "Chance, at least")
 
 
 def critical_batch_sizes(reader: Reader) -> None:
