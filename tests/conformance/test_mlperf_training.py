@@ -32,11 +32,24 @@ def independent() -> Counts:
 
 def in_lake(lake: Lake) -> Counts:
     connection = open_release(lake, lake.release())
+    # A trial counts in the rounds of all of its logs, each of other bytes.
     rows = connection.sql("""
-        SELECT trim(t.attributes['round'], '"'), trim(t.attributes['benchmark'], '"'), t.batch_size, s.metric, s.target,
+        WITH logs AS (
+            SELECT collection, dataset, model, optimizer, batch_size, trial_id, attributes, source_sha256, 0 AS copy
+            FROM trials
+            UNION ALL
+            SELECT collection, dataset, model, optimizer, batch_size, trial_id, attributes, source_sha256, 1 FROM copies
+        ), first_logs AS (
+            SELECT *, trim(attributes['round'], '"') AS round, trim(attributes['benchmark'], '"') AS benchmark FROM logs
+            WHERE collection IN ('mlperf-training', 'mlperf-training/v0.5', 'mlperf-training/v0.7')
+            QUALIFY row_number() OVER (
+                PARTITION BY collection, dataset, model, optimizer, batch_size, source_sha256 ORDER BY copy, round
+            ) = 1
+        )
+        SELECT round, benchmark, batch_size, s.metric, s.target,
             count(*), count(s.steps), min(s.steps), coalesce(sum(s.steps), 0)
-        FROM trials t JOIN steps_to_target s USING (collection, dataset, model, optimizer, batch_size, trial_id)
-        WHERE t.collection IN ('mlperf-training', 'mlperf-training/v0.5', 'mlperf-training/v0.7') GROUP BY ALL
+        FROM first_logs JOIN steps_to_target s USING (collection, dataset, model, optimizer, batch_size, trial_id)
+        GROUP BY ALL
     """).fetchall()
     connection.close()
     return {(*row[:5],): row[5:] for row in rows}
