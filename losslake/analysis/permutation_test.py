@@ -16,7 +16,6 @@ from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 from cachetools import LRUCache, cached
 
 from losslake_schema.reached import Flags, Floats
@@ -63,11 +62,14 @@ def least_p_value(first: int, second: int) -> float:
 def _scores(pooled: Floats) -> Floats:
     """Return the chance that each setting is the best of a group; ties share theirs. pooled: (n, settings)."""
     total = pooled.shape[-1]
-    beyond = total - np.arange(1, total + 1)
-    of_ranks = scipy.special.comb(beyond, GROUP - 1) / scipy.special.comb(total, GROUP) if total >= GROUP else beyond
-    up_to = np.append(0.0, np.cumsum(of_ranks))
-    last = scipy.stats.rankdata(pooled, "max", axis=-1).astype(np.int64)
-    before = scipy.stats.rankdata(pooled, "min", axis=-1).astype(np.int64) - 1
+    beyond = range(total - 1, -1, -1)
+    groups = math.comb(total, GROUP)
+    up_to = np.cumsum([0.0, *(math.comb(each, GROUP - 1) / groups if groups else each for each in beyond)])
+    # Not scipy's rankdata: to import it takes longer than any test, and the start page needs one.
+    before, last = np.empty((2, *pooled.shape), np.int64)
+    for row, below, up_to_it in zip(pooled, before, last, strict=True):
+        ordered = np.sort(row)
+        below[:], up_to_it[:] = np.searchsorted(ordered, row, "left"), np.searchsorted(ordered, row, "right")
     scores: Floats = (up_to[last] - up_to[before]) / (last - before)
     return scores
 
