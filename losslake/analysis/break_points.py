@@ -84,8 +84,9 @@ def perfect_scaling_end(
     ends = perfect_ends(sizes, counts, tau, limits, anchor)
     end, since = float(sizes[ends.index[0]]), float(sizes[ends.since[0]])
     after = None if ends.is_right_censored[0] else float(sizes[ends.beyond[0]])
-    lower = None if _is_too_close(since, end, tau) else end
-    return BreakPoint(end, lower, after, ends.censoring(0), since if since < end else None)
+    return BreakPoint(
+        end, None if ends.is_left_censored[0] else end, after, ends.censoring(0), since if since < end else None
+    )
 
 
 def max_useful_batch_size(

@@ -40,7 +40,7 @@ NAMES = ("collection", "dataset", "model", "optimizer")
 
 @dataclass(frozen=True)
 class Answered:
-    """What is taken from the answers about a workload: ends with noise, and the interval, bounds or refusal."""
+    """The answers about a workload: bounds with noise, and the interval, bounds or refusal, are read from them."""
 
     regimes: Mapping[str, Any]
     critical: Mapping[str, Any]

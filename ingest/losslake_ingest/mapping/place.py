@@ -75,7 +75,7 @@ class PlacedRun:
 
     @cached_property
     def log(self) -> tuple[str, str]:
-        """What identifies the bytes of the run: their SHA-256 and, of several runs of one file, a name within it."""
+        """The SHA-256 of the run's bytes, and a name if its files may hold other runs, too; empty if not."""
         is_whole = (
             self.run == "." or "#" in self.run or all(f"{path}/".startswith(f"{self.run}/") for path in self.files)
         )

@@ -391,7 +391,7 @@ class TrialResourcesRow(_StudyKeys):
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """The system, in the log's words."""
     accelerator: Annotated[str | None, shown("NVIDIA H100")]
-    """What its accelerators are called."""
+    """The model of its accelerators."""
     accelerators: Annotated[float | None, shown(8.0, "accelerators")]
     """How many accelerators it ran on."""
     examples_per_epoch: Annotated[float | None, shown(1281167.0, "batch_unit of the study, mostly examples")]

@@ -103,7 +103,7 @@ def _chosen(view: ReleaseView) -> Iterator[Miniature]:
 
 def _rows(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[dict[str, Any]]:
     """Return the rows of the regimes of a workload."""
-    wanted = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
-    answer = regimes.QUESTION.answer(view, regimes.RegimesParameters.model_validate(wanted))
+    parameters = regimes.RegimesParameters.model_validate({"workload": [str(workload)], **goal.asked})
+    answer = regimes.QUESTION.answer(view, parameters)
     rows: list[dict[str, Any]] = answer.table().to_pylist()
     return rows

@@ -63,6 +63,11 @@ class PageGoal:
         """The parameters of links to pages about it."""
         return {"metric": self.metric, "target": self.target}
 
+    @property
+    def asked(self) -> dict[str, str | float]:
+        """The parameters of questions about it, whatever comparators the workloads have."""
+        return {**self.parameters, "comparator": self.comparator}
+
 
 def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[PageGoal]:
     """Return the goals of a workload, or of those of a pool, whose metrics are measured."""
@@ -145,8 +150,7 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
 
 def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:
     """Return each batch size at which a trial reached the goal, with the fewest steps."""
-    wanted = {"metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
-    parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **wanted})
+    parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **goal.asked})
     rows = scaling.QUESTION.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]

@@ -171,13 +171,8 @@ def _is_judged(view: ReleaseView, pair: Sequence[Workload], goal: PageGoal) -> b
     """Return False if all trials of either are of one submitter wherever two workloads could be compared."""
     if not pair:
         return False
-    wanted = {
-        "workload": [*map(str, pair)],
-        "metric": goal.metric,
-        "target": goal.target,
-        "comparator": goal.comparator,
-    }
-    answer = compare.QUESTION.answer(view, compare.CompareParameters.model_validate(wanted))
+    parameters = compare.CompareParameters.model_validate({"workload": [*map(str, pair)], **goal.asked})
+    answer = compare.QUESTION.answer(view, parameters)
     (said,) = answer.facts["conclusions"]
     return not said["one_submitter_at"] or any(said[name] for name in ("fewer_at", "more_at", "not_told_at"))
 

@@ -53,7 +53,7 @@ def advice_page(request: PageRequest) -> Page:
         "accelerators": parameters.accelerators.strip() or None,
         "budget": parameters.budget.strip() or None,
     }
-    of_goal = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
+    of_goal = {"workload": [str(workload)], **goal.asked}
     rows, facts_of_answer, trouble = [], None, ""
     if any(given.values()):
         try:

@@ -122,8 +122,7 @@ class CompareRequest:
 
     def chart(self, kind: str, query: Query, title: str, sql: str, is_sql_behind: bool = True) -> Chart:
         """Return a chart about the workloads. sql: the name of a statement."""
-        of_goal = {**self.goal.parameters, "comparator": self.goal.comparator}
-        text = statement(sql, **of_goal, workloads=tuple(map(astuple, self.workloads)))
+        text = statement(sql, **self.goal.asked, workloads=tuple(map(astuple, self.workloads)))
         return self.page.chart(kind, query, title, sql=text, is_sql_behind=is_sql_behind)
 
 

@@ -134,16 +134,12 @@ def _reach(goal: PageGoal, studies: Sequence[AnswerRow]) -> Iterator[str]:
     elif not never and not too_few:
         yield f"{'Both' if len(studies) == 2 else f'All {len(studies)}'} batch sizes reach the target."
     else:
-        yield (
-            "; ".join(
-                [
-                    f"{len(reached)} of {len(studies)} batch sizes reach the target",
-                    *([f"no trial does at {_size_list(never)}"] if never else []),
-                    *([f"fewer than half of the trials of any setting do at {_size_list(too_few)}"] if too_few else []),
-                ]
-            )
-            + "."
-        )
+        parts = [f"{len(reached)} of {len(studies)} batch sizes reach the target"]
+        if never:
+            parts.append(f"no trial does at {_size_list(never)}")
+        if too_few:
+            parts.append(f"fewer than half of the trials of any setting do at {_size_list(too_few)}")
+        yield f"{'; '.join(parts)}."
     if at_once:
         yield (
             f"At {_size_list(at_once)} the target is met at step 0, before any training: "
