@@ -30,7 +30,19 @@ NOT_ENDED = "the last line doesn't end in a newline: read as it is"
 
 
 class Damage(str):
-    """A remark that says that a part of a log is lost: its run isn't COMPLETE."""
+    """A remark that says that a part of a log is lost: its run isn't COMPLETE.
+
+    line: of the file, where it is known. advice: what to do about it.
+    """
+
+    line: int | None
+    advice: str
+
+    def __new__(cls, text: str, line: int | None = None, advice: str = "copy the file again") -> Damage:
+        """Return the remark; two with the same text are equal."""
+        self = super().__new__(cls, text)
+        self.line, self.advice = line, advice
+        return self
 
 
 def remarks_in(remarks: Mapping[str, int], path: str) -> dict[str, int]:
@@ -39,7 +51,7 @@ def remarks_in(remarks: Mapping[str, int], path: str) -> dict[str, int]:
     for remark, count in remarks.items():
         text = f"{remark} (in {path})"
         if isinstance(remark, Damage):
-            placed[Damage(text)] = count
+            placed[Damage(text, remark.line, remark.advice)] = count
         else:
             placed[text if remark in (NOT_UTF8, NOT_ENDED) else remark] = count
     return placed

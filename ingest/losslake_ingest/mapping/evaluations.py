@@ -7,10 +7,8 @@ steps from logged ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,21 +17,19 @@ from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCe
 from losslake_ingest.contracts.study import Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
+from losslake_ingest.mapping.repeats import Measured, Piece, check_repeated, check_steps_differ, concatenate_pieces
+from losslake_ingest.mapping.row_fields import check_fields
 from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_ingest.mapping.toml import toml_string
 from losslake_ingest.mapping.witnesses import check_restarts, check_steps
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import COMPLETE
 
-# The measurements of one metric: steps, strictly ascending; values; seconds since the start, NaN if unknown.
-Measured = tuple[Integers, Floats, Floats]
-Array = TypeVar("Array", Integers, Floats)
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
 NO_STEP = "measurement without a step left out"
 _LEFT_OUT = MetricLine(Template(""))
-_FLAG_WORDS = ("true", "false", "yes", "no")
 
 
 @dataclass(frozen=True)
@@ -104,16 +100,6 @@ class _Positions:
     formula: str | None
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Measurements of a metric in the order written. writer: the column, with the fields of its rows, if any."""
-
-    metric: ColumnMetric
-    writer: str
-    measured: Measured
-    fields: Mapping[str, Scalar]
-
-
 class _CurveReader:
     """Converts the rows of one run to a curve."""
 
@@ -121,7 +107,7 @@ class _CurveReader:
         self._log, self._mapping, self._batch_size, self._fields = log, mapping, batch_size, fields
         self._entry = ""  # the fields of the rows that are being read, if they have some
         self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
-        self._series: dict[str, list[_Piece]] = {}  # of each metric, in the order written
+        self._series: dict[str, list[Piece]] = {}  # of each metric, in the order written
         self._metrics: dict[tuple[str, str], ColumnMetric | None] = {}
         self._formulas: dict[str, None] = {}
         self._completed: dict[tuple[int, int], Axis] = {}
@@ -158,12 +144,12 @@ class _CurveReader:
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
             if not all(piece.metric.repeated for piece in pieces):
-                self._check_fields(name, pieces)
+                self._remarks.update(dict.fromkeys(check_fields(name, pieces), 1))
         left_out = sorted(set(self._left_out))
         curve = on_common_steps(series)
         if len(curve.steps) == 1:
             for name, pieces in self._series.items():
-                _check_steps_differ(name, pieces, sum(len(piece.measured[0]) for piece in pieces))
+                check_steps_differ(name, pieces, sum(len(piece.measured[0]) for piece in pieces))
         known = sorted({(each.name, each.formula) for each in self._metrics.values() if each and each.formula})
         computed = {name: formula for name, formula in known if name in curve.values}
         return TrialCurve(
@@ -173,7 +159,7 @@ class _CurveReader:
     def _check_places(self) -> None:
         """Raise Refusal for unexplained epochs from 0 and for steps within epochs; remark columns without a place."""
         for (column, *_), (axis, parts) in self._epochs.items():
-            check_first_epoch(axis, column, _concatenate(parts), column in self._log.doubtful_epochs)
+            check_first_epoch(axis, column, concatenate_pieces(parts), column in self._log.doubtful_epochs)
         for counter, columns in self._counted.items():
             if (np.diff(self._on_axis(counter)) < 0).any():
                 check_restarts(self._log, counter, columns, self._mapping)
@@ -257,7 +243,7 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            _Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
+            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
         )
 
     def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:
@@ -292,7 +278,7 @@ class _CurveReader:
     def _on_axis(self, column: str) -> Floats:
         """Return all known positions of the run on an axis."""
         parts = [rows.columns[column][rows.known(column)] for rows in self._log.rows if column in rows.columns]
-        return _concatenate(parts)
+        return concatenate_pieces(parts)
 
     def _check_epochs(self, axis: Axis) -> None:
         highest = float(np.nanmax(self._on_axis(axis.column), initial=0.0)) if axis.counts == "epochs" else 0.0
@@ -321,22 +307,22 @@ class _CurveReader:
         self._remarks += Counter({NO_STEP: int(measured.sum() - usable.sum())})
         return usable
 
-    def _last_written(self, metric: str, pieces: Sequence[_Piece]) -> Measured:
+    def _last_written(self, metric: str, pieces: Sequence[Piece]) -> Measured:
         """Return a metric's measurements by ascending step; of several at one step, the last one written.
 
         Raises Refusal if values at one step differ, unless one column was written again from an earlier step on, or the
         mapping says which counts.
         """
-        steps = _concatenate([piece.measured[0] for piece in pieces])
-        values = _concatenate([piece.measured[1] for piece in pieces])
-        elapsed = _concatenate([piece.measured[2] for piece in pieces])
+        steps = concatenate_pieces([piece.measured[0] for piece in pieces])
+        values = concatenate_pieces([piece.measured[1] for piece in pieces])
+        elapsed = concatenate_pieces([piece.measured[2] for piece in pieces])
         if len(steps) < 2 or (steps[1:] > steps[:-1]).all():
             return steps, values, elapsed
         order = np.argsort(steps, kind="stable")
         ordered = steps[order]
         last = np.append(ordered[1:] != ordered[:-1], True)
         self._remarks += Counter({OVERWRITTEN: int((~last).sum())})
-        _check_repeated(metric, pieces, steps, values, order, last)
+        check_repeated(metric, pieces, steps, values, order, last)
         chosen = np.flatnonzero(last)
         if any(piece.metric.repeated == "first" for piece in pieces):
             sessions = np.cumsum(np.append(False, steps[1:] < steps[:-1]))[order]
@@ -344,19 +330,6 @@ class _CurveReader:
             chosen = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))[chosen]
         rows = order[chosen]
         return steps[rows], values[rows], elapsed[rows]
-
-    def _check_fields(self, metric: str, pieces: Sequence[_Piece]) -> None:
-        """Raise Refusal if a field, such as `split`, tells measurements of one metric apart at overlapping steps."""
-        for name, one, other, is_overlapping in _different_fields(pieces):
-            what = f"{metric} is logged with {name} = {shown(one)} and with {name} = {shown(other)}"
-            if is_overlapping:
-                column = toml_key(pieces[0].metric.column)
-                condition = f"if = {{ {toml_key(name)} = {toml_string(str(one))} }}"
-                missing = MissingField(what, f'[[when]]\n{condition}\nmetrics = {{ {column} = "…" }}')
-                one_metric = 'if it is one metric, say repeated = "last" (docs/mapping.md)'
-                message = f"{what}: add to the mapping, for each: {missing.inline}; {one_metric}"
-                raise Refusal(Rule.VALUES_DISAGREE, message, missing=(missing,))
-            self._remarks[f"{what}, at later steps: stored as one curve"] = 1
 
     def _no_curve(self) -> Refusal:
         """Return the reason why there is no curve: no metric, no axis for it, or no value."""
@@ -385,75 +358,6 @@ def not_a_number(column: str, cell: TextCell) -> Refusal:
     """Return the reason why a column with text among its numbers can't be stored."""
     message = f"{column} is {shown(cell.text)}, neither a number nor a word for a missing value"
     return Refusal(Rule.NOT_A_NUMBER, message, cell.line)
-
-
-def _different_fields(pieces: Sequence[_Piece]) -> Iterator[tuple[str, Scalar, Scalar, bool]]:
-    """Yield fields whose values tell measurements of a metric apart: name, two values, and whether their steps overlap.
-
-    Yes and no tell nothing apart: they mark rows, such as those of the best model.
-    """
-    ranges: dict[str, dict[Scalar, tuple[int, int]]] = {}
-    for piece in pieces if len(pieces) > 1 else ():
-        if len(piece.measured[0]):
-            low, high = int(piece.measured[0].min()), int(piece.measured[0].max())
-            for name, value in piece.fields.items():
-                first, last = ranges.setdefault(name, {}).setdefault(value, (low, high))
-                ranges[name][value] = min(low, first), max(high, last)
-    for name, values in ranges.items():
-        if not all(str(value).lower() in _FLAG_WORDS for value in values):
-            for (one, (first, last)), (other, (begin, end)) in combinations(values.items(), 2):
-                yield name, one, other, first <= end and begin <= last
-
-
-def _check_repeated(
-    metric: str, pieces: Sequence[_Piece], steps: Integers, values: Floats, order: Integers, last: Flags
-) -> None:
-    """Raise Refusal if a step has two values of a metric that aren't those of before and after a restart.
-
-    The mapping can say which of one column counts. After a restart, a column goes on from an earlier step, or in other
-    rows. order: the rows by step, as written; last: flags of the last row of each step, in that order.
-    """
-    lengths = [len(piece.measured[0]) for piece in pieces]
-    numbers = {writer: number for number, writer in enumerate(dict.fromkeys(piece.writer for piece in pieces))}
-    writers = np.repeat([numbers[piece.writer] for piece in pieces], lengths)
-    is_start = np.append(False, steps[1:] < steps[:-1])
-    is_start[[at for at in np.cumsum(lengths)[:-1] if at < len(steps)]] = True
-    sessions = np.cumsum(is_start)
-    first, second = order[:-1][~last[:-1]], order[1:][~last[:-1]]
-    is_same = (values[first] == values[second]) | (np.isnan(values[first]) & np.isnan(values[second]))
-    is_stated = all(piece.metric.repeated for piece in pieces)
-    is_restart = (writers[first] == writers[second]) & (is_stated | (sessions[first] != sessions[second]))
-    if last.sum() == 1 and not is_same.all():
-        _check_steps_differ(metric, pieces, len(steps))
-    conflicts = np.flatnonzero(~(is_same | is_restart))
-    if len(conflicts):
-        one, other = int(first[conflicts[0]]), int(second[conflicts[0]])
-        names = list(numbers)
-        written = f"{values[one]:.17g} ({names[writers[one]]}) and {values[other]:.17g} ({names[writers[other]]})"
-        what = f"{metric} has two values at step {steps[one]:,}, {written}"
-        if writers[one] == writers[other]:
-            column = pieces[0].metric.column
-            line = f'{toml_key(column)} = {{ metric = {toml_string(metric)}, repeated = "first" }}'
-            add = f'{line}   # or "last", under [metrics]'
-            missing = MissingField(f"{column} has two values of {metric} at one step", add)
-            # Where steps have several values each, the axis is more likely at fault than a value.
-            axis = "choose another [[axis]], or " if len(steps) >= 2 * last.sum() > 2 else ""
-            raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {axis}add to the mapping: {add}", missing=(missing,))
-        message = f"{what}: map each to its own metric, or leave one out with [[when]] (docs/mapping.md)"
-        raise Refusal(Rule.VALUES_DISAGREE, message)
-
-
-def _check_steps_differ(metric: str, pieces: Sequence[_Piece], count: int) -> None:
-    """Raise Refusal for more than two measurements, all at one step, unless the mapping says which counts."""
-    if count > 2 and not all(piece.metric.repeated for piece in pieces):
-        step = next(int(piece.measured[0][0]) for piece in pieces if len(piece.measured[0]))
-        message = f"all {count:,} measurements of {metric} are at step {step:,}, so it isn't known when they were made"
-        correct = "choose another [[axis]], or say with repeated which of them counts (docs/mapping.md)"
-        raise Refusal(Rule.STEP_UNKNOWN, f"{message}: {correct}")
-
-
-def _concatenate(pieces: Sequence[Array]) -> Array:
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _join_names(names: Sequence[str], limit: int = 5) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.contracts.study import Curves
-from losslake_ingest.mapping.evaluations import Measured, on_common_steps
+from losslake_ingest.mapping.evaluations import on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.mapping.repeats import Measured
 
 
 def merged_run(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:

@@ -305,8 +305,8 @@ class SourceReading:
         path = next(iter(log.files)) if len(log.files) == 1 else log.run
         for remark, count in log.remarks.items():
             if isinstance(remark, Damage):
-                message = f"{count:,} x {remark}; the run isn't COMPLETE: copy the file again"
-                yield Quarantined(str(self.source.path), path, Rule.DAMAGED_LOG, message)
+                message = f"{count:,} x {remark}; the run isn't COMPLETE: {remark.advice}"
+                yield Quarantined(str(self.source.path), path, Rule.DAMAGED_LOG, message, remark.line)
 
     def _remark(self, remark: str, run: str, count: int = 1) -> None:
         self.remarks[remark] += count
