@@ -120,7 +120,8 @@ class RunLog:
     guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
     doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so. steps: that the run
     took; None: up to its last evaluation. attributes: to be stored as JSON whatever they are, numbers included.
-    directions: by column, of metrics that aren't registered.
+    directions: by column, of metrics that aren't registered. is_extract: rows that the writer made may not be in it.
+    apart: how to read several runs of the file apart, as the end of `if these are two runs, …`.
     """
 
     run: str
@@ -139,3 +140,5 @@ class RunLog:
     steps: int | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     directions: Mapping[str, Direction] = field(default_factory=dict)
+    is_extract: bool = False
+    apart: str = ""

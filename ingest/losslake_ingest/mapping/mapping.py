@@ -134,7 +134,8 @@ class LongTable:
 class Axis:
     """A column that gives the position in training, and its unit.
 
-    counts: steps (parameter updates), examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
+    counts: updates of the parameters (steps is the same), updates_from_zero (the first one is 0), calls of a logger,
+    examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
     metrics: patterns of the logged columns that it applies to; none means all. scale, offset: the position is scale x
     column + offset. last_batch: what becomes of an epoch's incomplete last batch. All have to be templates that are
     numbers or one field; one with an unknown field is unstated. rounding: of examples that aren't whole batches.
@@ -142,7 +143,7 @@ class Axis:
     """
 
     column: _Text
-    counts: Literal["steps", "examples", "epochs"] = "steps"
+    counts: Literal["steps", "updates", "updates_from_zero", "calls", "examples", "epochs"] = "steps"
     epoch_size: _ValueTemplate | None = None
     metrics: list[str] = field(default_factory=list)
     scale: _ValueTemplate | None = None
@@ -152,7 +153,11 @@ class Axis:
     assumed: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for epochs without epoch_size, an unknown last_batch, or rounding of other than examples."""
+        """Raise ValueError for keys that don't go with what it counts, or an unknown last_batch."""
+        if self.counts == "updates_from_zero" and self.offset is not None:
+            raise ValueError(
+                f'[[axis]]: offset is 1 of counts = "updates_from_zero": leave out that of {self.column!r}'
+            )
         if self.rounding != "nearest" and self.counts != "examples":
             raise ValueError(f'[[axis]]: rounding is of counts = "examples", and {self.column!r} counts {self.counts}')
         if self.counts == "epochs" and self.epoch_size is None:
@@ -201,10 +206,14 @@ _MetricLine = Annotated[MetricLine, BeforeValidator(_as_line)]
 
 @dataclass(frozen=True)
 class TimeColumns:
-    """The columns with seconds since the start, and with Unix seconds."""
+    """The columns with seconds since the start, and with Unix seconds; an empty name says that there is none.
+
+    assumed: times that fall are left out, instead of refusing the run.
+    """
 
     elapsed_s: _Text | None = None
     wall_time: _Text | None = None
+    assumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -428,7 +437,7 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         | {c: line for c, line in second.metrics.items() if c not in first.metrics},
         "status": {**second.status, **first.status},
         "axis": [*first.axis, *second.axis],
-        "time": first.time if any(vars(first.time).values()) else second.time,
+        "time": first.time if first.time != TimeColumns() else second.time,
         "goal": [*first.goal, *second.goal],
         "joined": [*first.joined, *second.joined],
         "contributor": [*first.contributor, *second.contributor],

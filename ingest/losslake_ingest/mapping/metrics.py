@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.steps import shown_number, stated_number
@@ -25,6 +25,7 @@ from losslake_schema.registry import Direction, metric_named, metrics
 
 _LEAST_PERCENTAGE = 1.5  # of the largest value of a column; fractions that are beyond 1 by a fault are below
 _DECIMALS = Context(prec=60)
+_PERCENT = re.compile(r"%|percent|(?:^|[^a-z])(?:pct|perc)(?:[^a-z]|$)")
 
 _SPLITS = frozenset(metric.split for metric in metrics().values())
 _SPLIT_WORDS = {
@@ -102,11 +103,16 @@ class ColumnMetric:
         return f"{toml_key(self.column)} = {{ metric = {toml_string(self.name)}, scale = 0.01 }}"
 
     def check_best(self, values: Floats) -> None:
-        """Raise Refusal if all finite values of a run are beyond the largest that its best one can be."""
+        """Raise Refusal if no finite value of a run is one that its best can be, or a name in percent has fractions."""
         known, finite = metric_named(self.name), values[np.isfinite(values)]
         if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
             add = f"{self._as_percentage()}   # or 1, under [metrics]"
             what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
+            missing = (MissingField(what, add, True),)
+            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
+        if known.unit == "fraction" and not self.is_scaled and len(finite) and _PERCENT.search(self.column.lower()):
+            add = f"{self._as_percentage()}   # or 1 if its values are fractions, under [metrics]"
+            what = f"the column {shown(self.column)} is named in percent, and its values are at most {finite.max():g}"
             missing = (MissingField(what, add, True),)
             raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
 
