@@ -20,7 +20,7 @@ from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
 from losslake_ingest.mapping.repeats import Measured, Piece, check_repeated, check_steps_differ, concatenate_pieces
 from losslake_ingest.mapping.restarts import check_one_run, fall_of_times
 from losslake_ingest.mapping.row_fields import check_fields
-from losslake_ingest.mapping.steps import StepRule, check_first, step_rule
+from losslake_ingest.mapping.steps import StepRule, check_first, may_be_nth, step_rule
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_string
 from losslake_ingest.mapping.witnesses import check_calls, check_restarts, check_steps
@@ -234,7 +234,8 @@ class _CurveReader:
             raise Refusal(Rule.STEP_UNKNOWN, message)
         if self._rule(axis).is_unstated:
             measured = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
-            self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
+            if axis.counts == "epochs" or may_be_nth(measured):
+                self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
             if measured.min(initial=0.0) < 0:
                 check_first(axis, column, measured, is_doubtful=False)
         positions = places.get(id(axis))

@@ -130,6 +130,14 @@ def are_counted_from_0(positions: Floats) -> bool:
     return bool(first <= 0 or (is_regular and first == gaps[0] - 1 and first > 1))
 
 
+def may_be_nth(positions: Floats) -> bool:
+    """Return False if the first two positions can't be of every nth one counted from 0, without reading the others."""
+    if len(positions) < 2:
+        return True
+    first, second = positions[:2].tolist()
+    return bool(second - first == first + 1 or second <= first)
+
+
 def check_first(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
     """Raise Refusal if positions are or may be counted from 0, and nothing says what had been trained at 0.
 
