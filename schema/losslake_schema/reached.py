@@ -15,10 +15,16 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 Comparator = Literal["strict", "inclusive"]
-COMPARATORS: tuple[str, ...] = get_args(Comparator)
+COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
+DEFAULT_COMPARATOR: Comparator = "strict"
 Target = TypeVar("Target", float, Floats)
 NEVER = -1  # stands for an index or a step: the target is never reached
 NO_STEP = -1  # stands for a step: there is no earlier evaluation
+
+
+def comparator_named(word: object) -> Comparator | None:
+    """Return the comparator that a run's goal states, the default one without a word; None for an unknown word."""
+    return DEFAULT_COMPARATOR if word is None else next((each for each in COMPARATORS if each == word), None)
 
 
 def sign_of(direction: str) -> float:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
-import numpy as np
-
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, TrialFacts, is_exact_float
-from losslake_ingest.mapping.evaluations import curve_of
+from losslake_ingest.mapping.evaluations import TrialCurve, curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
+from losslake_ingest.mapping.logged_goals import logged_goals
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
@@ -120,11 +119,6 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         axes = sorted({_axis_of(formula) for formula in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
     curve, margins = add_margins(trial.curve, mapping.joined, dict(trial.directions))
-    joined = [
-        Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
-        for goal in mapping.joined
-        if goal.metric in margins
-    ]
     computed_values = {**trial.computed_values, **margins}
     attributes |= {name: json.dumps(formula) for name, formula in computed_values.items()}
     stated = {name: _spelled(value) for name, value in _fill_known(fields, mapping.parameters).items()}
@@ -134,18 +128,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     beside = {**log.attributes, **_fill_known(fields, mapping.attributes)}
     attributes |= {name: json.dumps(value) for name, value in beside.items()}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
-    replaced = {
-        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
-        for goal in mapping.goal
-        if goal.replaces is not None
-    }
-    logged = [
-        Goal(
-            study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, goal.comparator
-        )
-        for goal in log.goals
-        if (metric := trial.columns.get(goal.column)) is not None and (metric.name, goal.target) not in replaced
-    ]
+    goals, remarks_on_goals = _goals(log, mapping, trial, study.workload, fields)
+    remarks.update(remarks_on_goals)
     return PlacedRun(
         run=log.run,
         study=study,
@@ -158,7 +142,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
-        goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
+        goals=(*goals, *_joined_goals(mapping, margins, study.workload), *goals_of(mapping, study.workload, fields)),
         directions=frozenset({*trial.directions, *_logged_directions(log, curve), *((name, BEST) for name in margins)}),
         left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
@@ -195,6 +179,29 @@ def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:
         return checked_contributors(mapping.contributor)
     except ValueError as error:
         raise Refusal(Rule.BAD_FACT, str(error)) from None
+
+
+def _goals(
+    log: RunLog, mapping: LogMapping, trial: TrialCurve, workload: Workload, fields: Fields
+) -> tuple[list[Goal], Mapping[str, int]]:
+    """Return the goals of the log that the mapping doesn't replace, and remarks on them. Raises Refusal."""
+    replaced = {
+        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
+        for goal in mapping.goal
+        if goal.replaces is not None
+    }
+    measured = ((goal, metric) for goal in log.goals if (metric := trial.columns.get(goal.column)) is not None)
+    kept = {goal: metric for goal, metric in measured if (metric.name, goal.target) not in replaced}
+    return logged_goals(kept, trial.curve.values, {**dict(trial.directions), **log.directions}, workload)
+
+
+def _joined_goals(mapping: LogMapping, margins: Collection[str], workload: Workload) -> list[Goal]:
+    """Return the goals of the margins that a run has."""
+    return [
+        Goal(workload, goal.metric, REACHED, goal.source, goal.comparator)
+        for goal in mapping.joined
+        if goal.metric in margins
+    ]
 
 
 def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:
