@@ -13,16 +13,25 @@ from urllib.parse import quote
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
-from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, TrialFacts, is_exact_float
+from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import TrialCurve, curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
 from losslake_ingest.mapping.logged_goals import logged_goals
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
+from losslake_ingest.mapping.stated_facts import (
+    BatchSize,
+    check_epochs,
+    check_schedule,
+    check_seed,
+    check_train_steps,
+    facts_among,
+    natural,
+)
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.contributors import Contributor, checked_contributors
-from losslake_schema.names import Study, Workload, name_problem, natural_number
+from losslake_schema.names import Study, Workload, name_problem
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STORED_STATUSES
 
@@ -91,7 +100,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
 
     source: the path of the source, which precedes the run's own path. side: the fields of files beside the log.
     """
-    in_path = _fields_in_path(mapping, f"{source}/{log.run}")
+    in_path, stated = _fields_in_path(mapping, f"{source}/{log.run}"), facts_among({**side, **log.fields})
     fields = {**_path_in_repository(mapping, source, log), **_known_fields(log, mapping, in_path, side)}
     mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
     fields = {**log.guessed, **mapping.fields, **fields}
@@ -103,7 +112,9 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     planned = {"train_steps": train_steps} if train_steps else {}
     try:
+        _check_facts(log, mapping, study, train_steps, fields, in_path, stated)
         trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
+        check_epochs(log, mapping, trial.computed_steps, stated)
     except Refusal as refusal:
         refusal.workload = study.workload
         raise
@@ -295,7 +306,7 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
     if missing:
         raise _missing(missing)
     batch_size = values.pop("batch_size")
-    whole = _natural(batch_size)
+    whole = natural(batch_size)
     if not whole:
         raise Refusal(Rule.BAD_FACT, f"the batch size is {shown(batch_size)}, not an integer above 0")
     names = {name: str(value) for name, value in values.items()}
@@ -305,6 +316,21 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
             if why:
                 raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
     return Study(Workload(**names), whole)
+
+
+def _check_facts(
+    log: RunLog, mapping: LogMapping, study: Study, train_steps: int, fields: Fields, in_path: Fields, stated: Fields
+) -> None:
+    """Raise Refusal if the log states something else than the mapping or the path.
+
+    stated: facts of the log and of the files beside it.
+    """
+    template = mapping.run.batch_size or Template("{batch_size}")
+    unit = str(_fill_known(fields, {"": mapping.run.batch_unit or Template("examples")}).get("", ""))
+    BatchSize(study.batch_size, template, unit, fields, in_path, stated).check()
+    check_schedule(log, mapping, fields)
+    check_seed(in_path, stated)
+    check_train_steps(mapping.run.train_steps, train_steps, stated)
 
 
 def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
@@ -332,18 +358,10 @@ def _whole(fields: Fields, name: str, template: Template | None) -> int | None:
     if template is None or (name == "train_steps" and not _fill_known(fields, {name: template})):
         return None
     value = _fill(fields, name, template)
-    whole = _natural(value)
+    whole = natural(value)
     if whole is None:
         raise Refusal(Rule.BAD_FACT, f"the {name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return whole
-
-
-def _natural(value: Scalar) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and 0 <= value < LARGEST_EXACT_INTEGER else None
-    return natural_number(str(value))
 
 
 def _axis_of(formula: str) -> str:
