@@ -186,14 +186,8 @@ def test_epochs_far_beyond_their_stated_number_are_refused(tmp_path: Path) -> No
 
 
 def test_facts_are_integers_of_training_in_the_order_of_their_names() -> None:
-    fields: dict[str, Scalar] = {
-        "a.BS": 4.0,
-        "x/batch_size": "8",
-        "test.batch_size": 2,
-        "c{d}.bs": 3,
-        "bs": 1.5,
-        "b / batch_size": 1,
-    }
+    of_others: dict[str, Scalar] = {"test.batch_size": 2, "c{d}.bs": 3, "b / batch_size": 1}
+    fields: dict[str, Scalar] = {"a.BS": 4.0, "x/batch_size": "8", **of_others, "bs": 1.5}
     facts = facts_among(fields)
     assert list(facts) == ["a.BS", "x/batch_size", "bs"]
     assert stated_numbers(facts, ("batch_size", "bs")) == {"x/batch_size": 8, "a.BS": 4}
