@@ -33,7 +33,7 @@ def sign_of(direction: str) -> float:
 
 
 def goal_text(
-    metric: str, direction: str, target: float, comparator: str = "strict", *, is_for_terminal: bool = False
+    metric: str, direction: str, target: float, comparator: str = DEFAULT_COMPARATOR, *, is_for_terminal: bool = False
 ) -> str:
     """Return a goal as a formula: val/classification_error < 0.05.
 
@@ -56,7 +56,7 @@ def strict_bound(target: Target, comparator: Comparator) -> Target:
     return bound
 
 
-def hits(losses: Floats, target: float, comparator: Comparator = "strict") -> Flags:
+def hits(losses: Floats, target: float, comparator: Comparator = DEFAULT_COMPARATOR) -> Flags:
     """Return a mask of the losses that reach the target: loss < target, or <= target when inclusive.
 
     NaN and infinities never reach it. Raises ValueError for a target that is not finite.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from losslake_schema.reached import Floats
 
 OF_RUN = (
     "global_batch_size", "total_batch_size", "effective_batch_size", "total_train_batch_size",
-    "global_train_batch_size", "tokens_per_iteration", "tokens_per_iter",
+    "global_train_batch_size", "ims_per_batch", "tokens_per_iteration", "tokens_per_iter",
 )  # fmt: skip
 OF_PROCESS = (
     "per_device_train_batch_size", "per_gpu_train_batch_size", "per_device_batch_size", "per_gpu_batch_size",
@@ -36,7 +37,7 @@ ACCUMULATION = (
     "gradient_accumulation_steps", "accumulate_grad_batches", "gradient_accumulation", "grad_accumulation_steps",
     "accumulation_steps", "grad_accum_steps", "grad_accum", "accum_iter", "accum_steps", "iter_size", "update_freq",
 )  # fmt: skip
-PROCESSES = ("world_size", "num_processes")
+PROCESSES = ("data_parallel_size", "world_size", "distributed_world_size", "num_processes")
 DEVICES = (
     "devices", "num_devices", "n_devices", "gpus", "num_gpus", "n_gpus", "n_gpu", "ngpus", "nproc", "nproc_per_node",
     "gpus_per_node", "ngpus_per_node", "num_gpus_per_node",
@@ -92,9 +93,19 @@ def _is_of_training(field: str) -> bool:
 
 def multipliers(facts: Fields) -> dict[str, int]:
     """Return the facts that make the batch size of an update from that of one process, each of another kind."""
-    of_run = stated_numbers(facts, PROCESSES)
-    kinds = (ACCUMULATION, PROCESSES) if of_run else (ACCUMULATION, DEVICES, NODES)
-    return {field: number for names in kinds for field, number in list(stated_numbers(facts, names).items())[:1]}
+    kinds = [stated_numbers(facts, names) for names in (ACCUMULATION, PROCESSES, DEVICES, NODES)]
+    accumulation, processes, *of_nodes = [_first_above_1(numbers) for numbers in kinds]
+    is_of_run = max(processes.values(), default=0) > 1 or not any(of_nodes)
+    return {
+        field: number
+        for kind in (accumulation, *([processes] if is_of_run else of_nodes))
+        for field, number in kind.items()
+    }
+
+
+def _first_above_1(numbers: Mapping[str, int]) -> dict[str, int]:
+    """Return the first fact above 1, or else the first; nothing of none."""
+    return dict(sorted(numbers.items(), key=lambda pair: pair[1] <= 1)[:1])
 
 
 @dataclass(frozen=True)
@@ -118,25 +129,41 @@ class BatchSize:
         A product, or a field with another name, is what the author has thought of.
         """
         field = self.template.field(self.fields)
-        name = last_name(field) if field is not None else ""
-        if (self.template.names and field is None) or name in OF_RUN:
+        if field is None and self.template.names:
             return
-        if field is not None and name not in (*OF_PROCESS, *EITHER):
+        if field is not None and last_name(field) not in (*OF_PROCESS, *EITHER):
             return
-        if field is None or field in self.in_path or field not in self.stated:
-            self._check_stated_elsewhere(field)
-        else:
+        is_in_path = field is not None and field in self.in_path
+        is_logged = self.value in self._of_process.values() if is_in_path else field in self.stated
+        if field is not None and is_logged:
             self._check_field(field)
+        else:
+            self._check_stated_elsewhere(field, "the path" if is_in_path else "the mapping")
+
+    @cached_property
+    def _of_run(self) -> Mapping[str, int]:
+        """The stated batch sizes of the run: those in tokens only if the mapping's is, too."""
+        stated = stated_numbers(self.stated, OF_RUN)
+        return {
+            name: number for name, number in stated.items() if self._is_other_unit or "tokens" not in last_name(name)
+        }
+
+    @cached_property
+    def _of_process(self) -> Mapping[str, int]:
+        """The stated batch sizes that may be of one process."""
+        return stated_numbers(self.stated, (*EITHER, *OF_PROCESS))
+
+    @property
+    def _is_other_unit(self) -> bool:
+        return self.unit not in UNITS_OF_ROWS
 
     def _check_field(self, field: str) -> None:
         """Raise Refusal if the log states another batch size of the run, or more than one process or step of it."""
-        of_run = stated_numbers(self.stated, OF_RUN)
         factors = {name: number for name, number in multipliers(self.stated).items() if number > 1}
-        if self.value in of_run.values() or not (of_run or factors):
+        if self.value in self._of_run.values() or not (self._of_run or factors):
             return
         ours = f"{field} = {self.value}"
-        if of_run:
-            other, number = next(iter(of_run.items()))
+        for other, number in self._of_run.items():
             what = f"the log states {ours}, which would be the batch size, and {other} = {number}"
             raise _refusal(Rule.FACTS_DISAGREE, what, _line(other, f"or {_line(f'{field} * 1')} if that is of the run"))
         beside = " and ".join(f"{name} = {number}" for name, number in factors.items())
@@ -144,28 +171,23 @@ class BatchSize:
         product = " * ".join((field, *factors))
         raise _refusal(Rule.MISSING_FACT, what, _line(product, f"or {_line(f'{field} * 1')} if it is of an update"))
 
-    def _check_stated_elsewhere(self, field: str | None) -> None:
+    def _check_stated_elsewhere(self, field: str | None, says: str) -> None:
         """Raise Refusal if the log states another batch size than a constant, the path or a table."""
-        of_run = stated_numbers(self.stated, OF_RUN)
-        of_process = stated_numbers(self.stated, OF_PROCESS)
-        either = stated_numbers(self.stated, EITHER)
-        sizes = {**of_run, **either, **of_process}
-        if not sizes or self.value in of_run.values() or self._is_explained({**of_process, **either}, of_process):
+        sizes = {**self._of_run, **self._of_process}
+        if not sizes or self.value in sizes.values() or self._is_explained():
             return
         name, number = next(iter(sizes.items()))
-        is_in_path = field is not None and field in self.in_path
-        says = "the path" if is_in_path else "the mapping"
         what = f"the log states {name} = {number}, and {says} a batch size of {self.value}"
         if field == name:
             pattern = f"with {{path_{field}:int}} for {{{field}:int}} in patterns under [path]"
             comment = f"{pattern}; or {_line(name)} for that of the log"
             raise _refusal(Rule.FACTS_DISAGREE, what, _line(f"path_{field}", comment))
         times, rest = divmod(self.value, number)
-        product = f"{name} * {times}" if times > 1 and not rest and name not in of_run else name
+        product = f"{name} * {times}" if times > 1 and not rest and name not in self._of_run else name
         comment = f"if the log's isn't of this run, \"{{true_size}}\" with true_size = {self.value} under [fields]"
         raise _refusal(Rule.FACTS_DISAGREE, what, _line(product, comment))
 
-    def _is_explained(self, sizes: Mapping[str, int], of_process: Mapping[str, int]) -> bool:
+    def _is_explained(self) -> bool:
         """Return True if the batch size is a stated one times some of the stated factors, or any if these are unknown.
 
         Nothing states how many processes there were, or how many tokens an example has.
@@ -173,12 +195,10 @@ class BatchSize:
         products = {1}
         for number in stated_numbers(self.stated, (*ACCUMULATION, *PROCESSES, *DEVICES, *NODES)).values():
             products |= {number * product for product in products if number * product <= self.value}
-        is_other_unit = self.unit not in UNITS_OF_ROWS
-        return any(
-            self.value in {size * product for product in products}
-            or ((name in of_process or is_other_unit) and self.value % size == 0)
-            for name, size in sizes.items()
-        )
+        if any(self.value == size * product for size in self._of_process.values() for product in products):
+            return True
+        parts = {**self._of_run, **self._of_process} if self._is_other_unit else stated_numbers(self.stated, OF_PROCESS)
+        return any(self.value % size == 0 for size in parts.values())
 
 
 def _line(template: str, comment: str = "") -> str:

@@ -67,6 +67,9 @@ def test_another_constant_than_the_batch_size_of_the_log_is_refused(tmp_path: Pa
         ("run.batch_size = 96", {"bs": 8, "effective_batch_size": 96}, 96),
         ("run.batch_size = 64", {"per_device_train_batch_size": 8}, 64),  # on 8 of them
         ("run.batch_size = 491520\nrun.batch_unit = 'tokens'", {"batch_size": 12}, 491520),
+        ("run.batch_size = 1048576\nrun.batch_unit = 'tokens'", {"global_batch_size": 512}, 1048576),
+        ("run.batch_size = 480", {"tokens_per_iter": 491520}, 480),
+        ("", {"batch_size": 12, "tokens_per_iter": 12288}, 12),
         ("fields.batch_size = 64", {"batch_size": 32}, 32),
         ("fields.batch_size = 64", {"eval": {"batch_size": 32}, "val/bs": 16, "batch_size_note": 1}, 64),
         ("", {"batch_size": 32, "devices": "auto", "gpus": 1, "num_nodes": 0, "accum_iter": True}, 32),
@@ -119,6 +122,15 @@ def test_another_batch_size_in_the_path_is_refused(tmp_path: Path, config: objec
         patterns = patterns.replace("{batch_size:int}", "{path_batch_size:int}")
     assert sizes(planned(tmp_path / "a", f"{patterns}run.{line}", config, **{"b64/a.csv": CURVE})) == [64]
     assert sizes(planned(tmp_path / "a", patterns, {"batch_size": 64}, **{"b64/a.csv": CURVE})) == [64]
+
+
+def test_a_batch_size_in_the_path_and_the_log_may_be_that_of_one_process(tmp_path: Path) -> None:
+    patterns, log = 'path.patterns = ["b{batch_size:int}/a.csv"]\n', {"b8/a.csv": CURVE}
+    path, rule, line = refused(planned(tmp_path / "a", patterns, {"bs": 8, "gpus": 4}, **log))
+    assert (path, rule) == ("b8/a.csv", "missing_fact")
+    assert sizes(planned(tmp_path / "a", f"{patterns}run.{line}", {"bs": 8, "gpus": 4}, **log)) == [32]
+    assert sizes(planned(tmp_path / "a", patterns, {"bs": 2, "gpus": 4}, **log)) == [8]
+    assert sizes(planned(tmp_path / "a", patterns, {"gpus": 4}, **log)) == [8]
 
 
 def test_a_batch_size_that_changes_is_refused_with_its_steps(tmp_path: Path) -> None:
@@ -195,5 +207,7 @@ def test_facts_are_integers_of_training_in_the_order_of_their_names() -> None:
         "update_freq": 1, "gpus": 8, "num_nodes": 2,
     }  # fmt: skip
     assert multipliers({"gpus": 8, "num_nodes": 2, "world_size": 16}) == {"world_size": 16}
+    assert multipliers({"gpus": 8, "world_size": 1, "accum_iter": 1, "update_freq": 4}) == {"update_freq": 4, "gpus": 8}
+    assert multipliers({"world_size": 1}) == {"world_size": 1}
     many = {f"f{number}.devices": number for number in range(2, 1000)}
     assert len(stated_numbers(many, ("devices",))) == 12
