@@ -74,8 +74,8 @@ def stated_numbers(facts: Fields, names: Sequence[str], least: int = 1) -> dict[
 
 
 def last_name(field: str) -> str:
-    """Return the last part of a field's name, in lower case."""
-    return field.rpartition(".")[2].rpartition("/")[2].lower()
+    """Return the last part of a field's name, in lower case and with underscores."""
+    return field.rpartition(".")[2].rpartition("/")[2].lower().replace("-", "_")
 
 
 def natural(value: Scalar) -> int | None:

@@ -199,10 +199,10 @@ def test_epochs_far_beyond_their_stated_number_are_refused(tmp_path: Path) -> No
 
 def test_facts_are_integers_of_training_in_the_order_of_their_names() -> None:
     of_others: dict[str, Scalar] = {"test.batch_size": 2, "c{d}.bs": 3, "b / batch_size": 1}
-    fields: dict[str, Scalar] = {"a.BS": 4.0, "x/batch_size": "8", **of_others, "bs": 1.5}
+    fields: dict[str, Scalar] = {"a.BS": 4.0, "x/batch-size": "8", **of_others, "bs": 1.5}
     facts = facts_among(fields)
-    assert list(facts) == ["a.BS", "x/batch_size", "bs"]
-    assert stated_numbers(facts, ("batch_size", "bs")) == {"x/batch_size": 8, "a.BS": 4}
+    assert list(facts) == ["a.BS", "x/batch-size", "bs"]
+    assert stated_numbers(facts, ("batch_size", "bs")) == {"x/batch-size": 8, "a.BS": 4}
     assert multipliers({"gpus": 8, "num_nodes": 2, "n_gpu": 4, "update_freq": 1}) == {
         "update_freq": 1, "gpus": 8, "num_nodes": 2,
     }  # fmt: skip

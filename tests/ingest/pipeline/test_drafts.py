@@ -70,49 +70,61 @@ FACTS = 'collection.name = "c"\nrun.dataset = "d"\nrun.model = "m"\nrun.optimize
 
 
 @pytest.mark.parametrize(
-    ("files", "product", "comment"),
+    ("files", "product", "comment", "size"),
     [
         (
             {"trainer_state.json": HF_STATE},
             "per_device_train_batch_size * devices * accumulation",
             "guessed, of one process: complete the product",
+            None,
         ),
         (
             {"a.csv": CURVE, "config.json": b'{"batch_size": 12, "gradient_accumulation_steps": 40, "n_layer": 12}'},
             "batch_size * gradient_accumulation_steps",
             "guessed: batch_size may be that of one process",
+            480,
         ),
         (
             {"metrics.csv": CURVE, "hparams.yaml": b"trainer: {devices: 2, num_nodes: 4}\nbs: 32\n"},
             "bs * trainer.devices * trainer.num_nodes",
             "guessed: bs may be that of one process",
+            256,
         ),
         (
             {"a.csv": CURVE, "config.json": b'{"micro_batch_size": 4, "world_size": 1, "update_freq": 1}'},
             "micro_batch_size * update_freq * world_size",
             "guessed, of one process",
+            4,
         ),
         (
             {"a.csv": CURVE, "config.json": b'{"batch_size": 32, "gpus": 1}'},
             "batch_size",
             "guessed by its name, for example 32; if it is of one process, times devices and accumulation",
+            32,
         ),
         (
             {"a.csv": CURVE, "config.json": b'{"batch_size": 32, "gpus": 2, "x": {"global_batch_size": 64}}'},
             "x.global_batch_size",
             "guessed by its name, for example 64",
+            64,
         ),
         (
             {"a.csv": CURVE, "config.json": b'{"batch_size": 12, "tokens_per_iter": 491520}'},
             "tokens_per_iter",
             'guessed by its name, for example 491520; with batch_unit = "tokens"',
+            491520,
         ),
     ],
 )
 def test_a_draft_never_offers_the_batch_size_of_one_process_alone(
-    tmp_path: Path, files: dict[str, bytes], product: str, comment: str
+    tmp_path: Path, files: dict[str, bytes], product: str, comment: str, size: int | None
 ) -> None:
-    assert f'# batch_size = "{{{product}}}"   # {comment}\n' in draft_mapping(unpacked(tmp_path, files)).read_text()
+    mapping = draft_mapping(unpacked(tmp_path, files))
+    line = f'batch_size = "{{{product}}}"   # {comment}\n'
+    assert f"# {line}" in mapping.read_text()
+    mapping.write_text(f"{FACTS}run.{line}")
+    plan = plan_ingest(None, [mapping.parent], Request())
+    assert [study.batch_size for study in plan.studies] == ([] if size is None else [size])
 
 
 @pytest.mark.parametrize(
