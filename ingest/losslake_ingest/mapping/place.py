@@ -100,7 +100,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
 
     source: the path of the source, which precedes the run's own path. side: the fields of files beside the log.
     """
-    in_path, stated = _fields_in_path(mapping, f"{source}/{log.run}"), facts_among({**side, **log.fields})
+    in_path, facts = _fields_in_path(mapping, f"{source}/{log.run}"), facts_among({**side, **log.fields})
     fields = {**_path_in_repository(mapping, source, log), **_known_fields(log, mapping, in_path, side)}
     mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
     fields = {**log.guessed, **mapping.fields, **fields}
@@ -112,9 +112,9 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     planned = {"train_steps": train_steps} if train_steps else {}
     try:
-        _check_facts(log, mapping, study, train_steps, fields, in_path, stated)
+        _check_facts(log, mapping, study, train_steps, fields, in_path, facts)
         trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
-        check_epochs(log, mapping, trial.computed_steps, stated)
+        check_epochs(log, mapping, trial.computed_steps, facts)
     except Refusal as refusal:
         refusal.workload = study.workload
         raise

@@ -44,6 +44,7 @@ _FIELDS = {
     "optimizer": ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type"),
 }
 _BATCH_SIZES = (*OF_RUN, *EITHER, "train_batch_size", "b")  # in paths
+_NO_BATCH_SIZE = '# batch_size = "…"   # needed, a number of'
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
 _SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
 _WORDS = "|".join(sorted(_BATCH_SIZES, key=len, reverse=True))
@@ -162,11 +163,9 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set
             yield f"# {fact} = {template}   # guessed by its name, for example {_shown(fields[guess])}"
         else:
             yield _elsewhere(fact, fields, samples, in_paths) or f'# {fact} = "…"   # needed'
-    stated = {str(each.defaults.run.batch_unit.text) for each in samples if each.defaults.run.batch_unit is not None}
-    unit = stated.pop() if len(stated) == 1 else "examples"
-    of_log = _batch_size({field: fields[field] for field in named})
-    unknown = f'# batch_size = "…"   # needed, a number of {unit}'
-    yield _elsewhere("batch_size", fields, samples, in_paths) or of_log or unknown
+    units = {str(each.defaults.run.batch_unit.text) for each in samples if each.defaults.run.batch_unit is not None}
+    unit = units.pop() if len(units) == 1 else "examples"
+    yield _batch_size({field: fields[field] for field in named}, samples, in_paths) or f"{_NO_BATCH_SIZE} {unit}"
     yield f'# batch_unit = "{unit}"     # examples, tokens, sequences …'
     yield '# trial_id = "{seed}"         # without it, trials are numbered in order of their paths'
     if fields:
@@ -187,12 +186,16 @@ def _elsewhere(fact: str, fields: Mapping[str, Scalar], samples: Sequence[_Sampl
     return None
 
 
-def _batch_size(fields: Mapping[str, Scalar]) -> str | None:
+def _batch_size(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
     """Return a line for the batch size: that of an update, or what the one of a process has to be multiplied by."""
-    facts = facts_among(fields)
-    of_run, of_process, either = (list(stated_numbers(facts, names)) for names in (OF_RUN, OF_PROCESS, EITHER))
+    is_in_path = "batch_size" in in_paths
+    facts = facts_among({**fields, "batch_size": 1} if is_in_path else fields)
     factors = multipliers(facts)
     above_1 = [field for field in factors if natural(facts[field]) != 1]
+    given = _elsewhere("batch_size", fields, samples, in_paths)
+    if given is not None and not (is_in_path and above_1):
+        return given
+    of_run, of_process, either = (list(stated_numbers(facts, names)) for names in (OF_RUN, OF_PROCESS, EITHER))
     if of_run or (either and not above_1):
         field = (of_run or either)[0]
         comment = "" if of_run else "; if it is of one process, times devices and accumulation"

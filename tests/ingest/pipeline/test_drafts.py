@@ -147,6 +147,12 @@ def test_a_draft_prefers_what_the_format_states_and_else_says_the_unit(
     assert f"\n{line}\n" in draft_mapping(unpacked(tmp_path, files)).read_text()
 
 
+def test_a_batch_size_in_the_paths_beside_several_devices_is_a_factor(tmp_path: Path) -> None:
+    files = {f"bs{size}/a.csv": CURVE for size in (8, 16)} | {"config.json": b'{"devices": 4}'}
+    text = draft_mapping(unpacked(tmp_path, files)).read_text()
+    assert '# batch_size = "{batch_size * devices}"   # guessed: batch_size may be that of one process\n' in text
+
+
 def test_unknown_factors_of_a_draft_are_asked_for_by_name(tmp_path: Path) -> None:
     folder = unpacked(tmp_path, {"trainer_state.json": HF_STATE})
     line = next(each for each in draft_mapping(folder).read_text().splitlines() if each.startswith("# batch_size"))
