@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_schema.reached import Comparator, Flags, Floats
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, Flags, Floats
 from losslake_schema.registry import Direction
 
 Scalar = str | int | float | bool
@@ -99,12 +99,12 @@ class LoggedRows:
 
 @dataclass(frozen=True)
 class LoggedGoal:
-    """A target that the log itself states for one of its columns; benchmarks count equality as reached."""
+    """A target that the log itself states for one of its columns."""
 
     column: str
     target: float
     source: str
-    comparator: Comparator = "inclusive"
+    comparator: Comparator = DEFAULT_COMPARATOR
 
 
 @dataclass(frozen=True)

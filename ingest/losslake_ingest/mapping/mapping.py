@@ -32,7 +32,7 @@ from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.lookup import LookupKeys, LookupTable, ReadBeside, files_beside, read_lookup
 from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
 from losslake_schema.contributors import MOST_CONTRIBUTORS, Contributor
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import Status
 
@@ -223,7 +223,7 @@ class GoalTemplate:
     metric: _TextTemplate
     target: _ValueTemplate
     source: _TextTemplate
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
     replaces: Annotated[float | None, Field(allow_inf_nan=False)] = None
 
 
@@ -247,7 +247,7 @@ class JoinedGoal:
     metric: _Text
     source: _Text
     of: Annotated[list[JoinedTarget], Field(min_length=2)]
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ def fall_of_times(steps: Integers, elapsed: Floats) -> str | None:
 def _are_two_runs(steps: Integers, values: Floats, later_steps: Integers, later_values: Floats) -> bool:
     """Return True if two stretches of a column, each with rising steps, aren't the same rows written twice.
 
-    Rows in the order of falling steps are one curve, as are those of evaluations that end in another order than they
-    began: few rows before the fall, at other steps.
+    Rows in the order of falling steps are one curve, as are those of evaluations in another order: at other steps, and
+    few of them, or all beyond the later ones.
     """
     (steps, one), (later_steps, other) = (np.unique(each, return_index=True) for each in (steps, later_steps))
     values, later_values = values[one], later_values[other]
@@ -80,7 +80,7 @@ def _are_two_runs(steps: Integers, values: Floats, later_steps: Integers, later_
     common, one, other = np.intersect1d(steps, later_steps, assume_unique=True, return_indices=True)
     first, second = values[one], later_values[other]
     if not len(common):
-        return len(steps) >= _LEAST_OF_A_RUN
+        return len(steps) >= _LEAST_OF_A_RUN and bool(later_steps[-1] > steps[0])
     return bool(((first != second) & ~(np.isnan(first) & np.isnan(second))).any())
 
 

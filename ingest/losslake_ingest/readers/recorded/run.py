@@ -17,7 +17,7 @@ from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.table import TableFile, runs_of
 from losslake_schema.errors import LossLakeError
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import comparator_named
 from losslake_schema.registry import DIRECTIONS, Direction, metric_named
 
 NO_END = "no end.json"
@@ -33,7 +33,6 @@ DROPPED = Damage("measurements that weren't recorded")
 _BAD_GOAL = "a goal of run.json that isn't a metric with a target: left out"
 _UNMEASURED_GOAL = "a goal of a metric that isn't measured: left out"
 _BAD_PARAMETER = "a parameter of run.json that isn't a number or a text: left out"
-_COMPARATORS: Mapping[str, Comparator] = {"strict": "strict", "inclusive": "inclusive"}
 _MOST_GAPS = 20
 _MOST_GOALS = 100
 
@@ -236,11 +235,10 @@ def _goal(goal: object) -> LoggedGoal | None:
     if not (isinstance(metric, str) and isinstance(source, str)) or target is None:
         return None
     try:
-        if not metric_named(metric).can_reach(target):
-            return None
+        metric_named(metric)
     except LossLakeError:
         return None
-    comparator = _COMPARATORS.get(str(goal.get("comparator", "strict")))
+    comparator = comparator_named(goal.get("comparator"))
     return None if comparator is None else LoggedGoal(metric, target, printable(source[:1000]), comparator)
 
 
