@@ -185,7 +185,7 @@ class Copies:
             self.found.setdefault(to, []).append(copy)
             for stored in self._stored.get(key, ()):
                 if stored.run == copy.source and stored.trial != to and stored.trial.study == to.study:
-                    self._move(stored.trial, to, (stored.sha256, within_file(stored.run)))
+                    self.move_trial(stored.trial, to, (stored.sha256, within_file(stored.run)))
 
     def __bool__(self) -> bool:
         """Return True if the copies that trials list change."""
@@ -200,9 +200,10 @@ class Copies:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for trial in self.at(run):
             if trial != to:
-                self._move(trial, to, run.log)
+                self.move_trial(trial, to, run.log)
 
-    def _move(self, trial: Trial, to: Trial, log: _Bytes) -> None:
+    def move_trial(self, trial: Trial, to: Trial, log: tuple[str, str]) -> None:
+        """Let a stored trial give way to the one that its run is now. log: of the run."""
         self.moved[trial] = Move(to, self._source, log[0])
         self._moved_bytes[trial] = log
 

@@ -264,8 +264,7 @@ class Stored:
             digests = same_runs.digests(run, source) if run.run not in withdrawn else RunDigests()
             first = self.copies.first(run, trial, self.is_offered) or same_runs.find(run, trial.trial_id, digests)
             if first is not None and not self._is_earlier(run, first, result, source):
-                self.copies.add_copy(run, first)
-                result.copies.append((run, first))
+                self._add_copy(run, first, result, place)
                 continue
             trial = first.trial if first is not None else trial
             earlier = result.runs.get(trial.trial_id)
@@ -284,6 +283,14 @@ class Stored:
             self._offer(trial, run, result, source, place)
         result.runs = dict(sorted(result.runs.items()))
         return result
+
+    def _add_copy(self, run: PlacedRun, first: Known, result: Numbered, place: str) -> None:
+        """Record a run as a copy of a trial. If it was a trial before its log grew to that curve, that trial moves."""
+        self.copies.add_copy(run, first)
+        result.copies.append((run, first))
+        own = Trial(run.study, self._of(run.study).places.get(place_digest(place, run.run), -1))
+        if own.trial_id in self.content(run.study) and own != first.trial and first.equal != "bytes":
+            self.copies.move_trial(own, first.trial, run.log)
 
     def _offer(self, trial: Trial, run: PlacedRun, result: Numbered, source: str, place: str) -> None:
         """Record that this ingest has a trial, of which a run is a log."""

@@ -157,3 +157,14 @@ def test_withdrawing_a_trial_leaves_its_other_logs_out(lake: Lake, tmp_path: Pat
     summary = offer(lake, tmp_path / "logs", files | {"note.txt": b""})
     assert sources(lake) == {2: ("seed1/c.csv", [])}
     assert {each.rule for each in summary.quarantined} == {"withdrawn"}
+
+
+def test_two_logs_that_grow_to_one_curve_become_one_trial(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "logs", {"seed1/a.csv": csv(LOSSES), "seed1/b.jsonl": jsonl(LOSSES[:3])})
+    assert sources(lake) == {1: ("seed1/a.csv", []), 2: ("seed1/b.jsonl", [])}
+    grown = (*LOSSES, 0.2)
+    files = {"seed1/a.csv": csv(grown), "seed1/b.jsonl": jsonl(grown)}
+    summary = offer(lake, tmp_path / "logs", files)
+    assert sources(lake) == {1: ("seed1/a.csv", ["seed1/b.jsonl"])}
+    assert [(str(one), str(other)) for one, other in summary.moved.items()] == [("c/d/m/o/8/2", "c/d/m/o/8/1")]
+    assert not offer(lake, tmp_path / "logs", files | {"note.txt": b""}).published
