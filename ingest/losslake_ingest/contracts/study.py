@@ -14,6 +14,7 @@ import numpy.typing as npt
 from losslake_ingest.contracts.report import Quarantined
 from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.registry import metrics
 
 LARGEST_EXACT_INTEGER = 2**53
 # Two runs with less in common could agree by chance.
@@ -213,11 +214,13 @@ def run_digests(curve: Curves) -> RunDigests:
     """Return the digests of a trial's measurements, and of these with their times in milliseconds.
 
     That of the measurements takes LEAST_EVALUATIONS with LEAST_VALUES different values: an error of 0.9 at every
-    evaluation is that of any diverged run. The other one takes LEAST_MEASUREMENTS at LEAST_TIMES different times.
+    evaluation is that of any diverged run. Beside a metric with a known direction, others don't count, since learning
+    rates have a schedule. The other digest takes LEAST_MEASUREMENTS at LEAST_TIMES different times.
     """
     times = _canonical(np.rint(curve.elapsed_s * 1000)) if curve.elapsed_s is not None else None
     measured, timed = hashlib.sha256(), hashlib.sha256()
-    n_measured, different, different_times = 0, set[float](), set[float]()
+    n_measured, different_times = 0, set[float]()
+    different: dict[bool, set[float]] = {}
     for metric in sorted(curve.values):
         missing = curve.missing.get(metric)
         rows = ~missing if missing is not None else slice(None)
@@ -225,7 +228,7 @@ def run_digests(curve: Curves) -> RunDigests:
         if not len(steps):
             continue
         n_measured += len(steps)
-        different |= _different(values, LEAST_VALUES)
+        different.setdefault(_has_direction(metric), set()).update(_different(values, LEAST_VALUES))
         measured.update(f"\n{metric}\n{len(steps)}\n".encode())
         measured.update(steps.tobytes())
         measured.update(values.tobytes())
@@ -233,20 +236,25 @@ def run_digests(curve: Curves) -> RunDigests:
             at = times[rows]
             different_times |= _different(at, LEAST_TIMES)
             timed.update(at.tobytes())
-    is_curve = len(curve.steps) >= LEAST_EVALUATIONS and len(different) >= LEAST_VALUES
+    n_different = len(different.get(True, different.get(False, ())))
+    is_curve = len(curve.steps) >= LEAST_EVALUATIONS and n_different >= LEAST_VALUES
     is_timed = n_measured >= LEAST_MEASUREMENTS and len(different_times) >= LEAST_TIMES
     digest = measured.digest() if is_curve or is_timed else None
     timed.update(digest or b"")
     return RunDigests(digest if is_curve else None, timed.digest() if is_timed else None)
 
 
+def _has_direction(metric: str) -> bool:
+    known = metrics().get(metric)
+    return known is not None and known.direction is not None
+
+
 def _different(column: Floats, least: int) -> set[float]:
-    """Return `least` different numbers of a column, or all if it has fewer."""
-    for some in (column[: 4 * least], column):
-        found = np.unique(some[~np.isnan(some)])[:least]
-        if len(found) == least:
-            break
-    return set(found.tolist())
+    """Return at least `least` different numbers of a column, or all if it has fewer."""
+    first = {value for value in column[: 4 * least].tolist() if value == value}
+    if len(first) >= least or len(column) <= 4 * least:
+        return first
+    return set(np.unique(column[~np.isnan(column)])[:least].tolist())
 
 
 def _canonical(values: Floats) -> Floats:

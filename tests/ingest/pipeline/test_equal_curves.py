@@ -115,6 +115,16 @@ def test_curves_that_could_agree_by_chance_are_two_trials(lake: Lake, tmp_path: 
     assert sources(lake) == {1: ("seed1/a.csv", []), 2: ("seed1/b.jsonl", [])}
 
 
+def test_equal_schedules_of_diverged_runs_are_no_equal_curves(lake: Lake, tmp_path: Path) -> None:
+    mapping = MAPPING.replace("metrics = {", 'metrics = {lr = "train/learning_rate", ')
+    rows = [(100 * n, 0.1 / (n + 1)) for n in range(9)]
+    table = "step,loss,lr\n" + "".join(f"{step},nan,{lr!r}\n" for step, lr in rows)
+    lines = "".join(json.dumps({"step": step, "loss": NAN, "lr": lr}) + "\n" for step, lr in rows)
+    files = {"seed1/a.csv": table.encode(), "seed2/a.jsonl": lines.encode()}
+    offer(lake, tmp_path / "logs", files, mapping)
+    assert sources(lake) == {1: ("seed1/a.csv", []), 2: ("seed2/a.jsonl", [])}
+
+
 def test_logs_of_other_metrics_or_steps_or_studies_are_two_trials(lake: Lake, tmp_path: Path) -> None:
     both = b"step,loss,accuracy\n" + b"".join(b"%d,%r,0.5\n" % (100 * n, each) for n, each in enumerate(LOSSES))
     files = {"a.csv": csv(LOSSES), "b.csv": csv(LOSSES, "accuracy"), "c.csv": both, "d.csv": csv(LOSSES[::-1])}
