@@ -84,7 +84,10 @@ class CollectionTemplates:
 
 @dataclass(frozen=True)
 class RunTemplates:
-    """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it."""
+    """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it.
+
+    repeats: what becomes of a run whose curve another run of its study has.
+    """
 
     dataset: _TextTemplate | None = None
     model: _TextTemplate | None = None
@@ -95,6 +98,7 @@ class RunTemplates:
     status: _TextTemplate | None = None
     train_steps: _ValueTemplate | None = None
     column: _Text | None = None
+    repeats: Literal["once", "keep"] | None = None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ class PlacedRun:
     """A run with its place in the database.
 
     trial_id: None if the ingest assigns it. labels: the attributes that aren't metaparameters. steps: None stands for
-    the last of the curve. copies: other logs of the same run, which a bundle has.
+    the last of the curve. copies: other logs of the same run, which a bundle has. keeps_repeats: it is a trial of its
+    own, even if another one of its study has its curve.
     """
 
     run: str
@@ -68,6 +69,7 @@ class PlacedRun:
     steps: int | None = None
     contributors: tuple[Contributor, ...] = ()
     copies: tuple[TrialFacts, ...] = ()
+    keeps_repeats: bool = False
 
     def as_trial(self, number: int) -> TrialFacts:
         """Return the facts of the run as those of the trial with a number."""
@@ -159,6 +161,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         remarks={**log.remarks, **remarks},
         steps=log.steps,
         contributors=contributors_of(mapping),
+        keeps_repeats=mapping.run.repeats == "keep",
     )
 
 
