@@ -16,6 +16,7 @@ from losslake_ingest.formats import dvclive
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping, LongTable
 from losslake_ingest.mapping.metrics import metric_line
+from losslake_ingest.mapping.row_keys import columns_used
 from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.readers.tables.table import TableFile, is_number, runs_of
@@ -65,7 +66,7 @@ class WideCsv:
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
             _check_metric_known(source, file.path, data, mapping)
-            runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+            runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping), columns_used(mapping))
             return map(_with_keras_epochs, runs)
 
         return read_tables(source, _ENDINGS, mapping, read)
@@ -105,7 +106,9 @@ class JsonLines:
         def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
             if not _is_log(file.path, data):
                 return ()
-            return runs_of(read_json_lines(data, run_column), file, run_column, long_columns(mapping))
+            return runs_of(
+                read_json_lines(data, run_column), file, run_column, long_columns(mapping), columns_used(mapping)
+            )
 
         return read_tables(source, _BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES, mapping, read)
 

@@ -137,14 +137,13 @@ class _CurveReader:
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
+        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping), 1))
         status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
         for counter, stored in self._assumed.items():
             check_steps(self._log, counter, stored, self._batch_size, self._fields, status == COMPLETE)
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
-            if not all(piece.metric.repeated for piece in pieces):
-                self._remarks.update(dict.fromkeys(check_fields(name, pieces), 1))
         left_out = sorted(set(self._left_out))
         curve = on_common_steps(series)
         if len(curve.steps) == 1:
@@ -243,7 +242,7 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
+            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields, rows.line)
         )
 
     def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:

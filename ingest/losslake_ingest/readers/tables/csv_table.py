@@ -21,6 +21,7 @@ import pyarrow.csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
+from losslake_ingest.mapping.row_keys import named_key
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
     EMPTY_WORDS,
@@ -87,7 +88,7 @@ def read_csv(data: bytes, run_column: str | None = None) -> Table:
     if not sum(part.num_rows for part in parsed):
         raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
     table = _table(pa.concat_tables(parsed), rows, run_column, remarks)
-    if table.words or table.first_texts:
+    if table.words or table.first_texts or any(map(named_key, table.numbers)):
         table.lines = _lines_of(data, layout, table.n_rows)
     return table
 

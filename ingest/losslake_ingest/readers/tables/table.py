@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,8 +18,10 @@ from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LongTable
+from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
-from losslake_ingest.readers.tables.row_words import rows_by_words
+from losslake_ingest.readers.tables.row_words import MOST_KINDS, Column, joined, rows_by_words, whole_numbers
 from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_COLUMNS = 10_002  # 10,000 metrics beside the step and the time
@@ -118,16 +120,21 @@ class TableFile:
 
 
 def runs_of(
-    table: Table, file: TableFile, run_column: str | None, long: LongTable | None = None
+    table: Table,
+    file: TableFile,
+    run_column: str | None,
+    long: LongTable | None = None,
+    omitted: Collection[str] | None = None,
 ) -> Iterator[RunLog | Quarantined]:
     """Yield the runs of a table in order of their first row. Consumes the table.
 
-    long: the columns that make it a long table, if it has them.
+    long: the columns that make it a long table, if it has them. omitted: columns that tell no rows apart, whatever
+    their names; None: only words do.
     """
     if long is not None and not (long.name in table.words and long.value in table.numbers):
         long = None
     if not run_column:
-        yield from _Runs(table, file, np.zeros(1, np.int64), None, long).all()
+        yield from _Runs(table, file, np.zeros(1, np.int64), None, long, omitted).all()
         return
     runs = table.words.pop(run_column)
     without = int((runs.codes < 0).sum())
@@ -136,7 +143,7 @@ def runs_of(
         yield file.quarantined(Rule.MISSING_FACT, message)
     if without < table.n_rows:
         starts, names = _sort_by_run(table, runs)
-        yield from _Runs(table, file, starts, (run_column, names), long).all()
+        yield from _Runs(table, file, starts, (run_column, names), long, omitted).all()
 
 
 def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:
@@ -162,7 +169,7 @@ def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:
 class _Runs:
     """A builder of runs from rows sorted by run; column statistics are computed for many runs at once.
 
-    named: the run column, and its value in each run. long: the columns of a long table.
+    named: the run column, and its value in each run. long: the columns of a long table. omitted: as in runs_of.
     """
 
     def __init__(
@@ -172,6 +179,7 @@ class _Runs:
         starts: Integers,
         named: tuple[str, Sequence[str]] | None,
         long: LongTable | None,
+        omitted: Collection[str] | None,
     ) -> None:
         self._table = table
         self._file = file
@@ -181,6 +189,12 @@ class _Runs:
         self._files = {file.path: file.sha256}
         self._numbers = list(table.numbers.items())
         self._words = [item for item in table.words.items() if long is None or item[0] != long.name]
+        self._omitted = omitted or ()
+        self._keys: dict[str, RowKey] = {}
+        for name in [*table.numbers, *table.words, *table.first_texts] if omitted is not None else ():
+            key = named_key(name)
+            if key is not None and name not in (*self._omitted, *((long.name, long.value) if long else ())):
+                self._keys[name] = key
 
     def all(self) -> Iterator[RunLog | Quarantined]:
         """Yield all runs."""
@@ -206,7 +220,7 @@ class _Runs:
             rows = slice(*bounds[at : at + 2].tolist())
             texts = self._texts(rows, counts[at], highest[at])
             fields = {name: value for name, value in fields.items() if name not in texts}
-            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at])
+            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at], rows)
             remarks = self._table.remarks | remarks if first + at == 0 else remarks
             yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
 
@@ -223,19 +237,64 @@ class _Runs:
         return texts
 
     def _add_word_fields(
-        self, fields: dict[str, Scalar], lowest: Codes, highest: Codes
+        self, fields: dict[str, Scalar], lowest: Codes, highest: Codes, rows: slice
     ) -> tuple[dict[str, int], list[str]]:
-        """Add the words that are constant in the run; return remarks on those among numbers, and the other columns."""
+        """Add the words that are constant in the run; return remarks on those among numbers, and the other columns.
+
+        A split that only some rows name is one of these.
+        """
         remarks, changing = {}, []
         for at in np.flatnonzero(highest >= 0).tolist():
             name, column = self._words[at]
+            word = column.words[int(highest[at])]
             if name in self._table.numbers:
-                remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
-            elif lowest[at] == highest[at]:
-                fields[name] = column.words[int(highest[at])]
-            else:
+                if name not in self._keys:
+                    remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
+            elif lowest[at] != highest[at] or (self._names_split(name, word) and (column.codes[rows] < 0).any()):
                 changing.append(name)
+            else:
+                fields[name] = word
         return remarks, changing
+
+    def _names_split(self, name: str, word: Scalar) -> bool:
+        return name not in self._omitted and row_key(name, [word]) in (RowKey.SPLIT, RowKey.PHASE)
+
+    def _key_columns(self, rows: slice, fields: dict[str, Scalar]) -> Iterator[tuple[str, Column]]:
+        """Yield the columns whose names say that they tell rows apart, if they do; a missing value is one."""
+        for name in self._keys:
+            words, numbers = self._table.words.get(name), self._table.numbers.get(name)
+            if words is None and (numbers is None or (numbers.missing is None and name in fields)):
+                continue
+            whole = None
+            if numbers is not None:
+                whole = whole_numbers(numbers.values[rows], None if numbers.missing is None else numbers.missing[rows])
+            column = joined(None if words is None else (words.words, words.codes[rows]), whole)
+            if column is None:
+                continue
+            present = np.unique(column[1]).tolist()
+            values = [column[0][code] for code in present if code >= 0]
+            key = row_key(name, values)
+            if values and len(present) > 1 and key is not None:
+                if key not in (RowKey.RUN, RowKey.RANK):
+                    fields.pop(name, None)
+                yield name, column
+
+    def _check_few(self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice) -> None:
+        """Raise Refusal if a run has too many values of a column of runs, ranks or splits."""
+        dropped = [name for name in self._table.first_texts if name in self._keys] if self._named is None else []
+        for name in [*dropped, *too_many]:
+            is_number = name not in columns or name not in self._table.words
+            key = self._keys.get(name)
+            if key in (RowKey.RUN, RowKey.RANK) or (key is RowKey.SPLIT and (name in dropped or not is_number)):
+                line = None
+                if name in columns:
+                    codes = columns[name][1]
+                    line = self._line(rows.start + int(np.argmax(codes != codes[0])))
+                what = f"{name} has more than {MOST_KINDS} values, so its rows are of several runs"
+                add = f"add to the mapping: column = {toml_string(name)}   # under [run]"
+                add = add if self._named is None else "split the file by it"
+                one = f'if all are one run, {toml_key(name)} = ""   # under [metrics]'
+                raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {add}; {one}", line)
 
     def _run(
         self,
@@ -263,14 +322,25 @@ class _Runs:
         if not columns:
             return self._file.quarantined(Rule.NO_MEASUREMENTS, "none of its columns holds numbers", name=name)
         path = self._file.path if name is None else f"{self._file.path}#{name}"
-        words = {name: self._table.words[name] for name in changing}
-        in_run = {name: (column.words, column.codes[rows]) for name, column in words.items()}
+        in_run = dict(self._key_columns(rows, fields))
+        words = {name: self._table.words[name] for name in changing if name not in (*in_run, *self._omitted)}
+        in_run |= {name: (column.words, column.codes[rows]) for name, column in words.items()}
         parts, too_many = rows_by_words(LoggedRows(columns, missing, texts), in_run)
+        try:
+            self._check_few(too_many, in_run, rows)
+        except Refusal as refusal:
+            return self._file.quarantined(refusal.rule, refusal.message, refusal.line, name=name)
+        too_many = [column for column in too_many if column in self._table.words]
         remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
+        if len(parts) > 1:
+            parts = [(at, replace(part, line=self._line(rows.start + int(at[0])))) for at, part in parts]
         run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
         return (
             run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
         )
+
+    def _line(self, row: int) -> int | None:
+        return self._table.text_cell(row, "").line
 
     def _long_run(
         self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
