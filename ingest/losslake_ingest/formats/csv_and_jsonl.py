@@ -17,7 +17,9 @@ from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_f
 from losslake_ingest.mapping.mapping import LogMapping, LongTable
 from losslake_ingest.mapping.metrics import metric_line
 from losslake_ingest.mapping.row_keys import columns_used
-from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
+from losslake_ingest.readers.plain_text import in_utf8
+from losslake_ingest.readers.tables.csv_layout import find_layout, with_newlines
+from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.readers.tables.table import TableFile, is_number, runs_of
 from losslake_ingest.sources.member import Member, Source, normalize_path
@@ -46,13 +48,14 @@ class WideCsv:
         """Recognize a table of evaluations by its header and first row."""
         if not file.name.lower().endswith(_ENDINGS):
             return 0.0
+        start = with_newlines(file.start)
         try:
-            layout = find_layout(file.start)
+            layout = find_layout(start)
         except Refusal:
             return 0.0
         if len(layout.names) < 2:
             return 0.0
-        first, newline, _ = file.start[layout.start :].partition(b"\n")
+        first, newline, _ = start[layout.start :].partition(b"\n")
         if newline or len(file.start) < GLIMPSE:
             cells = first.decode("utf-8", "replace").split(layout.delimiter)
             if first.strip() and not any(is_number(cell.strip().strip('"')) for cell in cells):
@@ -63,10 +66,12 @@ class WideCsv:
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per file, or per value of the mapping's run column."""
         run_column = mapping.run.column or None
+        axes = {axis.column for sections in (mapping, *mapping.when) for axis in sections.axis}
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
             _check_metric_known(source, file.path, data, mapping)
-            runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping), columns_used(mapping))
+            table = read_csv(data, run_column, axes)
+            runs = runs_of(table, file, run_column, long_columns(mapping), columns_used(mapping))
             return map(_with_keras_epochs, runs)
 
         return read_tables(source, _ENDINGS, mapping, read)
@@ -88,7 +93,7 @@ class JsonLines:
         if not name.endswith(_BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES):
             return 0.0
         by_name = name.endswith(_BY_NAME)
-        *lines, last = file.start.split(b"\n")
+        *lines, last = in_utf8(file.start).split(b"\n")
         is_cut = len(file.start) >= GLIMPSE
         if not lines and is_cut:
             return 0.5 if by_name and last.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else 0.0

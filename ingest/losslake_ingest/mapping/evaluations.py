@@ -220,6 +220,12 @@ class _CurveReader:
         cell = rows.texts.get(axis.column)
         if cell is not None and cell.text:
             raise not_a_number(axis.column, cell)
+        if axis.column in rows.thousands and axis.scale is None and axis.counts != "epochs":
+            what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
+            add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
+            missing = MissingField(what, add)
+            message = f"{what}: add to the mapping: {missing.inline}"
+            raise Refusal(Rule.STEP_UNKNOWN, message, rows.line, missing=(missing,))
         if axis.column not in rows.columns:
             message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
             raise Refusal(Rule.STEP_UNKNOWN, message)

@@ -64,7 +64,9 @@ class Table:
 
     A column of numbers with text among them is in both numbers and words. first_texts: the row and text of the first
     cell of a column whose words were dropped. lines: rows and their lines, ascending; the rows that follow each have
-    consecutive lines; none if lines are unknown. order: the rows as written, where they are sorted by run.
+    consecutive lines; none if lines are unknown. order: the rows as written, where they are sorted by run. end: the
+    remark on an unfinished last line, which is of one run only: `end_run`, or that of the last row. thousands: as in
+    LoggedRows.
     """
 
     n_rows: int
@@ -74,6 +76,9 @@ class Table:
     first_texts: dict[str, tuple[int, str]] = field(default_factory=dict)
     lines: Sequence[tuple[int, int]] = ((0, 1),)
     order: Integers | None = None
+    end: str | None = None
+    end_run: str | None = None
+    thousands: frozenset[str] = frozenset()
 
     def first_text(self, name: str) -> TextCell | None:
         """Return the first cell of a column with text other than a word for a missing value, None if it has none."""
@@ -221,8 +226,19 @@ class _Runs:
             texts = self._texts(rows, counts[at], highest[at])
             fields = {name: value for name, value in fields.items() if name not in texts}
             remarks, changing = self._add_word_fields(fields, lowest[at], highest[at], rows)
-            remarks = self._table.remarks | remarks if first + at == 0 else remarks
+            remarks = {**self._table_remarks(first + at), **remarks}
             yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
+
+    def _table_remarks(self, run: int) -> dict[str, int]:
+        """Return the remarks on the file that belong to a run: those on its end to the run that ends it."""
+        table = self._table
+        names = self._named[1] if self._named is not None else []
+        last = len(self._bounds) - 2
+        if table.end_run in names:
+            last = names.index(table.end_run)
+        elif table.order is not None:
+            last = int(np.searchsorted(self._bounds, int(np.argmax(table.order)), side="right")) - 1
+        return {text: n for text, n in table.remarks.items() if run == (last if text == table.end else 0)}
 
     def _texts(self, rows: slice, counts: Integers, highest: Codes) -> dict[str, TextCell]:
         """Return the first text of each column with text in the run, and an empty one of each empty column."""
@@ -325,14 +341,14 @@ class _Runs:
         in_run = dict(self._key_columns(rows, fields))
         words = {name: self._table.words[name] for name in changing if name not in (*in_run, *self._omitted)}
         in_run |= {name: (column.words, column.codes[rows]) for name, column in words.items()}
-        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts), in_run)
+        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts, thousands=self._table.thousands), in_run)
         try:
             self._check_few(too_many, in_run, rows)
         except Refusal as refusal:
             return self._file.quarantined(refusal.rule, refusal.message, refusal.line, name=name)
         too_many = [column for column in too_many if column in self._table.words]
         remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
-        if len(parts) > 1:
+        if len(parts) > 1 or self._table.thousands:
             parts = [(at, replace(part, line=self._line(rows.start + int(at[0])))) for at, part in parts]
         run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
         return (
