@@ -19,7 +19,8 @@ from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.tables.csv_table import read_csv
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 _PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")

@@ -28,7 +28,9 @@ from losslake_schema.registry import Direction
 from losslake_schema.statuses import COMPLETE
 
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
-NO_STEP = "measurement without a step left out"
+NO_STEP = (
+    "measurement without a step left out: if a row above has it, carried = true under [[axis]] (csv, jsonl) uses that"
+)
 _LEFT_OUT = MetricLine(Template(""))
 
 
