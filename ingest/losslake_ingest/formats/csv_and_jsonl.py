@@ -25,7 +25,7 @@ from losslake_ingest.readers.tables.runs import RowRules, runs_of
 from losslake_ingest.readers.tables.table import TableFile, is_number
 from losslake_ingest.sources.member import Member, Source, normalize_path
 
-_ENDINGS = (".csv", ".tsv")
+TABLE_ENDINGS = (".csv", ".tsv")
 _KERAS_METRICS = {"loss", "val_loss", "accuracy", "val_accuracy"}
 _BY_NAME = (".jsonl", ".ndjson")
 _BY_FIRST_LINE = (".txt", ".log")
@@ -47,7 +47,7 @@ class WideCsv:
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a table of evaluations by its header and first row."""
-        if not file.name.lower().endswith(_ENDINGS):
+        if not file.name.lower().endswith(TABLE_ENDINGS):
             return 0.0
         start = with_newlines(file.start)
         try:
@@ -75,7 +75,7 @@ class WideCsv:
             runs = runs_of(table, file, run_column, row_rules(mapping))
             return map(_with_keras_epochs, runs)
 
-        return read_tables(source, _ENDINGS, mapping, read)
+        return read_tables(source, TABLE_ENDINGS, mapping, read)
 
 
 class JsonLines:

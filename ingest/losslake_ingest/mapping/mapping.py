@@ -252,7 +252,7 @@ class RunSections:
 
     fields: default values of fields. parameters: metaparameters of the trial. attributes: what else to store with it.
     metrics: logged column (or pattern with `*`) to metric. status: the log's word for how a run ended, to its status.
-    contributor: of the trial.
+    contributor: of the trial. refuse: why the mapping isn't for the run, and what to use instead.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
@@ -268,6 +268,7 @@ class RunSections:
     goal: list[GoalTemplate] = field(default_factory=list)
     joined: list[JoinedGoal] = field(default_factory=list)
     contributor: Annotated[list[Contributor], Field(max_length=MOST_CONTRIBUTORS)] = field(default_factory=list)
+    refuse: _Text | None = None
 
 
 @dataclass(frozen=True)
@@ -440,6 +441,7 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         "goal": [*first.goal, *second.goal],
         "joined": [*first.joined, *second.joined],
         "contributor": [*first.contributor, *second.contributor],
+        "refuse": second.refuse if first.refuse is None else first.refuse,
     }
 
 
