@@ -305,7 +305,7 @@ def _run_of_last(rows: _Rows, run_column: str | None) -> str | None:
 
 def _find_thousands(table: Table, rows: _Rows, axes: Collection[str]) -> None:
     """Note the axes whose cells may have a point for thousands; those with 500 and 1.000 hold no numbers."""
-    for place in rows.kinds:
+    for place in rows.kinds if len(rows.whole) else ():
         name = rows.layout.names[place]
         numbers = table.numbers.get(name) if name in axes and name not in table.words else None
         if numbers is None:
