@@ -29,7 +29,9 @@ from losslake_schema.registry import Direction
 from losslake_schema.statuses import COMPLETE
 
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
-NO_STEP = "measurement without a step left out"
+NO_STEP = (
+    "measurement without a step left out: if a row above has it, carried = true under [[axis]] (csv, jsonl) uses that"
+)
 _LEFT_OUT = MetricLine(Template(""))
 
 
@@ -141,12 +143,11 @@ class _CurveReader:
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
+        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping), 1))
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
             check_one_run(name, pieces, self._lowest, self._log)
-            if not all(piece.metric.repeated for piece in pieces):
-                self._remarks.update(dict.fromkeys(check_fields(name, pieces), 1))
         left_out = sorted(set(self._left_out))
         curve = on_common_steps(series)
         curve = curve if self._has_times else replace(curve, elapsed_s=None)
@@ -226,18 +227,8 @@ class _CurveReader:
         if axis is None:
             self._unplaced[column] = None
             return
-        cell = rows.texts.get(axis.column)
-        if cell is not None and cell.text:
-            raise not_a_number(axis.column, cell)
-        if axis.column not in rows.columns:
-            message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
-            raise Refusal(Rule.STEP_UNKNOWN, message)
-        if self._rule(axis).is_unstated:
-            measured = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
-            if axis.counts == "epochs" or may_be_nth(measured):
-                self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
-            if measured.min(initial=0.0) < 0:
-                check_first(axis, column, measured, is_doubtful=False)
+        _check_axis(axis, rows)
+        self._keep_unstated(axis, metric, column, rows)
         positions = places.get(id(axis))
         if positions is None:
             positions = places[id(axis)] = self._places(rows, axis)
@@ -254,8 +245,18 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
+            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields, rows.line)
         )
+
+    def _keep_unstated(self, axis: Axis, metric: ColumnMetric, column: str, rows: LoggedRows) -> None:
+        """Keep the positions of a column whose axis doesn't state its offset, as far as they may be from 0."""
+        if not self._rule(axis).is_unstated:
+            return
+        measured = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
+        if axis.counts == "epochs" or may_be_nth(measured):
+            self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
+        if measured.min(initial=0.0) < 0:
+            check_first(axis, column, measured, is_doubtful=False)
 
     def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:
         """Return the first axis of the mapping that these rows have, even empty, and that applies to a logged column.
@@ -374,6 +375,22 @@ class _CurveReader:
         what = f"none of the columns ({_join_names(unmapped)}) is known as a metric"
         missing = tuple(MissingField(what, metric_line(column)) for column in unmapped[:20])
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
+
+
+def _check_axis(axis: Axis, rows: LoggedRows) -> None:
+    """Raise Refusal for an axis that holds text, or nothing, or numbers that may be thousands."""
+    cell = rows.texts.get(axis.column)
+    if cell is not None and cell.text:
+        raise not_a_number(axis.column, cell)
+    if axis.column in rows.thousands and axis.scale is None and axis.counts != "epochs":
+        what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
+        add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
+        missing = MissingField(what, add)
+        message = f"{what}: add to the mapping: {missing.inline}"
+        raise Refusal(Rule.STEP_UNKNOWN, message, rows.line, missing=(missing,))
+    if axis.column not in rows.columns:
+        message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
+        raise Refusal(Rule.STEP_UNKNOWN, message)
 
 
 def _unknown_axis(what: str, column: str, counts: str, others: str) -> Refusal:

@@ -134,6 +134,9 @@ class LongTable:
     value: _Text = ""
 
 
+Condition = Annotated[dict[str, _Value | list[_Value]], Field(min_length=1)]
+
+
 @dataclass(frozen=True)
 class Axis:
     """A column that gives the position in training, and its unit.
@@ -143,7 +146,8 @@ class Axis:
     metrics: patterns of the logged columns that it applies to; none means all. scale, offset: the position is scale x
     column + offset. last_batch: what becomes of an epoch's incomplete last batch. All have to be templates that are
     numbers or one field; one with an unknown field is unstated. rounding: of examples that aren't whole batches.
-    assumed: refuse a run whose log says otherwise.
+    assumed: refuse a run whose log says otherwise. carried: rows of a table that lack it have that of the nearest row
+    above that has it; of those only that fit a condition, as of [[when]], if there is one.
     """
 
     column: _Text
@@ -155,6 +159,7 @@ class Axis:
     last_batch: _TextTemplate | None = None
     rounding: Literal["nearest", "up"] = "nearest"
     assumed: bool = False
+    carried: Annotated[bool, Field(strict=True)] | Condition = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for keys that don't go with what it counts, or an unknown last_batch."""
@@ -260,7 +265,7 @@ class RunSections:
 
     fields: default values of fields. parameters: metaparameters of the trial. attributes: what else to store with it.
     metrics: logged column (or pattern with `*`) to metric. status: the log's word for how a run ended, to its status.
-    contributor: of the trial.
+    contributor: of the trial. refuse: why the mapping isn't for the run, and what to use instead.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
@@ -276,6 +281,7 @@ class RunSections:
     goal: list[GoalTemplate] = field(default_factory=list)
     joined: list[JoinedGoal] = field(default_factory=list)
     contributor: Annotated[list[Contributor], Field(max_length=MOST_CONTRIBUTORS)] = field(default_factory=list)
+    refuse: _Text | None = None
 
 
 @dataclass(frozen=True)
@@ -285,9 +291,11 @@ class When(RunSections):
     condition: Annotated[dict[str, _Value | list[_Value]], Field(alias="if", min_length=1)] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if it names the column that separates runs, which are read before their fields are known."""
+        """Raise ValueError if it says how to read rows, which are read before their fields are known."""
         if self.run.column is not None:
             raise ValueError("[[when]] can't contain run.column: give it under [run]")
+        if any(axis.carried for axis in self.axis):
+            raise ValueError("[[when]] can't contain an axis with carried: give it under [[axis]]")
 
     @property
     def label(self) -> str:
@@ -297,7 +305,7 @@ class When(RunSections):
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool:
         """Return True if every field of the condition is known and has one of its values."""
-        return all(name in fields and _is_among(fields[name], among) for name, among in self.condition.items())
+        return all(name in fields and is_among(fields[name], among) for name, among in self.condition.items())
 
 
 def fits(text: str, pattern: str) -> bool:
@@ -305,7 +313,8 @@ def fits(text: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(text, re.sub(r"[?[]", r"[\g<0>]", pattern))
 
 
-def _is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
+def is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
+    """Return True if a value is the one of a condition, or one of its values; `*` in these matches any text."""
     expected = among if isinstance(among, list) else [among]
     return any(value == one or fits(str(value), str(one)) for one in expected)
 
@@ -445,6 +454,7 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         "goal": [*first.goal, *second.goal],
         "joined": [*first.joined, *second.joined],
         "contributor": [*first.contributor, *second.contributor],
+        "refuse": second.refuse if first.refuse is None else first.refuse,
     }
 
 

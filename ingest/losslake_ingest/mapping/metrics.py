@@ -27,13 +27,13 @@ _LEAST_PERCENTAGE = 1.5  # of the largest value of a column; fractions that are 
 _DECIMALS = Context(prec=60)
 _PERCENT = re.compile(r"%|percent|(?:^|[^a-z])(?:pct|perc)(?:[^a-z]|$)")
 
-_SPLITS = frozenset(metric.split for metric in metrics().values())
+SPLITS = frozenset(metric.split for metric in metrics().values())
 _SPLIT_WORDS = {
     "train": ("train", "training", "tr", "trn"),
     "val": ("val", "valid", "validation", "eval", "dev", "evaluation"),
     "test": ("test", "tst"),
 }
-_EVERY_SPLIT_WORD = frozenset(word for words in _SPLIT_WORDS.values() for word in words)
+_SPLIT_OF = {word: split for split, words in _SPLIT_WORDS.items() for word in words}
 _QUANTITIES = {
     "cross_entropy_error": ("cross_entropy", "crossentropy", "xent", "ce", "nll", "cross_entropy_error"),
     "classification_error": ("classification_error", "err", "error", "top1_error"),
@@ -131,7 +131,7 @@ def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str,
             line, star = line.completed(other), text
     if line.metric is None:
         split, _, quantity = column.partition("/")
-        if split not in _SPLITS or name_problem(quantity) is not None:
+        if split not in SPLITS or name_problem(quantity) is not None:
             raise KeyError(column)
         name = column
     else:
@@ -171,11 +171,16 @@ def _star(pattern: str, column: str) -> str | None:
     return column[len(head) : len(column) - len(tail)] if fits else None
 
 
+def split_of(word: str) -> str | None:
+    """Return the split that a word in lower case names, `val` of `eval`; None if it is no such word."""
+    return _SPLIT_OF.get(word)
+
+
 def guess_metric(column: str) -> str | None:
     """Guess the metric of a column by its name, `val/loss` for `eval_loss`; None if the name is unclear."""
     words = re.findall("[a-z0-9]+", column.lower())
     splits = [split for split, names in _SPLIT_WORDS.items() if not set(names).isdisjoint(words)]
-    rest = "_".join(word for word in words if word not in _EVERY_SPLIT_WORD)
+    rest = "_".join(word for word in words if word not in _SPLIT_OF)
     quantity = next((quantity for quantity, names in _QUANTITIES.items() if rest in names), None)
     return f"{splits[0]}/{quantity}" if quantity and len(splits) == 1 else None
 

@@ -293,7 +293,9 @@ def _fill(fields: Fields, name: str, template: Template) -> Scalar:
 
 
 def _study(fields: Fields, mapping: LogMapping) -> Study:
-    """Return the study. Raises Refusal with everything that is missing for it."""
+    """Return the study. Raises Refusal with everything that is missing for it, or as the mapping says."""
+    if mapping.refuse:
+        raise Refusal(Rule.MISSING_FACT, mapping.refuse)
     templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
     missing: list[tuple[str, UnknownField | None]] = []

@@ -70,7 +70,8 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
         reading = SourceReading(source, Request(formats=formats), Stored(None, []), mapping)
         samples = _samples(reading)
     if not samples:
-        why = reading.detected.unread or f"see 'losslake formats'{advice(source)}"
+        unread = reading.detected.unread
+        why = unread.why if unread else f"see 'losslake formats'{advice(source)}"
         raise UnknownFormat(f"{source.path} holds no run that needs a mapping: {why}")
     try:
         target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")

@@ -102,7 +102,9 @@ def begins_again(pieces: list[Written], column: str) -> bool:
             before = step
     for one, other in itertools.pairwise(sessions):
         common = one.keys() & other.keys()
-        is_other = any(one[step] != other[step] for step in common) if common else len(one) >= 4 and max(other) > min(one)
+        is_other = (
+            any(one[step] != other[step] for step in common) if common else len(one) >= 4 and max(other) > min(one)
+        )
         if is_other and min(len(one), len(other)) > 1 and min(other) <= lowest:
             return True
     return False

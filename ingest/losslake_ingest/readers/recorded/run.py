@@ -15,7 +15,8 @@ from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.recorded.attempts import STEP, Part, current_rows
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_schema.errors import LossLakeError
 from losslake_schema.reached import comparator_named
 from losslake_schema.registry import DIRECTIONS, Direction, metric_named
