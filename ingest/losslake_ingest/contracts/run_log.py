@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,6 +70,11 @@ class TextCell:
     line: int | None
 
 
+def no_line(_: int) -> int | None:
+    """Return None: the lines of the rows are unknown."""
+    return None
+
+
 @dataclass(frozen=True)
 class LoggedRows:
     """Rows of a run's log, in the order written.
@@ -78,7 +83,8 @@ class LoggedRows:
     epochs, times) and which are metrics. missing: flags of empty cells by column, whose values are undefined; columns
     without empty cells are absent. texts: the first cell that isn't a number by column, whether the column holds other
     numbers or not; such cells are missing. fields: of these rows only, beyond those of the run. thousands: columns of
-    which every cell is written as 1.000 or 10.000, which can be 1 and 10, too. line: of the first row, if it is known.
+    which every cell is written as 1.000 or 10.000, which can be 1 and 10, too. line_of: returns the line of a row, None
+    if it is unknown.
     """
 
     columns: Mapping[str, Floats]
@@ -86,7 +92,7 @@ class LoggedRows:
     texts: Mapping[str, TextCell] = field(default_factory=dict)
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     thousands: frozenset[str] = frozenset()
-    line: int | None = None
+    line_of: Callable[[int], int | None] = no_line
 
     def known(self, column: str) -> Flags:
         """Return flags of the cells of a column that aren't empty."""

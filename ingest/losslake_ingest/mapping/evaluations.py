@@ -245,7 +245,7 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields, rows.line)
+            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows, usable)
         )
 
     def _keep_unstated(self, axis: Axis, metric: ColumnMetric, column: str, rows: LoggedRows) -> None:
@@ -387,7 +387,7 @@ def _check_axis(axis: Axis, rows: LoggedRows) -> None:
         add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
         missing = MissingField(what, add)
         message = f"{what}: add to the mapping: {missing.inline}"
-        raise Refusal(Rule.STEP_UNKNOWN, message, rows.line, missing=(missing,))
+        raise Refusal(Rule.STEP_UNKNOWN, message, rows.line_of(0), missing=(missing,))
     if axis.column not in rows.columns:
         message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
         raise Refusal(Rule.STEP_UNKNOWN, message)

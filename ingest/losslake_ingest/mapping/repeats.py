@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
-from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.run_log import LoggedRows, Scalar
 from losslake_ingest.mapping.metrics import ColumnMetric
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.reached import Flags, Floats, Integers
@@ -23,14 +23,27 @@ Array = TypeVar("Array", Integers, Floats)
 class Piece:
     """Measurements of a metric in the order written.
 
-    writer: the column, with the fields of its rows, if any. line: of the first row, where it is known.
+    writer: the column, with the fields of its rows, if any. usable: those of the rows that it is measured in.
     """
 
     metric: ColumnMetric
     writer: str
     measured: Measured
-    fields: Mapping[str, Scalar]
-    line: int | None = None
+    rows: LoggedRows
+    usable: Flags | slice
+
+    @property
+    def fields(self) -> Mapping[str, Scalar]:
+        """The fields of its rows."""
+        return self.rows.fields
+
+    def row(self, number: int) -> int:
+        """Return the row of a measurement."""
+        return number if isinstance(self.usable, slice) else int(np.flatnonzero(self.usable)[number])
+
+    def line(self, number: int = 0) -> int | None:
+        """Return the line of a measurement, None if it is unknown."""
+        return self.rows.line_of(self.row(number))
 
 
 def check_repeated(

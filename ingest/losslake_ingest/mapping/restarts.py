@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,14 +14,17 @@ from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.reached import Floats, Integers
 
 _LEAST_OF_A_RUN = 4
+_LEAST_OF_A_SETTING = 2
+_SETTINGS = frozenset(("lr", "learning_rate", "weight_decay", "wd", "momentum", "dropout", "batch_size", "seed"))
 _MOST_COPIES = 1_000  # of the same rows in a log
-_MOST_RESTARTS = 100  # whose times are compared
+_MOST_RESTARTS = 10  # of which times and settings are compared
 
 
 def check_one_run(metric: str, pieces: Sequence[Piece], lowest: int, log: RunLog) -> None:
     """Raise Refusal if a column of a metric begins again at the lowest step of its log with other values.
 
-    That is a second run in the log, or one that started over; the mapping says which by `repeated`.
+    That is a second run in the log, or one that started over; the mapping says which by `repeated`. So is one that goes
+    back to any step with another setting, such as the learning rate.
     """
     by_writer: dict[str, list[Piece]] = {}
     for piece in pieces:
@@ -31,15 +35,66 @@ def check_one_run(metric: str, pieces: Sequence[Piece], lowest: int, log: RunLog
         falls = np.flatnonzero(steps[1:] < steps[:-1])
         if not len(falls):
             continue
-        begins_again = falls[steps[falls + 1] <= lowest]
         values = concatenate_pieces([piece.measured[1] for piece in of_writer])
         bounds = [0, *(falls + 1).tolist(), len(steps)]
-        for number, fall in enumerate(begins_again.tolist()):
-            at = int(np.searchsorted(falls, fall)) + 1
-            before, after = slice(bounds[at - 1], bounds[at]), slice(bounds[at], bounds[at + 1])
-            is_other = _are_two_runs(steps[before], values[before], steps[after], values[after])
-            if is_other or number == _MOST_COPIES:
-                raise _begins_again(metric, of_writer[0], steps[fall : fall + 2].tolist(), log)
+        is_lowest = steps[falls + 1] <= lowest
+        for number in np.flatnonzero(is_lowest | (np.arange(len(falls)) < _MOST_RESTARTS))[: _MOST_COPIES + 1].tolist():
+            start, fall, stop = bounds[number : number + 3]
+            before, after = slice(start, fall), slice(fall, stop)
+            is_other = is_lowest[number] and (
+                _are_two_runs(steps[before], values[before], steps[after], values[after]) or number > _MOST_COPIES
+            )
+            fallen = _Fall(metric, of_writer, steps[fall - 1 : fall + 1].tolist(), fall)
+            changed = fallen.changed_column(start, stop) if is_other or number < _MOST_RESTARTS else ""
+            if is_other or changed in _SETTINGS:
+                raise fallen.refusal(changed, log)
+
+
+@dataclass(frozen=True)
+class _Fall:
+    """A step of a column that is below the one before. number: of the first measurement after it."""
+
+    metric: str
+    pieces: Sequence[Piece]
+    steps: Sequence[int]
+    number: int
+
+    def changed_column(self, start: int, stop: int) -> str:
+        """Return the column of numbers that has one value before the fall and another one after it; empty for none.
+
+        start, stop: the measurements between the falls before and after.
+        """
+        piece = self.pieces[0]
+        if len(self.pieces) > 1 or min(self.number - start, stop - self.number) < _LEAST_OF_A_SETTING:
+            return ""
+        first, fall, last = piece.row(start), piece.row(self.number), piece.row(stop - 1) + 1
+        for name, cells in piece.rows.columns.items():
+            known = piece.rows.known(name)
+            before, after = (cells[rows][known[rows]] for rows in (slice(first, fall), slice(fall, last)))
+            is_constant = len(before) and len(after) and (before == before[0]).all() and (after == after[0]).all()
+            if name != piece.metric.column and is_constant and before[0] != after[0]:
+                return name
+        return ""
+
+    def refusal(self, changed: str, log: RunLog) -> Refusal:
+        """Return the reason why a log may hold two runs, with what tells them apart, as far as the log shows it."""
+        column = self.pieces[0].metric.column
+        other = f"with another {changed}" if changed else "with other values"
+        what = f"{column} goes back from step {self.steps[0]:,} to step {self.steps[1]:,} {other}"
+        line = f'{toml_key(column)} = {{ metric = {toml_string(self.metric)}, repeated = "last" }}'
+        missing = MissingField(what, f"{line}   # under [metrics], if the run started over there")
+        by_column = f"column = {toml_string(changed)} under [run] tells them apart" if changed else ""
+        apart = by_column or log.apart or "give each run a file of its own"
+        message = f"{what}: if these are two runs, {apart}; if one run started over, add to the mapping: {line}"
+        return Refusal(Rule.VALUES_DISAGREE, message, self._line(), missing=(missing,))
+
+    def _line(self) -> int | None:
+        number = self.number
+        for piece in self.pieces:
+            if number < len(piece.measured[0]):
+                return piece.line(number)
+            number -= len(piece.measured[0])
+        return None
 
 
 def fall_of_times(steps: Integers, elapsed: Floats) -> str | None:
@@ -82,14 +137,3 @@ def _are_two_runs(steps: Integers, values: Floats, later_steps: Integers, later_
     if not len(common):
         return len(steps) >= _LEAST_OF_A_RUN and bool(later_steps[-1] > steps[0])
     return bool(((first != second) & ~(np.isnan(first) & np.isnan(second))).any())
-
-
-def _begins_again(metric: str, piece: Piece, steps: Sequence[int], log: RunLog) -> Refusal:
-    """Return the reason why a log may hold two runs, with what tells them apart, as far as the log shows it."""
-    column = piece.metric.column
-    what = f"{column} goes back from step {steps[0]:,} to step {steps[1]:,}, where it began, with other values"
-    line = f'{toml_key(column)} = {{ metric = {toml_string(metric)}, repeated = "last" }}'
-    missing = MissingField(what, f"{line}   # under [metrics], if the run started over there")
-    apart = log.apart or "give each run a file of its own"
-    message = f"{what}: if these are two runs, {apart}; if the run started over, add to the mapping: {line}"
-    return Refusal(Rule.VALUES_DISAGREE, message, missing=(missing,))

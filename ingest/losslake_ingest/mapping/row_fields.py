@@ -83,7 +83,7 @@ def _differences(metric: str, pieces: Sequence[Piece]) -> Iterator[_Difference]:
         groups: dict[Scalar | None, _Group] = {}
         for piece in measured:
             low, high = int(piece.measured[0].min()), int(piece.measured[0].max())
-            group = groups.setdefault(piece.fields.get(field), _Group(low, high, piece.line))
+            group = groups.setdefault(piece.fields.get(field), _Group(low, high, piece.line()))
             group.low, group.high = min(low, group.low), max(high, group.high)
         values = [value for value in groups if value is not None]
         key = row_key(field, values)

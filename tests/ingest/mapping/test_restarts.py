@@ -10,7 +10,7 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
 from tests.ingest.offers import unpacked
 
-MAPPING = 'collection.name = "c"\nrun = { dataset = "d", model = "m", optimizer = "o", batch_size = 64 }\n'
+MAPPING = 'collection.name = "c"\n[run]\ndataset = "d"\nmodel = "m"\noptimizer = "o"\nbatch_size = 64\n'
 TIME = '[time]\nelapsed_s = "elapsed"\n'
 
 
@@ -29,10 +29,8 @@ def values(plan: IngestPlan) -> list[tuple[int, float | None]]:
 def test_steps_that_begin_again_are_two_runs_or_one_that_started_over(tmp_path: Path, between: str) -> None:
     log = f"step,val/loss\n0,4\n1,3\n2,2\n{between}0,8\n1,7\n2,6\n"
     (refused,) = (plan := dry_run(tmp_path, log)).quarantined
-    assert (refused.rule, refused.path) == ("values_disagree", "a.csv")
-    assert "val/loss goes back from step 2 to step 0, where it began, with other values: if these are two runs" in str(
-        refused
-    )
+    assert (refused.rule, refused.path, refused.line) == ("values_disagree", "a.csv", 6 if between else 5)
+    assert "val/loss goes back from step 2 to step 0 with other values: if these are two runs" in refused.message
     (missing,) = plan.missing
     assert values(dry_run(tmp_path, log, f"[metrics]\n{missing.add}")) == [(0, 8), (1, 7), (2, 6)]
 
@@ -72,3 +70,16 @@ def test_a_time_that_falls_is_not_the_time_since_the_start(tmp_path: Path, rows:
 def test_a_restart_takes_the_time_back_to_that_of_its_checkpoint(tmp_path: Path) -> None:
     log = "step,elapsed,val/loss\n1,10,4\n2,20,3\n3,30,2\n2,15,3.5\n3,25,2.5\n"
     assert values(dry_run(tmp_path, log, TIME)) == [(1, 4), (2, 3.5), (3, 2.5)]
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["to the first step", "to another step"])
+def test_a_learning_rate_that_changes_where_the_steps_go_back_tells_two_runs_apart(tmp_path: Path, first: int) -> None:
+    rows = [f"{lr},{step},{lr * 10 + step}" for lr, begin in ((0.5, 0), (0.25, first)) for step in range(begin, 4)]
+    log = "lr,step,val/loss\n" + "\n".join(rows) + "\n"
+    (refused,) = (plan := dry_run(tmp_path, log)).quarantined
+    assert refused.line == 6
+    assert 'with another lr: if these are two runs, column = "lr" under [run] tells them apart' in refused.message
+    apart = dry_run(tmp_path, log, 'column = "lr"\n')
+    assert (apart.quarantined, [study.trials for study in apart.studies.values()]) == ([], [2])
+    (missing,) = plan.missing
+    assert [step for step, _ in values(dry_run(tmp_path, log, f"[metrics]\n{missing.add}"))] == [0, 1, 2, 3]

@@ -93,8 +93,7 @@ def read_csv(data: bytes, run_column: str | None = None, axes: Collection[str] =
     _find_thousands(table, rows, axes)
     if end is not None:
         table.end, table.end_run = end, _run_of_last(rows, run_column)
-    if table.words or table.first_texts or table.thousands or any(map(named_key, table.numbers)):
-        table.lines = _lines_of(data, layout, table.n_rows)
+    table.lines = _lines_of(data, layout, table.n_rows)
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -43,8 +44,13 @@ def split_metrics(
             text = text_of(places[at])
             texts = {column: cell for column, cell in rows.texts.items() if column != value}
             with_text = texts if text is None else {**texts, name: text}
-            split.append(replace(rows, columns=columns, missing=missing, texts=with_text))
+            line_of = partial(_line_of, rows, at)
+            split.append(replace(rows, columns=columns, missing=missing, texts=with_text, line_of=line_of))
     return split
+
+
+def _line_of(rows: LoggedRows, at: Integers, row: int) -> int | None:
+    return rows.line_of(int(at[row]))
 
 
 def _renamed(columns: Mapping[str, Cells], value: str, name: str, at: Integers) -> dict[str, Cells]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -267,12 +268,14 @@ class _Runs:
             return self._file.quarantined(refusal.rule, refusal.message, refusal.line, name=name)
         too_many = [column for column in too_many if column in self._table.words]
         remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
-        if len(parts) > 1 or self._table.thousands:
-            parts = [(at, replace(part, line=self._line(rows.start + int(at[0])))) for at, part in parts]
+        parts = [(at, replace(part, line_of=partial(self._line_in, rows.start, at))) for at, part in parts]
         run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
         return (
             run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
         )
+
+    def _line_in(self, start: int, at: Integers, row: int) -> int | None:
+        return self._line(start + int(at[row]))
 
     def _line(self, row: int) -> int | None:
         return self._table.text_cell(row, "").line
