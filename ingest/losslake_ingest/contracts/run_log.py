@@ -123,7 +123,8 @@ class RunLog:
     guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
     doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so. steps: that the run
     took; None: up to its last evaluation. attributes: to be stored as JSON whatever they are, numbers included.
-    directions: by column, of metrics that aren't registered.
+    directions: by column, of metrics that aren't registered. beyond_words: columns of runs or splits with more values
+    than rows are told apart by, and the line of the second value, if it is known.
     """
 
     run: str
@@ -142,3 +143,4 @@ class RunLog:
     steps: int | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     directions: Mapping[str, Direction] = field(default_factory=dict)
+    beyond_words: Mapping[str, int | None] = field(default_factory=dict)

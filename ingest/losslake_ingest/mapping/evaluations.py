@@ -139,7 +139,7 @@ class _CurveReader:
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
-        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping), 1))
+        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping, self._log.beyond_words), 1))
         status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
         for counter, stored in self._assumed.items():
             check_steps(self._log, counter, stored, self._batch_size, self._fields, status == COMPLETE)
