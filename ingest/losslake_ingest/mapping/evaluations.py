@@ -143,7 +143,7 @@ class _CurveReader:
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
-        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping), 1))
+        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping, self._log.beyond_words), 1))
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])

@@ -44,11 +44,16 @@ class _Difference:
             yield one, other, are_apart or (first.low <= second.high and second.low <= first.high)
 
 
-def check_fields(series: Mapping[str, Sequence[Piece]], mapping: LogMapping) -> Iterator[str]:
+def check_fields(
+    series: Mapping[str, Sequence[Piece]], mapping: LogMapping, beyond_words: Mapping[str, int | None]
+) -> Iterator[str]:
     """Yield remarks on fields, such as `split`, that tell measurements of one metric apart at later steps.
 
-    Raises Refusal if these can't be one curve. series: the measurements of each metric.
+    Raises Refusal if these can't be one curve. series: the measurements of each metric. beyond_words: as in a RunLog.
     """
+    if not all(piece.metric.repeated for pieces in series.values() for piece in pieces):
+        for column, line in beyond_words.items():
+            raise _too_many(column, line, mapping)
     differences = [each for metric, pieces in series.items() for each in _differences(metric, pieces)]
     differences.sort(key=lambda each: (each.key not in (RowKey.RUN, RowKey.RANK), -len(each.groups) * _is_run(each)))
     for each in differences:
@@ -131,6 +136,15 @@ def _refusal(
         rest = f", and so on for each{rest}" if len(known) > 2 or (len(known) > 1 and stays is None) else rest
     message = f"{what}: add to the mapping: {missing[0].inline}{rest}"
     return Refusal(Rule.VALUES_DISAGREE, message, line, missing=tuple(missing))
+
+
+def _too_many(column: str, line: int | None, mapping: LogMapping) -> Refusal:
+    what = f"{column} has more values than rows of one run are told apart by"
+    one_run = f'if all are one run, {toml_key(column)} = ""   # under [metrics]'
+    if mapping.run.column is not None:
+        return Refusal(Rule.VALUES_DISAGREE, f"{what}: split the file by it; {one_run}", line)
+    missing = MissingField(what, f"column = {toml_string(column)}   # under [run]")
+    return Refusal(Rule.VALUES_DISAGREE, f"{what}: add to the mapping: {missing.add}; {one_run}", line, (missing,))
 
 
 def _when(what: str, field: str, values: Sequence[Scalar], lines: Mapping[str, str]) -> MissingField:

@@ -50,7 +50,6 @@ _LARGEST_PADDING = 64
 _BLANKS = " \t"
 _BLOCK = 1 << 22
 _WORTH_THREADS = 1 << 20
-_NEARLY = 1e-6
 # With all words, a file takes a fifth longer.
 _COMMON_WORDS = ("", "NA")
 # A longer list would slow down small files.
@@ -310,8 +309,7 @@ def _find_thousands(table: Table, rows: _Rows, axes: Collection[str]) -> None:
         if numbers is None:
             continue
         values = numbers.values if numbers.missing is None else numbers.values[~numbers.missing]
-        thousands = np.round(values * 1000)
-        if not len(values) or not (values < 1000).all() or not (np.abs(thousands - values * 1000) < _NEARLY).all():
+        if not len(values) or not values.max() < 1000 or (np.abs(np.round(values * 1000) / 1000 - values) > 0).any():
             continue
         texts = pa.chunked_array([batch[str(place)] for batch in rows.as_text([place])], pa.string())
         texts = pc.ascii_trim(texts, characters=_BLANKS)

@@ -15,10 +15,9 @@ from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCe
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LongTable
 from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
-from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.readers.tables.carried import carry
 from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
-from losslake_ingest.readers.tables.row_words import MOST_KINDS, Column, joined, rows_by_words, whole_numbers
+from losslake_ingest.readers.tables.row_words import Column, joined, rows_by_words, whole_numbers
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
     TEXT_AMONG_NUMBERS,
@@ -114,6 +113,9 @@ class _Runs:
         self._files = {file.path: file.sha256}
         self._numbers = list(table.numbers.items())
         self._words = [item for item in table.words.items() if long is None or item[0] != long.name]
+        self._remarks: dict[int, dict[str, int]] = {}  # on the file, by the number of the run that they belong to
+        for text, count in table.remarks.items():
+            self._remarks.setdefault(self._last_run() if text == table.end else 0, {})[text] = count
         self._omitted = omitted or ()
         self._keys: dict[str, RowKey] = {}
         for name in [*table.numbers, *table.words, *table.first_texts] if omitted is not None else ():
@@ -146,19 +148,17 @@ class _Runs:
             texts = self._texts(rows, counts[at], highest[at])
             fields = {name: value for name, value in fields.items() if name not in texts}
             remarks, changing = self._add_word_fields(fields, lowest[at], highest[at], rows)
-            remarks = {**self._table_remarks(first + at), **remarks}
+            remarks = {**self._remarks.get(first + at, {}), **remarks}
             yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
 
-    def _table_remarks(self, run: int) -> dict[str, int]:
-        """Return the remarks on the file that belong to a run: those on its end to the run that ends it."""
+    def _last_run(self) -> int:
+        """Return the number of the run that ends the file."""
         table = self._table
         names = self._named[1] if self._named is not None else []
-        last = len(self._bounds) - 2
         if table.end_run in names:
-            last = names.index(table.end_run)
-        elif table.order is not None:
-            last = int(np.searchsorted(self._bounds, int(np.argmax(table.order)), side="right")) - 1
-        return {text: n for text, n in table.remarks.items() if run == (last if text == table.end else 0)}
+            return names.index(table.end_run)
+        last = table.n_rows - 1 if table.order is None else int(np.argmax(table.order))
+        return int(np.searchsorted(self._bounds, last, side="right")) - 1
 
     def _texts(self, rows: slice, counts: Integers, highest: Codes) -> dict[str, TextCell]:
         """Return the first text of each column with text in the run, and an empty one of each empty column."""
@@ -186,7 +186,7 @@ class _Runs:
             if name in self._table.numbers:
                 if name not in self._keys:
                     remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
-            elif lowest[at] != highest[at] or (self._names_split(name, word) and (column.codes[rows] < 0).any()):
+            elif lowest[at] != highest[at] or ((column.codes[rows] < 0).any() and self._names_split(name, word)):
                 changing.append(name)
             else:
                 fields[name] = word
@@ -215,22 +215,18 @@ class _Runs:
                     fields.pop(name, None)
                 yield name, column
 
-    def _check_few(self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice) -> None:
-        """Raise Refusal if a run has too many values of a column of runs, ranks or splits."""
-        dropped = [name for name in self._table.first_texts if name in self._keys] if self._named is None else []
-        for name in [*dropped, *too_many]:
-            is_number = name not in columns or name not in self._table.words
+    def _beyond_words(
+        self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice
+    ) -> dict[str, int | None]:
+        """Return the columns of runs, ranks and splits with too many values, and the line of the second one."""
+        dropped = [name for name in self._table.first_texts if name in self._keys and self._named is None]
+        found: dict[str, int | None] = dict.fromkeys(dropped)
+        for name in too_many:
             key = self._keys.get(name)
-            if key in (RowKey.RUN, RowKey.RANK) or (key is RowKey.SPLIT and (name in dropped or not is_number)):
-                line = None
-                if name in columns:
-                    codes = columns[name][1]
-                    line = self._line(rows.start + int(np.argmax(codes != codes[0])))
-                what = f"{name} has more than {MOST_KINDS} values, so its rows are of several runs"
-                add = f"add to the mapping: column = {toml_string(name)}   # under [run]"
-                add = add if self._named is None else "split the file by it"
-                one = f'if all are one run, {toml_key(name)} = ""   # under [metrics]'
-                raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {add}; {one}", line)
+            if key in (RowKey.RUN, RowKey.RANK) or (key is RowKey.SPLIT and name in self._table.words):
+                codes = columns[name][1]
+                found[name] = self._line(rows.start + int(np.argmax(codes != codes[0])))
+        return found
 
     def _run(
         self,
@@ -262,14 +258,11 @@ class _Runs:
         words = {name: self._table.words[name] for name in changing if name not in (*in_run, *self._omitted)}
         in_run |= {name: (column.words, column.codes[rows]) for name, column in words.items()}
         parts, too_many = rows_by_words(LoggedRows(columns, missing, texts, thousands=self._table.thousands), in_run)
-        try:
-            self._check_few(too_many, in_run, rows)
-        except Refusal as refusal:
-            return self._file.quarantined(refusal.rule, refusal.message, refusal.line, name=name)
+        beyond = self._beyond_words(too_many, in_run, rows)
         too_many = [column for column in too_many if column in self._table.words]
         remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
         parts = [(at, replace(part, line_of=partial(self._line_in, rows.start, at))) for at, part in parts]
-        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
+        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks, beyond_words=beyond)
         return (
             run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
         )

@@ -176,7 +176,7 @@ def expected_runs(rows: Sequence[Row], is_cut: bool, cut_run: str | None, log: L
 
 def expected(rows: Sequence[Row], log: Log, is_cut: bool) -> Stored:
     measured = [row for row in rows if row.get("step") is not None and row.get("loss") is not None]
-    if not measured:
+    if not measured or any(isinstance(row["step"], str) for row in measured):
         return None
     told = [name for name in COLUMNS if name not in (log.run_column, *log.omitted)]
     fields = []
