@@ -77,13 +77,15 @@ class LoggedRows:
     columns: float64 arrays of equal length, by the log's own column names; the mapping decides which are axes (steps,
     epochs, times) and which are metrics. missing: flags of empty cells by column, whose values are undefined; columns
     without empty cells are absent. texts: the first cell that isn't a number by column, whether the column holds other
-    numbers or not; such cells are missing. fields: of these rows only, beyond those of the run.
+    numbers or not; such cells are missing. fields: of these rows only, beyond those of the run. thousands: columns
+    whose every cell is written like `1.000`, which may be one thousand.
     """
 
     columns: Mapping[str, Floats]
     missing: Mapping[str, Flags] = field(default_factory=dict)
     texts: Mapping[str, TextCell] = field(default_factory=dict)
     fields: Mapping[str, Scalar] = field(default_factory=dict)
+    thousands: frozenset[str] = frozenset()
 
     def known(self, column: str) -> Flags:
         """Return flags of the cells of a column that aren't empty."""

@@ -41,12 +41,18 @@ class Text:
             if member.path in seen:
                 raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
             seen.add(member.path)
-            log = read_text(member.data, mapping.text, axes)
+            found = read_text(member.data, mapping.text, axes, mapping.time.elapsed_s)
             sha256 = hashlib.sha256(member.data).hexdigest()
-            for number, rows in enumerate(log.runs, 1):
+            for number, each in enumerate(found, 1):
                 run = f"{member.path}#{number}" if mapping.text.starts else member.path
-                yield RunLog(run, {member.path: sha256}, rows, log.fields, remarks=log.remarks if number == 1 else {})
-            if not log.runs:
+                if each.refusal is None:
+                    yield RunLog(run, {member.path: sha256}, each.rows, each.fields, remarks=each.remarks)
+                else:
+                    why = each.refusal
+                    yield Quarantined(
+                        source.name, run, why.rule, why.message, why.line, sha256=sha256, missing=why.missing
+                    )
+            if not found:
                 message = f"no line matches an expression of [text] lines: {proposed_line(member.data)}"
                 yield Quarantined(source.name, member.path, Rule.NO_MEASUREMENTS, message, sha256=sha256)
 

@@ -221,6 +221,10 @@ class _CurveReader:
         cell = rows.texts.get(axis.column)
         if cell is not None and cell.text:
             raise not_a_number(axis.column, cell)
+        if axis.column in rows.thousands and axis.scale is None:
+            what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
+            add = f"scale = 1000   # or 1, under [[axis]] of {shown(axis.column)}"
+            raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
         if axis.column not in rows.columns:
             message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
             raise Refusal(Rule.STEP_UNKNOWN, message)

@@ -109,7 +109,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         refusal.workload = study.workload
         raise
     status, remarks = _status(log, mapping, fields)
-    if status == COMPLETE and any(isinstance(remark, Damage) for remark in log.remarks):
+    is_stated = mapping.run.status is not None and not mapping.run.status.names
+    if status == COMPLETE and not is_stated and any(isinstance(remark, Damage) for remark in log.remarks):
         status, remarks = INCOMPLETE, {}
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}

@@ -126,7 +126,7 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
         if not mapping.text.lines or mapping.collection.name is not None:
             continue
         try:
-            if not read_text(sample, replace(mapping.text, constants=[]), frozenset()).runs:
+            if not read_text(sample, replace(mapping.text, constants=[]), frozenset()):
                 continue
         except Refusal:
             continue
