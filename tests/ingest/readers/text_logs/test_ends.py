@@ -30,8 +30,8 @@ def test_a_value_at_the_end_of_a_last_line_without_its_end_is_left_out(tmp_path:
     assert (statuses, rows) == ({"INCOMPLETE": 1}, [(1, 0.9), (2, 0.8)])
     assert said == [
         (
-            "damaged_log: run.log:3: 1 x the last line has no line end, so its last value may be cut: left out; the run "
-            "isn't COMPLETE: copy the file again, or end the line if it is whole"
+            "damaged_log: run.log:3: 1 x the last line has no line end, so its last value may be cut: left out; the "
+            "run isn't COMPLETE: copy the file again, or end the line if it is whole"
         )
     ]
     assert ended(tmp_path / "whole", f"{LOG}step 300 val_loss 0\n") == ({"COMPLETE": 1}, [], [*rows, (300, 0.0)])
@@ -71,8 +71,8 @@ def test_an_error_after_the_last_value_makes_the_run_incomplete(tmp_path: Path, 
     assert statuses == {"INCOMPLETE": 1}
     assert said == [
         (
-            f"damaged_log: run.log:{number}: 1 x the run ends with {ERRORS[line]!r}; the run isn't COMPLETE: if it did end "
-            'there as planned, say status = "COMPLETE" under [run]'
+            f"damaged_log: run.log:{number}: 1 x the run ends with {ERRORS[line]!r}; the run isn't COMPLETE: if it did "
+            'end there as planned, say status = "COMPLETE" under [run]'
         )
     ]
     assert ended(tmp_path / "stated", log, STATED + TEXT)[:2] == ({"COMPLETE": 1}, [])

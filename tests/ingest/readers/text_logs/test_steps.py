@@ -161,9 +161,9 @@ def test_a_skipped_line_with_a_step_and_a_value_is_a_lost_row(tmp_path: Path) ->
     assert dict(study.statuses) == {"INCOMPLETE": 1}
     assert [str(item) for item in plan.quarantined] == [
         (
-            "damaged_log: run.log:2: 1 x a line that names step and a value, as step 2, is skipped, since no expression "
-            "matches it; the run isn't COMPLETE: extend the expression, or give the line one of its own, whose groups "
-            'have NAME = "" under [metrics]'
+            "damaged_log: run.log:2: 1 x a line that names step and a value, as step 2, is skipped, since no "
+            "expression matches it; the run isn't COMPLETE: extend the expression, or give the line one of its "
+            'own, whose groups have NAME = "" under [metrics]'
         )
     ]
     own = LOSS.replace("lines = [", r"lines = ['^step \d+: val_loss (?P<best>\S+) .best.', ").replace(
