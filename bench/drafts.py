@@ -14,12 +14,11 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.answers import WrongAnswer
-from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.contracts.rules import UnknownFormat
 from losslake_ingest.mapping.metrics import guess_metric
@@ -28,10 +27,10 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
 from tests.ingest.made_up.print_loops import BATCH_SIZE, EPOCH_SIZE, LOOPS, PrintLoop
+from tests.ingest.stored_rows import stored_rows
 
 MOST_ROUNDS = 6
 _FACTS = {"name": "loops", "dataset": "d", "model": "m", "optimizer": "o"}
-_SPLITS = ("train", "val", "test")
 Curves = dict[str, dict[int, float]]
 
 
@@ -170,18 +169,15 @@ def _add(mapping: Path, line: str, section: str) -> None:
 
 def _stored(lake: Lake) -> dict[str, Curves]:
     """Return the curves of each run in a lake."""
-    query = """
-        SELECT source, metric, step, value FROM measurements
-        JOIN trials USING (collection, dataset, model, optimizer, batch_size, trial_id) ORDER BY ALL
-    """
+    runs = {(row["batch_size"], row["trial_id"]): row["source"] for row in stored_rows(lake, "trials")}
     found: dict[str, Curves] = {}
-    with open_release(lake, lake.release()) as connection:
-        for source, metric, step, value in connection.execute(query).fetchall():
-            found.setdefault(source, {}).setdefault(metric, {})[step] = value
+    for row in sorted(stored_rows(lake, "measurements"), key=lambda row: row["step"]):
+        curves = found.setdefault(runs[row["batch_size"], row["trial_id"]], {})
+        curves.setdefault(row["metric"], {})[row["step"]] = row["value"]
     return found
 
 
-def _expect(loop: str, stored: Sequence[Curves], runs: Sequence[Mapping[str, Mapping[int, float]]]) -> None:
+def _expect(loop: str, stored: Sequence[Curves], runs: Sequence[Curves]) -> None:
     """Raise WrongAnswer unless the stored metrics are those that were printed, value by value."""
     if len(stored) != len(runs):
         raise WrongAnswer(f"{loop}: {len(stored)} runs are stored, {len(runs)} were printed")

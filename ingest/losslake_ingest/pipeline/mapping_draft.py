@@ -19,7 +19,7 @@ from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
 from losslake_ingest.readers.side_files import SideFiles
-from losslake_ingest.readers.text_logs.kinds import AXES
+from losslake_ingest.readers.text_logs.named_numbers import AXES
 from losslake_ingest.readers.text_logs.proposal import advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source

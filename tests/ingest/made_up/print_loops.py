@@ -47,8 +47,8 @@ class Run:
 class PrintLoop:
     """A loop. write: yields the parts of its log, and fills the runs of it.
 
-    known: what its author knows of its columns, by an expression for their names: a metric, or "" for none. answers: the
-    values of keys of the mapping that the author gives when asked, if they aren't the first that is offered.
+    known: what its author knows of its columns, by an expression for their names: a metric, or "" for none. answers:
+    the values of keys of the mapping that the author gives when asked, if they aren't the first that is offered.
     """
 
     name: str
@@ -87,7 +87,8 @@ def _keras(run: Run) -> Iterator[str]:
     for epoch in range(1, 7):
         at = epoch * UPDATES
         yield f"Epoch {epoch}/6\n"
-        yield f"100/100 [==============================] - {epoch}s {9 + epoch}ms/step - loss: {run.loss('train/loss', at)}"
+        yield f"100/100 [==============================] - {epoch}s {9 + epoch}ms/step"
+        yield f" - loss: {run.loss('train/loss', at)}"
         yield f" - accuracy: {run.share('train/accuracy', at)} - val_loss: {run.loss('val/loss', at)}"
         yield f" - val_accuracy: {run.share('val/accuracy', at)}\n"
 
@@ -96,7 +97,8 @@ def _keras(run: Run) -> Iterator[str]:
 def _bars(run: Run) -> Iterator[str]:
     for epoch in range(1, 9):
         rate, left = ("1.12s/it", "3:06:24") if epoch == 4 else (f"{1 + epoch / 10:.2f}it/s", f"00:{30 + epoch}")
-        yield f"Epoch {epoch}: 100%|##########| 50/50 [{left}<00:00,  {rate}, loss={run.loss('train/loss', epoch * UPDATES)}]\n"
+        yield f"Epoch {epoch}: 100%|##########| 50/50 [{left}<00:00,  {rate},"
+        yield f" loss={run.loss('train/loss', epoch * UPDATES)}]\n"
         if epoch % 2 == 0:
             yield f"Test accuracy: {run.share('test/accuracy', epoch * UPDATES)}\n"
 
@@ -184,7 +186,8 @@ def _logger(run: Run) -> Iterator[str]:
 @loop("the logger of absl", TRAIN)
 def _absl(run: Run) -> Iterator[str]:
     for step in range(100, 800, 100):
-        yield f"I0301 12:00:0{step // 100}.123456 140234 train.py:88] step = {step}, loss = {run.loss('train/loss', step)},"
+        yield f"I0301 12:00:0{step // 100}.123456 140234 train.py:88] step = {step},"
+        yield f" loss = {run.loss('train/loss', step)},"
         yield f" train_accuracy = {run.share('train/accuracy', step)}\n"
 
 
@@ -292,7 +295,8 @@ def _mnist(run: Run) -> Iterator[str]:
     for epoch in range(1, 6):
         at = epoch * UPDATES
         for examples in range(0, 1_000, 250):
-            yield f"Train Epoch: {epoch} [{examples}/1000 ({examples // 10}%)]\tLoss: {run.loss('train/loss', at, '.6f')}\n"
+            yield f"Train Epoch: {epoch} [{examples}/1000 ({examples // 10}%)]"
+            yield f"\tLoss: {run.loss('train/loss', at, '.6f')}\n"
         yield f"\nTest set: Average loss: {run.loss('test/loss', at)},"
         yield f" Accuracy: {run.percent('test/accuracy', at, '.0f')}00/10000 ("
         yield f"{run.curves['test/accuracy'][at] * 100:.0f}%)\n\n"
@@ -317,7 +321,8 @@ def _tokens(run: Run) -> Iterator[str]:
 def _time_between(run: Run) -> Iterator[str]:
     for epoch in range(1, 6):
         at = epoch * UPDATES
-        yield f"epoch {epoch} | loss {run.loss('train/loss', at)} | train {epoch}.1s | Acc {run.percent('test/accuracy', at)}%\n"
+        yield f"epoch {epoch} | loss {run.loss('train/loss', at)} | train {epoch}.1s"
+        yield f" | Acc {run.percent('test/accuracy', at)}%\n"
 
 
 @loop("a configuration on each line", n_runs=3, answers={"starts": "Config"})
@@ -331,7 +336,8 @@ def _configurations(*runs: Run) -> Iterator[str]:
 @loop("XGBoost", {"train.logloss": "train/loss", "eval.logloss": "val/loss"})
 def _xgboost(run: Run) -> Iterator[str]:
     for step in range(8):
-        yield f"[{step}]\ttrain-logloss:{run.loss('train/loss', step, '.5f')}\teval-logloss:{run.loss('val/loss', step, '.5f')}\n"
+        yield f"[{step}]\ttrain-logloss:{run.loss('train/loss', step, '.5f')}"
+        yield f"\teval-logloss:{run.loss('val/loss', step, '.5f')}\n"
 
 
 @loop("a best value beside the last one", {"best": ""})
@@ -377,3 +383,88 @@ def _both(run: Run) -> Iterator[str]:
     for step in range(0, 500, 50):
         yield f"iter {step:6} | train loss {run.loss('train/loss', step)} | val loss {run.loss('val/loss', step)}"
         yield f" | acc {step / 10:.2f}% | lr 3.0e-04\n"
+
+
+@loop(
+    "two networks in brackets", {"d_loss": "train/discriminator_loss", "g_loss": "train/loss"}, {"repeated": '"last"'}
+)
+def _two_networks(run: Run) -> Iterator[str]:
+    for epoch in range(1, 5):
+        for batch in range(50, 101, 50):
+            at = epoch * UPDATES
+            yield f"[Epoch {epoch}/4] [Batch {batch}/100] [D loss: {run.loss('train/discriminator_loss', at)}]"
+            yield f" [G loss: {run.loss('train/loss', at)}]\n"
+
+
+@loop("PyTorch's language model", {"loss": "train/loss", "ppl": "train/perplexity"}, {"repeated": '"last"'})
+def _language_model(run: Run) -> Iterator[str]:
+    for epoch in range(1, 5):
+        at = epoch * UPDATES
+        for batch in range(50, 101, 50):
+            yield f"| epoch {epoch:3d} | {batch:5d}/  100 batches | lr 20.00 | ms/batch {5.5 + epoch:5.2f} | "
+            yield f"loss {run.loss('train/loss', at, '5.2f')} | ppl {run.loss('train/perplexity', at, '8.2f')}\n"
+        yield f"{'-' * 89}\n| end of epoch {epoch:3d} | time: {5 + epoch:5.2f}s"
+        yield f" | valid loss {run.loss('val/loss', at, '5.2f')} |"
+        yield f" valid ppl {run.loss('val/perplexity', at, '8.2f')}\n{'-' * 89}\n"
+
+
+@loop("epoch and running step in brackets")
+def _running_step(run: Run) -> Iterator[str]:
+    for step in range(0, 600, 50):
+        yield f"Ep {step // 100 + 1} (Step {step:06d}): Train loss {run.loss('train/loss', step, '.3f')},"
+        yield f" Val loss {run.loss('val/loss', step, '.3f')}\n"
+
+
+@loop("a block with the split before its values")
+def _split_first(run: Run) -> Iterator[str]:
+    for epoch in range(1, 6):
+        at = epoch * UPDATES
+        yield f"Epoch {epoch}:\n\ttrain: loss={run.loss('train/loss', at)}, acc={run.share('train/accuracy', at)}\n"
+        yield f"\tval:   loss={run.loss('val/loss', at)}, acc={run.share('val/accuracy', at)}\n"
+
+
+@loop("Keras with a checkpoint below", {"accuracy": "train/accuracy", "loss": "train/loss"})
+def _checkpoint(run: Run) -> Iterator[str]:
+    for epoch in range(1, 6):
+        at = epoch * UPDATES
+        yield f"\nEpoch {epoch}: val_loss improved from inf to {9 - epoch}.00000, saving model to best.h5\n" * (
+            epoch == 1
+        )
+        yield f"Epoch {epoch}/5\n 100/100 - {epoch}s - loss: {run.loss('train/loss', at)}"
+        yield f" - val_loss: {run.loss('val/loss', at)} - {epoch + 30}ms/epoch\n"
+
+
+@loop("the last line of each epoch is in another form", {"loss": "train/loss"}, {"repeated": '"last"'})
+def _other_form(run: Run) -> Iterator[str]:
+    for epoch in range(1, 5):
+        at = epoch * UPDATES
+        for batch in (0, 50):
+            yield f"epoch: {epoch}, batch: {batch}, loss: {run.loss('train/loss', at)}\n"
+        yield f"epoch {epoch} ended: train loss {run.loss('train/loss', at)}, val loss {run.loss('val/loss', at)}\n"
+
+
+@loop("values in sentences")
+def _sentences(run: Run) -> Iterator[str]:
+    for epoch in range(1, 6):
+        at = epoch * UPDATES
+        yield f"Finished epoch {epoch}. The training loss is {run.loss('train/loss', at)}.\n"
+        yield f"Test accuracy was {run.percent('test/accuracy', at)} %.\n"
+
+
+@loop("srun's labels of tasks", {"loss": "train/loss"})
+def _tasks(run: Run) -> Iterator[str]:
+    for step in range(10, 80, 10):
+        yield f"0: step={step} loss={run.loss('train/loss', step)}\n1: step={step} loss=7.{step}\n"
+
+
+@loop("seconds since the start, as a time", {"loss": "train/loss", "time": ""})
+def _clock(run: Run) -> Iterator[str]:
+    for step in range(10, 80, 10):
+        yield f"time 0:0{step // 10}:30 step {step} loss {run.loss('train/loss', step)}\n"
+
+
+@loop("a table of steps and time", {"step": "", "time": ""})
+def _table_of_steps(run: Run) -> Iterator[str]:
+    yield "step      train_loss    val_loss    time\n"
+    for step in range(100, 800, 100):
+        yield f"{step:<9} {run.loss('train/loss', step):<13} {run.loss('val/loss', step):<11} {step / 50:.1f}\n"

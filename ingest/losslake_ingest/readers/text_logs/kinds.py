@@ -16,62 +16,29 @@ import pyarrow.compute as pc
 
 from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION
 from losslake_ingest.mapping.metrics import guess_metric
-
-AXES = {
-    "steps": ("step", "_step", "global_step", "iteration", "iter", "it", "itr", "update", "num_updates", "steps"),
-    "examples": ("samples", "samples_count", "examples", "tokens", "num_tokens", "samples_seen", "tokens_seen"),
-    "epochs": ("epoch", "epochs", "epoch_num"),
-}
-STEP_NAMES = frozenset(name for names in AXES.values() for name in names)
-_SPLITS = frozenset(("train", "training", "val", "valid", "validation", "eval", "test"))
-_PLAIN = r"[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-_NUMBER = re.compile(
-    r"(?<![\w.@])(?:(?P<time>(?P<days>[0-9]+ days?,? )?[0-9]+(?::[0-9]{2})+(?:\.[0-9]+)?(?![\w.]))"
-    r"|(?P<number>[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9.,])|(?:"
-    + _PLAIN
-    + r"|\.[0-9]+)(?-i:[kKMBGT])?(?![A-Za-z])"
-    r"|" + _PLAIN + r"|(?:nan|inf)(?!o|[a-z]{3}))(?![0-9]|\.[0-9]))(?P<unit>%|[A-Za-z]*(?:/[A-Za-z]+)?))",
-    re.IGNORECASE,
+from losslake_ingest.readers.text_logs.named_numbers import (
+    GROUPED,
+    STEP_NAMES,
+    TIME_UNIT,
+    Number,
+    head_of,
+    literal,
+    message_start,
+    numbers_of,
 )
-_TIME = re.compile(r"(?:[nuµm]?s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|\w*/\w+)", re.IGNORECASE)
-_GROUPED = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![\w.,])")
-_PREFIX = re.compile(r"(?:\b(?:DEBUG|INFO|WARNING|WARN|ERROR)\b|\b[IWE][0-9]{4}\b|[\w/-]+\.py:[0-9]+|[^A-Za-z])*")
-"""The prefix of a message: timestamp, log level, source file and line."""
-_WORD = re.compile(r"[A-Za-z_][\w@/.-]*", re.ASCII)
-_ADJACENT = re.compile(r"(?:[\s:=(\[|,#\"']|->|=>)*")
-_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
-_BAR = re.compile(r"\|[^|\w]*\|")
-_FIGURE = r"[-+.,:/%\w]+?"
+
 _MOST_STRICT = 3
-
-
-@dataclass(frozen=True)
-class Number:
-    """A named number of a line. gap: an expression for what stands before the words that name it, and tail for those.
-
-    text: of the number; unit: what follows it at once. word: the one before those that name it, if it names nothing.
-    """
-
-    name: str
-    gap: str
-    tail: str
-    text: str
-    unit: str
-    word: str
-
-    @property
-    def is_metric(self) -> bool:
-        """Return True if it may be the value of a metric."""
-        return may_be_metric(self.name) and not (self.unit and _TIME.fullmatch(self.unit))
+_MOST_HEADS = 1_000
 
 
 @dataclass
 class Kind:
-    """A kind of lines: their numbers, and the places of the lines in the log."""
+    """A kind of lines: their numbers, the places of the lines in the log, and what stands before the first number."""
 
     is_grouped: bool
     numbers: list[Sequence[Number]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -89,8 +56,13 @@ class Kind:
         return self.names & STEP_NAMES
 
     def expressions(self) -> Iterator[str]:
-        """Yield one expression for all of its lines, then those for lines with the same texts between the numbers."""
+        """Yield expressions for its lines: for all, from their beginning on, and for those with the same texts."""
         yield self._expression(self.numbers)
+        heads = {head_of(head) for head in self.heads[:_MOST_HEADS]}
+        if len(heads) <= _MOST_STRICT:
+            expression = self._expression(self.numbers)
+            after = expression[expression.index(self.numbers[0][0].tail) :]
+            yield from (f"^{head}{after}" for head in sorted(heads))
         by_gaps: dict[tuple[str, ...], list[Sequence[Number]]] = {}
         for numbers in self.numbers:
             by_gaps.setdefault(tuple(number.gap for number in numbers), []).append(numbers)
@@ -129,22 +101,23 @@ class Kind:
 
 def kinds_of(lines: Sequence[str]) -> list[Kind]:
     """Return the kinds of lines that name numbers, the most frequent first."""
-    is_grouped = any(_GROUPED.search(line, message_start(line)) for line in lines)
-    parsed = [_numbers(line, frozenset()) for line in lines]
+    is_grouped = any(GROUPED.search(line, message_start(line)) for line in lines)
+    parsed = [numbers_of(line) for line in lines]
     units: dict[str, set[str]] = {}
     for number in (each for numbers in parsed for each in numbers):
         units.setdefault(number.name, set()).add(number.unit)
     # `0.9s` and `850ms` in one column would be mixed.
-    mixed = frozenset(name for name, each in units.items() if len(each) > 1 and any(map(_TIME.fullmatch, each)))
+    mixed = frozenset(name for name, each in units.items() if len(each) > 1 and any(map(TIME_UNIT.fullmatch, each)))
     kinds: dict[tuple[tuple[str, str, str], ...], Kind] = {}
     for at, numbers in enumerate(parsed):
         if any(number.name in mixed for number in numbers):
-            numbers = _numbers(lines[at], mixed)
+            numbers = numbers_of(lines[at], mixed)
         if numbers:
             key = tuple((number.name, number.tail, number.unit) for number in numbers)
             kind = kinds.setdefault(key, Kind(is_grouped))
             kind.numbers.append(numbers)
             kind.lines.append(at)
+            kind.heads.append(lines[at][: numbers[0].start])
     found = sorted(kinds.values(), key=lambda kind: -len(kind.lines))
     _tell_apart(found)
     return found
@@ -196,90 +169,3 @@ class Reading:
     def is_read(self, kind: Kind) -> bool:
         """Return True if all numbers of all lines of a kind are read."""
         return all(kind.names <= self._read.get(at, set()) for at in kind.lines)
-
-
-def may_be_metric(name: str) -> bool:
-    """Return True for the name of a metric, or of any quantity of a split, or without its split: `val_f1`, `loss`."""
-    name = name.removesuffix("_percent")
-    words = name.split("_")
-    return (len(words) > 1 and not _SPLITS.isdisjoint(words)) or guess_metric(f"train_{name}") is not None
-
-
-def column(text: str) -> str:
-    """Return the name of a column for a word or a header."""
-    return re.sub(r"\W+", "_", text.lower()).strip("_")
-
-
-def message_start(line: str) -> int:
-    """Return where a line begins after what loggers print before it."""
-    prefix = _PREFIX.match(line)
-    return len(prefix[0].rstrip("0123456789.")) if prefix else 0  # `1s` is a number with its unit
-
-
-def literal(text: str) -> str:
-    """Return an expression for a text, without single quotes."""
-    return _SPECIAL.sub(r"\\\g<0>", text).replace("'", ".")
-
-
-def _numbers(line: str, unnamed: frozenset[str]) -> list[Number]:
-    """Return the named numbers of a line. unnamed: names that name none.
-
-    A quantity without a split has the one before it, if the line has no other. A number between a name and `/` has no
-    name, and the percentage behind it has that.
-    """
-    numbers: list[Number] = []
-    end = message_start(line)
-    gap, splits = "", list[str]()
-    fraction, fraction_tail = "", ""
-    for token in _NUMBER.finditer(line, end):
-        between, unit = line[end : token.start()], token["unit"] or ""
-        end = token.end()
-        words = list(_WORD.finditer(between))
-        is_named = bool(words) and not token["time"] and bool(_ADJACENT.fullmatch(between, words[-1].end()))
-        first = words[-1] if is_named else None
-        name = column(first[0]) if first else ""
-        split_words = [word for word in words if word[0].lower() in _SPLITS and not (word is first and name in _SPLITS)]
-        splits += [word[0].lower() for word in split_words]
-        if name and (split_words or len(set(splits)) == 1) and _is_split(name, splits[-1]):
-            name, first = f"{splits[-1]}_{name}", split_words[-1] if split_words else first
-        at = first.start() if first else 0
-        before, tail = _gap(between[:at]), _gap(between[at:])
-        if fraction and not name and (between == "/" or not words):
-            tail = fraction_tail + tail
-            if unit != "%":
-                fraction_tail = tail + _figure(token)
-                continue
-            name = fraction
-        else:
-            gap += fraction_tail
-        fraction = fraction_tail = ""
-        if name and name not in STEP_NAMES and line.startswith("/", end):
-            fraction, fraction_tail, gap = name, tail + _figure(token), gap + before
-            continue
-        name += "_percent" if name and unit == "%" else ""
-        if not name or name[0].isdigit() or name in unnamed or any(name == each.name for each in numbers):
-            gap += before + tail + _figure(token)
-            continue
-        if not numbers:  # what stands before the words of the first number says little
-            gap = ""
-            before = "" if name in STEP_NAMES or not words else _gap(between[min(words[0].start(), at) : at])
-        word = next((column(each[0]) for each in reversed(words) if each.start() < at), "")
-        numbers.append(Number(name, gap + before, tail, token["number"], unit, word))
-        gap = ""
-    return numbers
-
-
-def _figure(token: re.Match[str]) -> str:
-    """Return an expression for a number without a name."""
-    return rf"[0-9]+ days?,? {_FIGURE}" if token["days"] else _FIGURE
-
-
-def _is_split(name: str, split: str) -> bool:
-    """Return True if a quantity lacks the name of a split, and is a metric with it."""
-    return not _SPLITS & set(name.split("_")) and guess_metric(f"{split}_{name}") is not None
-
-
-def _gap(text: str) -> str:
-    """Return an expression for a text between numbers; any blanks, as numbers are padded, and any bar of progress."""
-    escaped = r"\|[^|]*\|".join(_SPECIAL.sub(r"\\\g<0>", part) for part in _BAR.split(text))
-    return re.sub(r"\s+", lambda blanks: r"\s*" if "\t" in blanks[0] else " *", escaped).replace("'", ".")

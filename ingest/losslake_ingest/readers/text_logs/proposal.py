@@ -13,12 +13,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.contracts.rules import Refusal
+from losslake_ingest.contracts.rules import Refusal, shown
 from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION, TextLines, find_groups
 from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_mapping
 from losslake_ingest.mapping.metrics import guess_metric
-from losslake_ingest.readers.text_logs.kinds import STEP_NAMES, Kind, Reading, column, kinds_of, literal
+from losslake_ingest.readers.text_logs.kinds import Kind, Reading, kinds_of
 from losslake_ingest.readers.text_logs.lines import lines_of, read_text
+from losslake_ingest.readers.text_logs.named_numbers import STEP_NAMES, column, literal
 from losslake_ingest.readers.text_logs.starts import proposed_starts
 from losslake_ingest.sources.member import Member, Source
 
@@ -30,6 +31,7 @@ _MOST_PROPOSED = 8
 _MOST_FILES = 20
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
+_QUANTITY = re.compile(r"(?:loss|acc|accuracy|err|error|perplexity|ppl|bleu|wer|f1|auc)(?![a-z])", re.IGNORECASE)
 _RANK = re.compile(r"\[?(?:rank[ :=]?)?(?P<rank>[0-9]{1,4})(?:\]|:) ?:? ?", re.IGNORECASE)
 
 
@@ -65,25 +67,33 @@ def _line_to_add(data: bytes) -> str | None:
 def proposed_mapping(source: Source) -> tuple[str, LogMapping]:
     """Return lines of a mapping for the text logs of a source, and the mapping that they make, if any."""
     for _, data in _texts(source):
-        text = proposed(data)
+        text, unread = _proposed(data)
         name = _bundled(data, text)
         if name is not None:
             return f'extends = "{name}"\n', replace(load_mapping(bundled_mappings()[name]), extends=name)
         if text.lines:
-            return f"{_section(data, text)}\n", LogMapping(text=text)
+            return f"{_section(data, text, unread)}\n", LogMapping(text=text)
     return "", LogMapping()
 
 
-def _section(data: bytes, text: TextLines) -> str:
+def _section(data: bytes, text: TextLines, unread: Sequence[str]) -> str:
     """Return the section [text] of a mapping, with a line to complete where the log leaves something open."""
     lines = ["[text]", toml_expressions("lines", text.lines, True)]
     if text.carried:
         lines.append(f"carried = {text.carried}".replace("'", '"'))
-        if any(run.refusal is not None for run in read_text(lines_of(data[:_SAMPLE]), text, STEP_NAMES)):
+        if _asks_for_direction(data, text):
             lines.append('# carried_from = "above"   # or "below": where the line of a step stands, beside its values')
     if text.starts is not None:
         lines.append(f"starts = '{text.starts}'   # a run begins here, since its steps begin again: a guess")
+    lines += [f"# No expression reads a line like this: {shown(line)}" for line in unread[:_MOST_PROPOSED]]
     return "\n".join(lines)
+
+
+def _asks_for_direction(data: bytes, text: TextLines) -> bool:
+    try:
+        return any(run.refusal is not None for run in read_text(data[:_SAMPLE], text, STEP_NAMES))
+    except Refusal:
+        return True
 
 
 def toml_expressions(key: str, expressions: Sequence[str], is_long: bool = False) -> str:
@@ -130,11 +140,16 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
 
 
 def proposed(data: bytes) -> TextLines:
+    """Return expressions that are proposed for a log."""
+    return _proposed(data)[0]
+
+
+def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     """Return expressions for the most frequent kinds of lines with a step and a number that may be a metric.
 
     Lines of metrics without a step take it from a line beside, and so do all where no line has both. A log without
     any may be a table, the names of which are in its header; otherwise the lines of metrics are proposed as they are.
-    Of several ranks only the lines of the first are proposed.
+    Of several ranks only the lines of the first are proposed. Also return a line of each kind that has no expression.
     """
     text = lines_of(data[:_SAMPLE]).decode("utf-8", "replace")
     lines = [line for line in text.split("\n", _MOST_LINES)[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
@@ -156,23 +171,24 @@ def proposed(data: bytes) -> TextLines:
     if not chosen:
         table = _of_table(lines)
         if table is not None:
-            return TextLines([table])
+            return TextLines([table]), []
         chosen = [kind for kind in metrics if len(kind.lines) > 1]  # the author has to say where the step is
     kept: list[str] = []
     used: list[Kind] = []
     reading = Reading(lines, kinds)
     for kind in chosen:
-        if len(kept) == _MOST_PROPOSED or reading.is_read(kind):
-            continue
-        for expression in kind.expressions():
-            if len(expression) <= LONGEST_EXPRESSION - len(prefix) and reading.add(expression):
+        for expression in kind.expressions() if not reading.is_read(kind) else ():
+            is_short = len(expression) <= LONGEST_EXPRESSION - len(prefix)
+            if is_short and len(kept) < _MOST_PROPOSED and reading.add(expression):
                 kept.append(prefix + expression)
                 used.append(kind)
             if reading.is_read(kind):
                 break
     steps = sorted({name for kind in used for name in kind.steps})
     is_carried = any(not kind.steps for kind in used)
-    return TextLines(kept[:_MOST_PROPOSED], carried=steps if is_carried else [], starts=proposed_starts(lines, used))
+    text_lines = TextLines(kept, carried=steps if is_carried else [], starts=proposed_starts(lines, used))
+    others = (kind for kind in kinds if kind not in chosen and _QUANTITY.search(lines[kind.lines[0]]))
+    return text_lines, [lines[kind.lines[0]] for kind in (*chosen, *others) if not reading.is_read(kind)]
 
 
 def _first_rank(lines: Sequence[str]) -> str:

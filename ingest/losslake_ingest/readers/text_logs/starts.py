@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from os.path import commonprefix
 
-from losslake_ingest.readers.text_logs.kinds import Kind, literal
+from losslake_ingest.readers.text_logs.kinds import Kind
+from losslake_ingest.readers.text_logs.named_numbers import literal
 
 _LEAST_SHARED = 3  # characters that banners begin with
 _MOST_BANNERS = 50  # lines before a run that are looked at
