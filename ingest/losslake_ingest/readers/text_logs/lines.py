@@ -23,7 +23,7 @@ from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.readers.tables.table import is_number
 from losslake_ingest.readers.text_logs.matches import Block, Matches
 from losslake_ingest.readers.text_logs.rows import rows_of, table_of
-from losslake_ingest.readers.text_logs.skipped import SkippedLines
+from losslake_ingest.readers.text_logs.skipped import CUT, CUT_ADVICE, SkippedLines
 from losslake_schema.reached import Integers
 
 LONGEST_LINE = 1 << 16
@@ -33,8 +33,7 @@ SLOWEST = 4_000_000  # bytes a second and expression, after the first seconds
 FIRST_SECONDS = 2.0
 UNMATCHED = "line that no expression matches: skipped"
 TOO_LONG = f"line of more than {LONGEST_LINE:,} bytes: skipped"
-CUT = "the last line has no line end, so its last value may be cut: left out"
-CUT_ADVICE = "copy the file again, or end the line if it is whole"
+CUT_VALUE = f"{CUT}, so its last value may be cut: left out"
 _FIRST_BLOCK = 1 << 16
 _QUICK = 0.05
 _COLOURS = re.compile(rb"\x1b\[[0-9;]{0,20}m")
@@ -106,7 +105,7 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str |
             runs.append(TextRun([], refusal=refusal))
             continue
         last = max(int(table.lines[-1]) for table in tables)
-        lost = [*log.skipped.lost(*stretch, steps), log.skipped.error_after(last, stretch[1])]
+        lost = [*log.skipped.lost(stretch, steps, log.cut), log.skipped.error_after(last, stretch[1])]
         counts.update({damage: 1 for damage in lost if damage is not None})
         runs.append(TextRun(rows, constants, counts))
     return runs
@@ -114,7 +113,10 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str |
 
 @dataclass
 class _Log:
-    """The matches in a log. starts: lines that start a run; unmatched, too_long: lines. file_remarks: on the file."""
+    """The matches in a log. starts: lines that start a run; unmatched, too_long: lines.
+
+    cut: the last line, if it has no end; else -1. file_remarks: on the file.
+    """
 
     lines: Sequence[Matches]
     constants: Sequence[Matches]
@@ -122,6 +124,7 @@ class _Log:
     starts: Integers
     unmatched: Integers
     too_long: Integers
+    cut: int
     file_remarks: dict[str, int]
 
     @staticmethod
@@ -150,14 +153,14 @@ class _Log:
                 begins = pc.match_substring_regex(some, f"(?m){text.starts}")
                 starts.append(np.flatnonzero(begins.to_numpy(zero_copy_only=False)) + first)
         remarks: dict[str, int] = {}
-        if is_cut and (any(each.is_cut for each in lines) or skipped.names_in(last, axes)):
-            remarks[Damage(CUT, last, CUT_ADVICE)] = 1
+        if any(each.is_cut for each in lines):
+            remarks[Damage(CUT_VALUE, last, CUT_ADVICE)] = 1
         elif is_cut:
             remarks[NOT_ENDED] = 1
         if not data.isascii() and not is_utf8(data):
             remarks[NOT_UTF8] = 1
         at_starts, at_unmatched, at_long = (np.concatenate(each) for each in (starts, unmatched, too_long))
-        return _Log(lines, constants, skipped, at_starts, at_unmatched, at_long, remarks)
+        return _Log(lines, constants, skipped, at_starts, at_unmatched, at_long, last if is_cut else -1, remarks)
 
     def remarks(self, firsts: Sequence[int]) -> list[dict[str, int]]:
         """Return the remarks on each run. firsts: their first lines; lines before them belong to the first run."""

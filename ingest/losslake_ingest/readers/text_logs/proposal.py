@@ -29,6 +29,7 @@ _MOST_LINES = 20_000
 _LONGEST_LINE = 400
 _MOST_PROPOSED = 8
 _MOST_FILES = 20
+_MOST_TRIED = 50  # kinds of lines
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
 _QUANTITY = re.compile(r"(?:loss|acc|accuracy|err|error|perplexity|ppl|bleu|wer|f1|auc)(?![a-z])", re.IGNORECASE)
@@ -151,7 +152,8 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     any may be a table, the names of which are in its header; otherwise the lines of metrics are proposed as they are.
     Of several ranks only the lines of the first are proposed. Also return a line of each kind that has no expression.
     """
-    text = lines_of(data[:_SAMPLE]).decode("utf-8", "replace")
+    sample = data[:_SAMPLE] if len(data) < _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data[:_SAMPLE]
+    text = lines_of(sample).decode("utf-8", "replace")
     lines = [line for line in text.split("\n", _MOST_LINES)[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
     rank = _first_rank(lines)
     lines = [line for line in lines if line.startswith(rank)]
@@ -176,7 +178,7 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     kept: list[str] = []
     used: list[Kind] = []
     reading = Reading(lines, kinds)
-    for kind in chosen:
+    for kind in chosen[:_MOST_TRIED]:
         for expression in kind.expressions() if not reading.is_read(kind) else ():
             is_short = len(expression) <= LONGEST_EXPRESSION - len(prefix)
             if is_short and len(kept) < _MOST_PROPOSED and reading.add(expression):

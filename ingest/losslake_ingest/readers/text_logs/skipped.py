@@ -27,6 +27,8 @@ _ERROR = (
     r"|NCCL error|nccl(?:System|Internal|Remote|UnhandledCuda)Error|[Ss]egmentation fault|Bus error|\bCANCELLED\b"
     r"|DUE TO TIME LIMIT|KeyboardInterrupt"
 )
+CUT = "the last line has no line end"
+CUT_ADVICE = "copy the file again, or end the line if it is whole"
 _LONGEST_SHOWN = 200
 _ENDED = 'if it did end there as planned, say status = "COMPLETE" under [run]'
 _LOST = 'extend the expression, or give the line one of its own, whose groups have NAME = "" under [metrics]'
@@ -112,28 +114,31 @@ class SkippedLines:
         found = [words.named() for words in self._words if words.axis == axis]
         return [each.between(*between) for each in found if each is not None]
 
-    def names_in(self, line: int, axes: frozenset[str]) -> bool:
-        """Return True if a line names an axis."""
-        return any(len(named.lines) for axis in axes for named in self.naming((line, line + 1), axis))
-
-    def lost(self, first: int, stop: int, rows: Sequence[tuple[frozenset[str], Floats]]) -> Iterator[Damage]:
+    def lost(
+        self, between: tuple[int, int], rows: Sequence[tuple[frozenset[str], Floats]], cut: int
+    ) -> Iterator[Damage]:
         """Yield a remark for each expression whose rows are lost: lines that name a step without values, and a metric.
 
-        rows: of each table, its columns and the values of its axes.
+        rows: of each table, its columns and the values of its axes. cut: the last line, if it has no line end: its
+        metric may be cut off.
         """
         for words in self._words:
             named = words.named()
-            if named is None or words.value is None:
+            if named is None:
                 continue
-            named = named.between(first, stop)
-            is_lost = named.has_metric.copy()
+            named = named.between(*between)
+            is_lost = named.has_metric | (named.lines == cut)
             for columns, steps in rows:
-                if columns & words.columns:
+                if columns & words.columns or not words.columns:
                     is_lost &= ~np.isin(named.steps, steps)
             if is_lost.any():
                 at = int(is_lost.argmax())
-                what = f"a line that names {words.axis} and a value, as {words.axis} {named.steps[at]:g}"
-                yield Damage(f"{what}, is skipped, since no expression matches it", int(named.lines[at]), _LOST)
+                step = f"{words.axis} {named.steps[at]:g}"
+                if named.lines[at] == cut:
+                    yield Damage(f"{CUT}, which names {step}: skipped", cut, CUT_ADVICE)
+                else:
+                    what = f"a line that names {words.axis} and a value, as {step}, is skipped"
+                    yield Damage(f"{what}, since no expression matches it", int(named.lines[at]), _LOST)
 
     def error_after(self, last: int, stop: int) -> Damage | None:
         """Return a remark on the error in which a run ended, None if it didn't. last: the line of its last value."""

@@ -10,7 +10,8 @@ from losslake_ingest.readers.text_logs.kinds import Kind
 from losslake_ingest.readers.text_logs.named_numbers import literal
 
 _LEAST_SHARED = 3  # characters that banners begin with
-_MOST_BANNERS = 50  # lines before a run that are looked at
+_MOST_BANNERS = 20  # lines before a run that are looked at
+_MOST_RUNS = 200
 
 
 def proposed_starts(lines: Sequence[str], kinds: Sequence[Kind]) -> str | None:
@@ -37,7 +38,7 @@ def _banner(lines: Sequence[str], rows: Sequence[int], starts: Sequence[int]) ->
     rows: the places of lines with values or steps. starts: those of the first row of each run.
     """
     last = {after: before for before, after in zip([-1, *rows], rows, strict=False)}
-    between = [lines[last[start] + 1 : start] for start in starts]
+    between = [lines[last[start] + 1 : start] for start in starts[:_MOST_RUNS]]
     for candidate in between[0][-_MOST_BANNERS:]:
         shared = candidate
         for stretch in between[1:]:
