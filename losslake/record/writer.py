@@ -52,13 +52,14 @@ class Writer:
     """Writes the entries of a queue. Only its thread calls its methods, and writes its attributes.
 
     gaps: measurements that it couldn't write. trouble: why files can't be written now; empty if they can.
-    assumed_rewinds: see docs/recording.md.
+    assumed_rewinds, began_again: see docs/recording.md.
     """
 
     def __init__(self, spool: Spool, queue: Queue, is_resumed: bool, ended: threading.Event) -> None:
         self.gaps = Gaps()
         self.trouble = ""
         self.assumed_rewinds = 0
+        self.began_again = 0
         self._spool = spool
         self._queue = queue
         self._ended = ended
@@ -71,6 +72,8 @@ class Writer:
         self._from_step: int | None = None
         self._keys: dict[str, str] = {}
         self._last: dict[str, int] = {}
+        self._lowest = 0 if is_resumed else LARGEST_STEP  # step of the run, as far as it is known
+        self._warn: Callable[[str], None] = lambda _: None
         self._worked_since = time.perf_counter()
 
     def run(self, end: Callable[[], Mapping[str, Any] | None], warn: Callable[[str], None]) -> None:
@@ -78,6 +81,7 @@ class Writer:
 
         end: returns the facts of the end without gaps and segments; None if the run wasn't finished.
         """
+        self._warn = warn
         while not self._ended.wait(_SECONDS_BETWEEN_TRIES if self.trouble else _SECONDS_BETWEEN_WRITES):
             self._spool.beat_if_due()
             was_well = not self.trouble
@@ -99,13 +103,14 @@ class Writer:
         if missing and not self.gaps.count:
             self.gaps.add(gaps.REMOVED, len(missing))
         n_dropped, rows = facts["n_dropped"] + self.gaps.count, [*facts["gaps"], *self.gaps.rows()]
-        status = "INCOMPLETE" if n_dropped and facts["status"] == "COMPLETE" else facts["status"]
+        is_lost = n_dropped or self.began_again
+        status = "INCOMPLETE" if is_lost and facts["status"] == "COMPLETE" else facts["status"]
         known = {**facts, "status": status, "n_dropped": n_dropped}
         del known["gaps"]
         if rows:
             known["gaps"] = rows
         if self.assumed_rewinds:
-            known["assumed_rewinds"] = self.assumed_rewinds
+            known |= {"assumed_rewinds": self.assumed_rewinds, "began_again": self.began_again}
         self._spool.end({**known, "segments": segments})
 
     def _write_all(self) -> bool:
@@ -161,8 +166,24 @@ class Writer:
                 self.gaps.add(gaps.TOO_MANY_REWINDS, line.n, line.step)
                 line = _Line(line.step, b"", 0, False)
             else:
-                self.assumed_rewinds += 1
+                self._assume_rewind(line.step)
+        if line.n:
+            self._lowest = min(self._lowest, line.step)
         return line
+
+    def _assume_rewind(self, step: int) -> None:
+        """Count a rewind that nobody announced, and warn of the first one, and of the first to where the run began."""
+        self.assumed_rewinds += 1
+        if step <= self._lowest:
+            self.began_again += 1
+            if self.began_again == 1:
+                self._warn(
+                    f"step {step:,} is where the run began, so this replaces all that is recorded, and the run won't "
+                    "be COMPLETE: log the number of updates so far as step, in all epochs; if the training started "
+                    f"over, call run.rewind({step}) before"
+                )
+        elif self.assumed_rewinds == 1:
+            self._warn(f"step {step:,} is below earlier ones: taken as a rewind; call run.rewind({step}) before")
 
     def _line(self, elapsed: float, step: int, n: int) -> _Line:
         """Return the line of the next n measurements in the queue; count those that can't be recorded."""

@@ -15,10 +15,16 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 Comparator = Literal["strict", "inclusive"]
-COMPARATORS: tuple[str, ...] = get_args(Comparator)
+COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
+DEFAULT_COMPARATOR: Comparator = "strict"
 Target = TypeVar("Target", float, Floats)
 NEVER = -1  # stands for an index or a step: the target is never reached
 NO_STEP = -1  # stands for a step: there is no earlier evaluation
+
+
+def comparator_named(word: object) -> Comparator | None:
+    """Return the comparator that a run's goal states, the default one without a word; None for an unknown word."""
+    return DEFAULT_COMPARATOR if word is None else next((each for each in COMPARATORS if each == word), None)
 
 
 def sign_of(direction: str) -> float:
@@ -27,7 +33,7 @@ def sign_of(direction: str) -> float:
 
 
 def goal_text(
-    metric: str, direction: str, target: float, comparator: str = "strict", *, is_for_terminal: bool = False
+    metric: str, direction: str, target: float, comparator: str = DEFAULT_COMPARATOR, *, is_for_terminal: bool = False
 ) -> str:
     """Return a goal as a formula: val/classification_error < 0.05.
 
@@ -50,7 +56,7 @@ def strict_bound(target: Target, comparator: Comparator) -> Target:
     return bound
 
 
-def hits(losses: Floats, target: float, comparator: Comparator = "strict") -> Flags:
+def hits(losses: Floats, target: float, comparator: Comparator = DEFAULT_COMPARATOR) -> Flags:
     """Return a mask of the losses that reach the target: loss < target, or <= target when inclusive.
 
     NaN and infinities never reach it. Raises ValueError for a target that is not finite.

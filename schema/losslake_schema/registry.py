@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator
 from losslake_schema.tables import STUDY_KEYS
 
 Direction = Literal["minimize", "maximize"]
@@ -102,13 +102,15 @@ class Goal:
     metric: str
     target: float
     source: str
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Goal:
         """Return the goal in a row of the table `goals`, or of `goals.toml`."""
         workload = Workload(*(row[key] for key in STUDY_KEYS[:4]))
-        return Goal(workload, row["metric"], float(row["target"]), row["source"], row.get("comparator", "strict"))
+        return Goal(
+            workload, row["metric"], float(row["target"]), row["source"], row.get("comparator", DEFAULT_COMPARATOR)
+        )
 
 
 def _read(name: str) -> dict[str, Any]:

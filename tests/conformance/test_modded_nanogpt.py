@@ -101,6 +101,8 @@ def test_every_run_equals_a_reading_line_by_line(tmp_path: Path, part: str) -> N
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [source], Request(mapping=Path("modded_nanogpt_records")))
     runs, unstated = plain(logs(source))
-    assert Counter(item.rule for item in summary.quarantined) == ({"missing_fact": unstated} if unstated else {})
-    assert (summary.trials_ingested, summary.broken) == (runs.total(), ())
-    assert stored(lake) == runs
+    once = Counter(dict.fromkeys(runs, 1))  # some logs were published with their program's output beside them
+    left_out = Counter(missing_fact=unstated, duplicate_source=runs.total() - once.total())
+    assert Counter(item.rule for item in summary.quarantined) == +left_out
+    assert (summary.trials_ingested, summary.broken) == (once.total(), ())
+    assert stored(lake) == once

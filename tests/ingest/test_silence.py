@@ -11,6 +11,7 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
 from losslake_ingest.run import ingest
 
+UPDATES = '[[axis]]\ncolumn = "step"\ncounts = "updates"\n'
 MAPPING = """
 collection.name = "c"
 [run]
@@ -45,7 +46,7 @@ def test_dvclive_names_a_metric_by_its_folders(tmp_path: Path) -> None:
     folder = "dvclive/plots/metrics"
     rows = {"train": "step\tloss\n1\t0.5\n2\t0.25\n", "val": "step\tloss\n1\t0.75\n2\t0.625\n"}
     files = {f"{folder}/{split}/loss.tsv": text for split, text in rows.items()}
-    ((_, study),) = planned(tmp_path, files).studies.items()
+    ((_, study),) = planned(tmp_path, files, UPDATES).studies.items()
     assert study.first_rows == [
         (1, 1, {"train/loss": 0.5, "val/loss": 0.75}),
         (1, 2, {"train/loss": 0.25, "val/loss": 0.625}),
@@ -55,7 +56,7 @@ def test_dvclive_names_a_metric_by_its_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["metrics/val/loss.csv", "metrics/loss.tsv", "mymetrics/val/log.tsv"])
 def test_other_tables_keep_their_column_names(tmp_path: Path, path: str) -> None:
     text = "step\tloss\n1\t0.5\n2\t0.25\n".replace("\t", "\t" if path.endswith("tsv") else ",")
-    ((_, study),) = planned(tmp_path, {path: text}).studies.items()
+    ((_, study),) = planned(tmp_path, {path: text}, UPDATES).studies.items()
     assert study.metrics == {"train/loss"}
 
 

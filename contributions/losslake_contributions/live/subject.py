@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from losslake.analysis.comparable import Comparable
 from losslake.questions.declaration.parameters import check_targets
@@ -19,7 +18,7 @@ from losslake_contributions.live.stored_trials import (
     nearest_sizes,
     stored_trials,
 )
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, comparator_named
 from losslake_schema.registry import metric_named
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal, usual_metric
 
@@ -141,12 +140,11 @@ def _goals(run: RunFacts, metric: str, view: ReleaseView | None, candidate: Cand
 
 
 def _run_goals(run: RunFacts, metric: str, direction: str) -> Iterator[PageGoal]:
-    """Yield the goals of a run in a metric, as the ingest reads them: inclusive unless they say strict."""
-    goal_of = partial(PageGoal, metric)
+    """Yield the goals of a run in a metric, as the ingest reads them: without those with an unknown comparator."""
     for goal in run.goals:
-        if goal.metric == metric:
-            comparator: Comparator = "strict" if goal.comparator == "strict" else "inclusive"
-            yield goal_of(goal.target, direction, goal.source or "", comparator)
+        comparator = comparator_named(goal.comparator)
+        if goal.metric == metric and comparator is not None:
+            yield PageGoal(metric, goal.target, direction, goal.source or "", comparator)
 
 
 def _goal(target: float | None, metric: str, goals: Sequence[PageGoal], direction: str | None) -> PageGoal | None:
@@ -154,7 +152,7 @@ def _goal(target: float | None, metric: str, goals: Sequence[PageGoal], directio
     if target is None or direction is None:
         return next(iter(goals), None)
     check_targets(metric, target=target)
-    comparator: Comparator = goals[0].comparator if goals else "strict"
+    comparator: Comparator = goals[0].comparator if goals else DEFAULT_COMPARATOR
     chosen = PageGoal(metric, target, direction, comparator=comparator)
     return next((goal for goal in goals if goal.target == target), chosen)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_schema.reached import Comparator, Flags, Floats
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, Flags, Floats
 from losslake_schema.registry import Direction
 
 Scalar = str | int | float | bool
@@ -77,8 +77,8 @@ class LoggedRows:
     columns: float64 arrays of equal length, by the log's own column names; the mapping decides which are axes (steps,
     epochs, times) and which are metrics. missing: flags of empty cells by column, whose values are undefined; columns
     without empty cells are absent. texts: the first cell that isn't a number by column, whether the column holds other
-    numbers or not; such cells are missing. fields: of these rows only, beyond those of the run. thousands: columns
-    whose every cell is written like `1.000`, which may be one thousand.
+    numbers or not; such cells are missing. fields: of these rows only, beyond those of the run. thousands: columns of
+    which every cell is written as 1.000 or 10.000, which can be 1 and 10, too. line: of the first row, if it is known.
     """
 
     columns: Mapping[str, Floats]
@@ -86,6 +86,7 @@ class LoggedRows:
     texts: Mapping[str, TextCell] = field(default_factory=dict)
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     thousands: frozenset[str] = frozenset()
+    line: int | None = None
 
     def known(self, column: str) -> Flags:
         """Return flags of the cells of a column that aren't empty."""
@@ -101,12 +102,12 @@ class LoggedRows:
 
 @dataclass(frozen=True)
 class LoggedGoal:
-    """A target that the log itself states for one of its columns; benchmarks count equality as reached."""
+    """A target that the log itself states for one of its columns."""
 
     column: str
     target: float
     source: str
-    comparator: Comparator = "inclusive"
+    comparator: Comparator = DEFAULT_COMPARATOR
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ class RunLog:
     guessed: fields that the log doesn't state, but its writer is known for; a mapping's own values come first.
     doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so. steps: that the run
     took; None: up to its last evaluation. attributes: to be stored as JSON whatever they are, numbers included.
-    directions: by column, of metrics that aren't registered.
+    directions: by column, of metrics that aren't registered. is_extract: rows that the writer made may not be in it.
+    apart: how to read several runs of the file apart, as the end of `if these are two runs, …`.
     """
 
     run: str
@@ -141,3 +143,5 @@ class RunLog:
     steps: int | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     directions: Mapping[str, Direction] = field(default_factory=dict)
+    is_extract: bool = False
+    apart: str = ""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,12 @@ import numpy.typing as npt
 from losslake_ingest.contracts.report import Quarantined
 from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.registry import metrics
 
 LARGEST_EXACT_INTEGER = 2**53
-# Two runs with fewer measurements, or at fewer times, could agree by chance.
+# Two runs with less in common could agree by chance.
 LEAST_MEASUREMENTS, LEAST_TIMES = 4, 3
+LEAST_EVALUATIONS, LEAST_VALUES = 4, 4
 
 
 @dataclass(frozen=True)
@@ -198,28 +200,61 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
     return digest.hexdigest()
 
 
-def run_digest(curve: Curves) -> str | None:
-    """Return the digest of a trial's measurements and their times, by which two logs are known to be of one run.
+class RunDigests(NamedTuple):
+    """The digests by which two logs are known to be of one run; None where too little is measured to tell.
 
-    Times count in milliseconds. None for fewer than LEAST_MEASUREMENTS, or LEAST_TIMES different times.
+    curve: of the measurements. timed: of these and their times.
     """
-    if curve.elapsed_s is None:
-        return None
-    times = _canonical(np.rint(curve.elapsed_s * 1000))
-    digest, count, timed = hashlib.sha256(), 0, set[float]()
+
+    curve: bytes | None = None
+    timed: bytes | None = None
+
+
+def run_digests(curve: Curves) -> RunDigests:
+    """Return the digests of a trial's measurements, and of these with their times in milliseconds.
+
+    That of the measurements takes LEAST_EVALUATIONS with LEAST_VALUES different values: an error of 0.9 at every
+    evaluation is that of any diverged run. Beside a metric with a known direction, others don't count, since learning
+    rates have a schedule. The other digest takes LEAST_MEASUREMENTS at LEAST_TIMES different times.
+    """
+    times = _canonical(np.rint(curve.elapsed_s * 1000)) if curve.elapsed_s is not None else None
+    measured, timed = hashlib.sha256(), hashlib.sha256()
+    n_measured, different_times = 0, set[float]()
+    different: dict[bool, set[float]] = {}
     for metric in sorted(curve.values):
         missing = curve.missing.get(metric)
         rows = ~missing if missing is not None else slice(None)
-        at = times[rows]
-        if not len(at):
+        steps, values = curve.steps[rows], _canonical(curve.values[metric][rows])
+        if not len(steps):
             continue
-        count += len(at)
-        if len(timed) < LEAST_TIMES:
-            timed.update(each for each in at.tolist() if each == each)
-        digest.update(f"\n{metric}\n".encode())
-        for column in (curve.steps[rows], _canonical(curve.values[metric][rows]), at):
-            digest.update(column.tobytes())
-    return digest.hexdigest() if count >= LEAST_MEASUREMENTS and len(timed) >= LEAST_TIMES else None
+        n_measured += len(steps)
+        different.setdefault(_has_direction(metric), set()).update(_different(values, LEAST_VALUES))
+        measured.update(f"\n{metric}\n{len(steps)}\n".encode())
+        measured.update(steps.tobytes())
+        measured.update(values.tobytes())
+        if times is not None:
+            at = times[rows]
+            different_times |= _different(at, LEAST_TIMES)
+            timed.update(at.tobytes())
+    n_different = len(different.get(True, different.get(False, ())))
+    is_curve = len(curve.steps) >= LEAST_EVALUATIONS and n_different >= LEAST_VALUES
+    is_timed = n_measured >= LEAST_MEASUREMENTS and len(different_times) >= LEAST_TIMES
+    digest = measured.digest() if is_curve or is_timed else None
+    timed.update(digest or b"")
+    return RunDigests(digest if is_curve else None, timed.digest() if is_timed else None)
+
+
+def _has_direction(metric: str) -> bool:
+    known = metrics().get(metric)
+    return known is not None and known.direction is not None
+
+
+def _different(column: Floats, least: int) -> set[float]:
+    """Return at least `least` different numbers of a column, or all if it has fewer."""
+    first = {value for value in column[: 4 * least].tolist() if value == value}
+    if len(first) >= least or len(column) <= 4 * least:
+        return first
+    return set(np.unique(column[~np.isnan(column)])[:least].tolist())
 
 
 def _canonical(values: Floats) -> Floats:

@@ -177,7 +177,7 @@ def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:
     for split, key in {"validation": "validation_target_value", "test": "test_target_value"}.items():
         target = meta.get(key)
         if isinstance(target, (int, float)) and math.isfinite(target) and isinstance(metric, str):
-            goals.append(LoggedGoal(f"{split}/{metric}", float(target), f"AlgoPerf, {key}"))
+            goals.append(LoggedGoal(f"{split}/{metric}", float(target), f"AlgoPerf, {key}", "inclusive"))
     return goals
 
 

@@ -14,14 +14,18 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats import dvclive
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
-from losslake_ingest.mapping.mapping import LogMapping, LongTable
+from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import metric_line
-from losslake_ingest.readers.tables.csv_table import find_layout, read_csv
+from losslake_ingest.mapping.row_keys import columns_used
+from losslake_ingest.readers.plain_text import in_utf8
+from losslake_ingest.readers.tables.csv_layout import find_layout, with_newlines
+from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
-from losslake_ingest.readers.tables.table import TableFile, is_number, runs_of
+from losslake_ingest.readers.tables.runs import RowRules, runs_of
+from losslake_ingest.readers.tables.table import TableFile, is_number
 from losslake_ingest.sources.member import Member, Source, normalize_path
 
-_ENDINGS = (".csv", ".tsv")
+TABLE_ENDINGS = (".csv", ".tsv")
 _KERAS_METRICS = {"loss", "val_loss", "accuracy", "val_accuracy"}
 _BY_NAME = (".jsonl", ".ndjson")
 _BY_FIRST_LINE = (".txt", ".log")
@@ -43,15 +47,16 @@ class WideCsv:
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a table of evaluations by its header and first row."""
-        if not file.name.lower().endswith(_ENDINGS):
+        if not file.name.lower().endswith(TABLE_ENDINGS):
             return 0.0
+        start = with_newlines(file.start)
         try:
-            layout = find_layout(file.start)
+            layout = find_layout(start)
         except Refusal:
             return 0.0
         if len(layout.names) < 2:
             return 0.0
-        first, newline, _ = file.start[layout.start :].partition(b"\n")
+        first, newline, _ = start[layout.start :].partition(b"\n")
         if newline or len(file.start) < GLIMPSE:
             cells = first.decode("utf-8", "replace").split(layout.delimiter)
             if first.strip() and not any(is_number(cell.strip().strip('"')) for cell in cells):
@@ -62,13 +67,15 @@ class WideCsv:
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per file, or per value of the mapping's run column."""
         run_column = mapping.run.column or None
+        axes = {axis.column for sections in (mapping, *mapping.when) for axis in sections.axis}
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
             _check_metric_known(source, file.path, data, mapping)
-            runs = runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+            table = read_csv(data, run_column, axes)
+            runs = runs_of(table, file, run_column, row_rules(mapping))
             return map(_with_keras_epochs, runs)
 
-        return read_tables(source, _ENDINGS, mapping, read)
+        return read_tables(source, TABLE_ENDINGS, mapping, read)
 
 
 class JsonLines:
@@ -87,7 +94,7 @@ class JsonLines:
         if not name.endswith(_BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES):
             return 0.0
         by_name = name.endswith(_BY_NAME)
-        *lines, last = file.start.split(b"\n")
+        *lines, last = in_utf8(file.start).split(b"\n")
         is_cut = len(file.start) >= GLIMPSE
         if not lines and is_cut:
             return 0.5 if by_name and last.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else 0.0
@@ -105,7 +112,7 @@ class JsonLines:
         def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
             if not _is_log(file.path, data):
                 return ()
-            return runs_of(read_json_lines(data, run_column), file, run_column, long_columns(mapping))
+            return runs_of(read_json_lines(data, run_column), file, run_column, row_rules(mapping))
 
         return read_tables(source, _BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES, mapping, read)
 
@@ -139,10 +146,13 @@ def read_tables(
     return read_files(source, is_wanted, runs)
 
 
-def long_columns(mapping: LogMapping) -> LongTable | None:
-    """Return the columns of a long table, None if the mapping gives the column of values a metric of its own."""
+def row_rules(mapping: LogMapping) -> RowRules:
+    """Return what a mapping says of the rows of a table: it is wide if its column of values is a metric of its own."""
     long = mapping.long
-    return long if long.name and long.value and long.value not in mapping.metrics else None
+    is_long = long.name and long.value and long.value not in mapping.metrics
+    carried = {axis.column: axis.carried for axis in mapping.axis if axis.carried}
+    conditions = {column: {} if condition is True else condition for column, condition in carried.items()}
+    return RowRules(long if is_long else None, columns_used(mapping), conditions)
 
 
 def _check_metric_known(source: Source, path: str, data: bytes, mapping: LogMapping) -> None:

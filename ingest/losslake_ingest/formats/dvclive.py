@@ -14,12 +14,13 @@ from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog, remarks_in
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, remarks_in
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.tables.csv_table import read_csv
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 _PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")
@@ -111,10 +112,10 @@ def _part(source: str, member: Member, metric: str) -> RunLog:
 
     def renamed(rows: LoggedRows) -> LoggedRows:
         columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
-        return LoggedRows(columns, missing, {full(c): cell for c, cell in rows.texts.items()}, rows.fields)
+        texts = {full(c): cell for c, cell in rows.texts.items()}
+        return replace(rows, columns=columns, missing=missing, texts=texts)
 
-    remarks = {Damage(remark) if remark == NOT_ENDED else remark: n for remark, n in part.remarks.items()}
-    return replace(part, rows=list(map(renamed, part.rows)), remarks=remarks)
+    return replace(part, rows=list(map(renamed, part.rows)))
 
 
 def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:

@@ -16,14 +16,15 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
-from losslake_ingest.formats.csv_and_jsonl import long_columns, read_tables
+from losslake_ingest.formats.csv_and_jsonl import read_tables, row_rules
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.readers.safe_parsing import flattened, printable, read_document
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile
 from losslake_ingest.sources.member import Source
 from losslake_schema.reached import Flags, Floats
 
@@ -65,7 +66,8 @@ class JsonArrays:
                 return ()
             document = read_document(data)
             if isinstance(document, list):
-                return runs_of(read_json_entries([document], run_column), file, run_column, long_columns(mapping))
+                table = read_json_entries([document], run_column)
+                return runs_of(table, file, run_column, row_rules(mapping))
             return [_run(document, file, mapping)]
 
         return read_tables(source, _ENDINGS, mapping, read)

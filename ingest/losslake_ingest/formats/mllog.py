@@ -203,7 +203,8 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     for key in log.fields.keys() & log.columns.keys():
         log.remarks[f"value of {key} without {' or '.join(AXES)}: no part of its curve"] = 1
     targets = {key: _value(fields.get(key)) for key in _TARGETS}
-    goals = [LoggedGoal("eval_accuracy", at, f"MLPerf log, {key}") for key, at in targets.items() if at is not None]
+    stated = ((f"MLPerf log, {key}", target) for key, target in targets.items() if target is not None)
+    goals = [LoggedGoal("eval_accuracy", target, source, "inclusive") for source, target in stated]
     return RunLog(
         run=member.path,
         files={member.path: sha256},

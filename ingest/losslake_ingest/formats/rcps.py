@@ -77,7 +77,7 @@ def _runs(reference: ReferenceRuns, file: TableFile, known: dict[_Key, str]) -> 
                 f"{file.path}#{name}/{number}",
                 {file.path: file.sha256},
                 [LoggedRows.of(columns)],
-                {**parameters, **fields, "batch_size": int(batch_size)},
+                {**parameters, **fields, "global_batch_size": int(batch_size)},
                 {**parameters, **{key: fields[key] for key in ("record", "creator", "when") if key in fields}},
                 status=COMPLETE,
             )

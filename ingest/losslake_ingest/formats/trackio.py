@@ -25,7 +25,8 @@ from losslake_ingest.readers.sqlite_files.database import (
     query,
 )
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_entries
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Member, Source
 
 _TABLES = frozenset({"metrics", "configs"})

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
-from losslake_ingest.contracts.study import Curves
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
 from losslake_ingest.mapping.repeats import Measured, Piece, check_repeated, check_steps_differ, concatenate_pieces
+from losslake_ingest.mapping.restarts import check_one_run, fall_of_times
 from losslake_ingest.mapping.row_fields import check_fields
-from losslake_ingest.mapping.steps import StepRule, check_first_epoch, step_rule
+from losslake_ingest.mapping.steps import StepRule, check_first, may_be_nth, step_rule
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_string
-from losslake_ingest.mapping.witnesses import check_restarts, check_steps
+from losslake_ingest.mapping.witnesses import check_calls, check_restarts, check_steps
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import COMPLETE
 
 OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
-NO_STEP = "measurement without a step left out"
+NO_STEP = (
+    "measurement without a step left out: if a row above has it, carried = true under [[axis]] (csv, jsonl) uses that"
+)
 _LEFT_OUT = MetricLine(Template(""))
 
 
@@ -112,9 +115,12 @@ class _CurveReader:
         self._formulas: dict[str, None] = {}
         self._completed: dict[tuple[int, int], Axis] = {}
         self._rules: dict[tuple[int, str], StepRule] = {}  # by the identity of the axis, and entry
-        self._epochs: dict[tuple[str, str, str], tuple[Axis, list[Floats]]] = {}  # by column, metric and axis: unstated
+        self._unstated: dict[tuple[str, str, str], tuple[Axis, list[Floats]]] = {}  # by column, metric and axis
         self._assumed: dict[str, list[str]] = {}  # columns that are stored by an axis that nobody stated
+        self._calls: dict[str, Axis] = {}  # the axes that count calls of a logger, by column
         self._counted: dict[str, dict[str, None]] = {}  # columns by the axis that counts steps or examples
+        self._lowest = LARGEST_EXACT_INTEGER  # the lowest step of the log
+        self._has_times = True
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
         self._remarks: Counter[str] = Counter()
@@ -137,16 +143,14 @@ class _CurveReader:
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
-        status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
-        for counter, stored in self._assumed.items():
-            check_steps(self._log, counter, stored, self._batch_size, self._fields, status == COMPLETE)
+        self._remarks.update(dict.fromkeys(check_fields(self._series, self._mapping), 1))
         series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
         for name, pieces in self._series.items():
             pieces[0].metric.check_best(series[name][1])
-            if not all(piece.metric.repeated for piece in pieces):
-                self._remarks.update(dict.fromkeys(check_fields(name, pieces), 1))
+            check_one_run(name, pieces, self._lowest, self._log)
         left_out = sorted(set(self._left_out))
         curve = on_common_steps(series)
+        curve = curve if self._has_times else replace(curve, elapsed_s=None)
         if len(curve.steps) == 1:
             for name, pieces in self._series.items():
                 check_steps_differ(name, pieces, sum(len(piece.measured[0]) for piece in pieces))
@@ -157,12 +161,17 @@ class _CurveReader:
         )
 
     def _check_places(self) -> None:
-        """Raise Refusal for unexplained epochs from 0 and for steps within epochs; remark columns without a place."""
-        for (column, *_), (axis, parts) in self._epochs.items():
-            check_first_epoch(axis, column, concatenate_pieces(parts), column in self._log.doubtful_epochs)
+        """Raise Refusal for counters that aren't known to count updates; remark columns without a place."""
         for counter, columns in self._counted.items():
             if (np.diff(self._on_axis(counter)) < 0).any():
                 check_restarts(self._log, counter, columns, self._mapping)
+        status = self._mapping.status.get(self._log.status or "", self._log.status or COMPLETE)
+        for counter, stored in self._assumed.items():
+            check_steps(self._log, counter, stored, self._batch_size, self._fields, status == COMPLETE)
+        for counter in self._calls:
+            check_calls(self._log, counter, self._batch_size, self._fields)
+        for (column, *_), (axis, parts) in self._unstated.items():
+            check_first(axis, column, concatenate_pieces(parts), column in self._log.doubtful_epochs)
         for column in self._unplaced:
             self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
 
@@ -218,21 +227,8 @@ class _CurveReader:
         if axis is None:
             self._unplaced[column] = None
             return
-        cell = rows.texts.get(axis.column)
-        if cell is not None and cell.text:
-            raise not_a_number(axis.column, cell)
-        if axis.column in rows.thousands and axis.scale is None:
-            what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
-            add = f"scale = 1000   # or 1, under [[axis]] of {shown(axis.column)}"
-            raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
-        if axis.column not in rows.columns:
-            message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
-            raise Refusal(Rule.STEP_UNKNOWN, message)
-        if self._rule(axis).is_unstated:
-            epochs = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
-            self._epochs.setdefault((column, metric.name, axis.column), (axis, []))[1].append(epochs)
-            if epochs.min(initial=0.0) < 0:
-                check_first_epoch(axis, column, epochs, is_doubtful=False)
+        _check_axis(axis, rows)
+        self._keep_unstated(axis, metric, column, rows)
         positions = places.get(id(axis))
         if positions is None:
             positions = places[id(axis)] = self._places(rows, axis)
@@ -240,6 +236,8 @@ class _CurveReader:
             self._counted.setdefault(axis.column, {})[column] = None
         if axis.assumed:
             self._assumed.setdefault(axis.column, []).append(column)
+        if axis.counts == "calls" and axis.scale is None:
+            self._calls[axis.column] = axis
         if positions.formula:
             self._formulas[positions.formula] = None
         usable = self._usable(positions.known, rows.missing.get(column))
@@ -247,8 +245,18 @@ class _CurveReader:
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         self._series.setdefault(metric.name, []).append(
-            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields)
+            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows.fields, rows.line)
         )
+
+    def _keep_unstated(self, axis: Axis, metric: ColumnMetric, column: str, rows: LoggedRows) -> None:
+        """Keep the positions of a column whose axis doesn't state its offset, as far as they may be from 0."""
+        if not self._rule(axis).is_unstated:
+            return
+        measured = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
+        if axis.counts == "epochs" or may_be_nth(measured):
+            self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
+        if measured.min(initial=0.0) < 0:
+            check_first(axis, column, measured, is_doubtful=False)
 
     def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:
         """Return the first axis of the mapping that these rows have, even empty, and that applies to a logged column.
@@ -265,8 +273,11 @@ class _CurveReader:
 
     def _places(self, rows: LoggedRows, axis: Axis) -> _Positions:
         """Return the positions of rows on an axis. Raises Refusal for an invalid step or an unknown conversion."""
-        rule, known = self._rule(axis), rows.known(axis.column)
-        return _Positions(rule.steps(rows.columns[axis.column], known), known, self._elapsed(rows), rule.formula)
+        rule, known, elapsed = self._rule(axis), rows.known(axis.column), self._elapsed(rows)
+        steps = rule.steps(rows.columns[axis.column], known)
+        self._lowest = min(self._lowest, int(steps.min(where=known, initial=LARGEST_EXACT_INTEGER)))
+        self._check_times(steps[known], elapsed[known])
+        return _Positions(steps, known, elapsed, rule.formula)
 
     def _rule(self, axis: Axis) -> StepRule:
         """Return the rule of an axis for the rows that are being read. Raises Refusal for an unknown conversion."""
@@ -301,6 +312,19 @@ class _CurveReader:
         missing = rows.missing.get(column)
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
+
+    def _check_times(self, steps: Integers, elapsed: Floats) -> None:
+        """Leave the times out if they fall, or raise Refusal if the author states them."""
+        fall = fall_of_times(steps, elapsed)
+        if fall is None:
+            return
+        time = self._mapping.time
+        what = f"{time.elapsed_s or time.wall_time} {fall}"
+        if not time.assumed:
+            add = 'elapsed_s = ""   # under [time]: leaves the times out; or the name of another column'
+            raise Refusal(Rule.BAD_FACT, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+        self._has_times = False
+        self._remarks["run whose time falls: stored without times"] = 1
 
     def _usable(self, known: Flags, missing: Flags | None) -> Flags | slice:
         """Return the rows that have a value and a step."""
@@ -351,6 +375,22 @@ class _CurveReader:
         what = f"none of the columns ({_join_names(unmapped)}) is known as a metric"
         missing = tuple(MissingField(what, metric_line(column)) for column in unmapped[:20])
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
+
+
+def _check_axis(axis: Axis, rows: LoggedRows) -> None:
+    """Raise Refusal for an axis that holds text, or nothing, or numbers that may be thousands."""
+    cell = rows.texts.get(axis.column)
+    if cell is not None and cell.text:
+        raise not_a_number(axis.column, cell)
+    if axis.column in rows.thousands and axis.scale is None and axis.counts != "epochs":
+        what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
+        add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
+        missing = MissingField(what, add)
+        message = f"{what}: add to the mapping: {missing.inline}"
+        raise Refusal(Rule.STEP_UNKNOWN, message, rows.line, missing=(missing,))
+    if axis.column not in rows.columns:
+        message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
+        raise Refusal(Rule.STEP_UNKNOWN, message)
 
 
 def _unknown_axis(what: str, column: str, counts: str, others: str) -> Refusal:

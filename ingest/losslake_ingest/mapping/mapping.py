@@ -32,7 +32,7 @@ from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.lookup import LookupKeys, LookupTable, ReadBeside, files_beside, read_lookup
 from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
 from losslake_schema.contributors import MOST_CONTRIBUTORS, Contributor
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator
 from losslake_schema.registry import Direction
 from losslake_schema.statuses import Status
 
@@ -84,7 +84,10 @@ class CollectionTemplates:
 
 @dataclass(frozen=True)
 class RunTemplates:
-    """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it."""
+    """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it.
+
+    repeats: what becomes of a run whose curve another run of its study has.
+    """
 
     dataset: _TextTemplate | None = None
     model: _TextTemplate | None = None
@@ -95,6 +98,7 @@ class RunTemplates:
     status: _TextTemplate | None = None
     train_steps: _ValueTemplate | None = None
     column: _Text | None = None
+    repeats: Literal["once", "keep"] | None = None
 
 
 @dataclass(frozen=True)
@@ -130,19 +134,24 @@ class LongTable:
     value: _Text = ""
 
 
+Condition = Annotated[dict[str, _Value | list[_Value]], Field(min_length=1)]
+
+
 @dataclass(frozen=True)
 class Axis:
     """A column that gives the position in training, and its unit.
 
-    counts: steps (parameter updates), examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
+    counts: updates of the parameters (steps is the same), updates_from_zero (the first one is 0), calls of a logger,
+    examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
     metrics: patterns of the logged columns that it applies to; none means all. scale, offset: the position is scale x
     column + offset. last_batch: what becomes of an epoch's incomplete last batch. All have to be templates that are
     numbers or one field; one with an unknown field is unstated. rounding: of examples that aren't whole batches.
-    assumed: refuse a run whose log says otherwise.
+    assumed: refuse a run whose log says otherwise. carried: rows of a table that lack it have that of the nearest row
+    above that has it; of those only that fit a condition, as of [[when]], if there is one.
     """
 
     column: _Text
-    counts: Literal["steps", "examples", "epochs"] = "steps"
+    counts: Literal["steps", "updates", "updates_from_zero", "calls", "examples", "epochs"] = "steps"
     epoch_size: _ValueTemplate | None = None
     metrics: list[str] = field(default_factory=list)
     scale: _ValueTemplate | None = None
@@ -150,9 +159,14 @@ class Axis:
     last_batch: _TextTemplate | None = None
     rounding: Literal["nearest", "up"] = "nearest"
     assumed: bool = False
+    carried: Annotated[bool, Field(strict=True)] | Condition = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for epochs without epoch_size, an unknown last_batch, or rounding of other than examples."""
+        """Raise ValueError for keys that don't go with what it counts, or an unknown last_batch."""
+        if self.counts == "updates_from_zero" and self.offset is not None:
+            raise ValueError(
+                f'[[axis]]: offset is 1 of counts = "updates_from_zero": leave out that of {self.column!r}'
+            )
         if self.rounding != "nearest" and self.counts != "examples":
             raise ValueError(f'[[axis]]: rounding is of counts = "examples", and {self.column!r} counts {self.counts}')
         if self.counts == "epochs" and self.epoch_size is None:
@@ -201,10 +215,14 @@ _MetricLine = Annotated[MetricLine, BeforeValidator(_as_line)]
 
 @dataclass(frozen=True)
 class TimeColumns:
-    """The columns with seconds since the start, and with Unix seconds."""
+    """The columns with seconds since the start, and with Unix seconds; an empty name says that there is none.
+
+    assumed: times that fall are left out, instead of refusing the run.
+    """
 
     elapsed_s: _Text | None = None
     wall_time: _Text | None = None
+    assumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,7 +232,7 @@ class GoalTemplate:
     metric: _TextTemplate
     target: _ValueTemplate
     source: _TextTemplate
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
     replaces: Annotated[float | None, Field(allow_inf_nan=False)] = None
 
 
@@ -238,7 +256,7 @@ class JoinedGoal:
     metric: _Text
     source: _Text
     of: Annotated[list[JoinedTarget], Field(min_length=2)]
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
 
 
 @dataclass(frozen=True)
@@ -247,7 +265,7 @@ class RunSections:
 
     fields: default values of fields. parameters: metaparameters of the trial. attributes: what else to store with it.
     metrics: logged column (or pattern with `*`) to metric. status: the log's word for how a run ended, to its status.
-    contributor: of the trial.
+    contributor: of the trial. refuse: why the mapping isn't for the run, and what to use instead.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
@@ -263,6 +281,7 @@ class RunSections:
     goal: list[GoalTemplate] = field(default_factory=list)
     joined: list[JoinedGoal] = field(default_factory=list)
     contributor: Annotated[list[Contributor], Field(max_length=MOST_CONTRIBUTORS)] = field(default_factory=list)
+    refuse: _Text | None = None
 
 
 @dataclass(frozen=True)
@@ -272,9 +291,11 @@ class When(RunSections):
     condition: Annotated[dict[str, _Value | list[_Value]], Field(alias="if", min_length=1)] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if it names the column that separates runs, which are read before their fields are known."""
+        """Raise ValueError if it says how to read rows, which are read before their fields are known."""
         if self.run.column is not None:
             raise ValueError("[[when]] can't contain run.column: give it under [run]")
+        if any(axis.carried for axis in self.axis):
+            raise ValueError("[[when]] can't contain an axis with carried: give it under [[axis]]")
 
     @property
     def label(self) -> str:
@@ -284,7 +305,7 @@ class When(RunSections):
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool:
         """Return True if every field of the condition is known and has one of its values."""
-        return all(name in fields and _is_among(fields[name], among) for name, among in self.condition.items())
+        return all(name in fields and is_among(fields[name], among) for name, among in self.condition.items())
 
 
 def fits(text: str, pattern: str) -> bool:
@@ -292,7 +313,8 @@ def fits(text: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(text, re.sub(r"[?[]", r"[\g<0>]", pattern))
 
 
-def _is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
+def is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
+    """Return True if a value is the one of a condition, or one of its values; `*` in these matches any text."""
     expected = among if isinstance(among, list) else [among]
     return any(value == one or fits(str(value), str(one)) for one in expected)
 
@@ -428,10 +450,11 @@ def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
         | {c: line for c, line in second.metrics.items() if c not in first.metrics},
         "status": {**second.status, **first.status},
         "axis": [*first.axis, *second.axis],
-        "time": first.time if any(vars(first.time).values()) else second.time,
+        "time": first.time if first.time != TimeColumns() else second.time,
         "goal": [*first.goal, *second.goal],
         "joined": [*first.joined, *second.joined],
         "contributor": [*first.contributor, *second.contributor],
+        "refuse": second.refuse if first.refuse is None else first.refuse,
     }
 
 

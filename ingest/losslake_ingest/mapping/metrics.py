@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.steps import shown_number, stated_number
@@ -25,14 +25,15 @@ from losslake_schema.registry import Direction, metric_named, metrics
 
 _LEAST_PERCENTAGE = 1.5  # of the largest value of a column; fractions that are beyond 1 by a fault are below
 _DECIMALS = Context(prec=60)
+_PERCENT = re.compile(r"%|percent|(?:^|[^a-z])(?:pct|perc)(?:[^a-z]|$)")
 
-_SPLITS = frozenset(metric.split for metric in metrics().values())
+SPLITS = frozenset(metric.split for metric in metrics().values())
 _SPLIT_WORDS = {
     "train": ("train", "training", "tr", "trn"),
     "val": ("val", "valid", "validation", "eval", "dev", "evaluation"),
     "test": ("test", "tst"),
 }
-_EVERY_SPLIT_WORD = frozenset(word for words in _SPLIT_WORDS.values() for word in words)
+_SPLIT_OF = {word: split for split, words in _SPLIT_WORDS.items() for word in words}
 _QUANTITIES = {
     "cross_entropy_error": ("cross_entropy", "crossentropy", "xent", "ce", "nll", "cross_entropy_error"),
     "classification_error": ("classification_error", "err", "error", "top1_error"),
@@ -102,11 +103,16 @@ class ColumnMetric:
         return f"{toml_key(self.column)} = {{ metric = {toml_string(self.name)}, scale = 0.01 }}"
 
     def check_best(self, values: Floats) -> None:
-        """Raise Refusal if all finite values of a run are beyond the largest that its best one can be."""
+        """Raise Refusal if no finite value of a run is one that its best can be, or a name in percent has fractions."""
         known, finite = metric_named(self.name), values[np.isfinite(values)]
         if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
             add = f"{self._as_percentage()}   # or 1, under [metrics]"
             what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
+            missing = (MissingField(what, add, True),)
+            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
+        if known.unit == "fraction" and not self.is_scaled and len(finite) and _PERCENT.search(self.column.lower()):
+            add = f"{self._as_percentage()}   # or 1 if its values are fractions, under [metrics]"
+            what = f"the column {shown(self.column)} is named in percent, and its values are at most {finite.max():g}"
             missing = (MissingField(what, add, True),)
             raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
 
@@ -125,7 +131,7 @@ def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str,
             line, star = line.completed(other), text
     if line.metric is None:
         split, _, quantity = column.partition("/")
-        if split not in _SPLITS or name_problem(quantity) is not None:
+        if split not in SPLITS or name_problem(quantity) is not None:
             raise KeyError(column)
         name = column
     else:
@@ -165,11 +171,16 @@ def _star(pattern: str, column: str) -> str | None:
     return column[len(head) : len(column) - len(tail)] if fits else None
 
 
+def split_of(word: str) -> str | None:
+    """Return the split that a word in lower case names, `val` of `eval`; None if it is no such word."""
+    return _SPLIT_OF.get(word)
+
+
 def guess_metric(column: str) -> str | None:
     """Guess the metric of a column by its name, `val/loss` for `eval_loss`; None if the name is unclear."""
     words = re.findall("[a-z0-9]+", column.lower())
     splits = [split for split, names in _SPLIT_WORDS.items() if not set(names).isdisjoint(words)]
-    rest = "_".join(word for word in words if word not in _EVERY_SPLIT_WORD)
+    rest = "_".join(word for word in words if word not in _SPLIT_OF)
     quantity = next((quantity for quantity, names in _QUANTITIES.items() if rest in names), None)
     return f"{splits[0]}/{quantity}" if quantity and len(splits) == 1 else None
 

@@ -11,19 +11,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
-import numpy as np
-
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
-from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, TrialFacts, is_exact_float
-from losslake_ingest.mapping.evaluations import curve_of
+from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
+from losslake_ingest.mapping.evaluations import TrialCurve, curve_of
 from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
+from losslake_ingest.mapping.logged_goals import logged_goals
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
+from losslake_ingest.mapping.stated_facts import (
+    BatchSize,
+    check_epochs,
+    check_schedule,
+    check_seed,
+    check_train_steps,
+    facts_among,
+    natural,
+)
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.contributors import Contributor, checked_contributors
-from losslake_schema.names import Study, Workload, name_problem, natural_number
+from losslake_schema.names import Study, Workload, name_problem
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STORED_STATUSES
 
@@ -39,7 +47,8 @@ class PlacedRun:
     """A run with its place in the database.
 
     trial_id: None if the ingest assigns it. labels: the attributes that aren't metaparameters. steps: None stands for
-    the last of the curve. copies: other logs of the same run, which a bundle has.
+    the last of the curve. copies: other logs of the same run, which a bundle has. keeps_repeats: it is a trial of its
+    own, even if another one of its study has its curve.
     """
 
     run: str
@@ -60,6 +69,7 @@ class PlacedRun:
     steps: int | None = None
     contributors: tuple[Contributor, ...] = ()
     copies: tuple[TrialFacts, ...] = ()
+    keeps_repeats: bool = False
 
     def as_trial(self, number: int) -> TrialFacts:
         """Return the facts of the run as those of the trial with a number."""
@@ -92,7 +102,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
 
     source: the path of the source, which precedes the run's own path. side: the fields of files beside the log.
     """
-    in_path = _fields_in_path(mapping, f"{source}/{log.run}")
+    in_path, facts = _fields_in_path(mapping, f"{source}/{log.run}"), facts_among({**side, **log.fields})
     fields = {**_path_in_repository(mapping, source, log), **_known_fields(log, mapping, in_path, side)}
     mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
     fields = {**log.guessed, **mapping.fields, **fields}
@@ -104,14 +114,13 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     planned = {"train_steps": train_steps} if train_steps else {}
     try:
+        _check_facts(log, mapping, study, train_steps, fields, in_path, facts)
         trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
+        check_epochs(log, mapping, trial.computed_steps, facts)
     except Refusal as refusal:
         refusal.workload = study.workload
         raise
     status, remarks = _status(log, mapping, fields)
-    is_stated = mapping.run.status is not None and not mapping.run.status.names
-    if status == COMPLETE and not is_stated and any(isinstance(remark, Damage) for remark in log.remarks):
-        status, remarks = INCOMPLETE, {}
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
     path_fields = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
@@ -121,11 +130,6 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         axes = sorted({_axis_of(formula) for formula in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
     curve, margins = add_margins(trial.curve, mapping.joined, dict(trial.directions))
-    joined = [
-        Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
-        for goal in mapping.joined
-        if goal.metric in margins
-    ]
     computed_values = {**trial.computed_values, **margins}
     attributes |= {name: json.dumps(formula) for name, formula in computed_values.items()}
     stated = {name: _spelled(value) for name, value in _fill_known(fields, mapping.parameters).items()}
@@ -135,18 +139,8 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     beside = {**log.attributes, **_fill_known(fields, mapping.attributes)}
     attributes |= {name: json.dumps(value) for name, value in beside.items()}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
-    replaced = {
-        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
-        for goal in mapping.goal
-        if goal.replaces is not None
-    }
-    logged = [
-        Goal(
-            study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, goal.comparator
-        )
-        for goal in log.goals
-        if (metric := trial.columns.get(goal.column)) is not None and (metric.name, goal.target) not in replaced
-    ]
+    goals, remarks_on_goals = _goals(log, mapping, trial, study.workload, fields)
+    remarks.update(remarks_on_goals)
     return PlacedRun(
         run=log.run,
         study=study,
@@ -159,12 +153,13 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
-        goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
+        goals=(*goals, *_joined_goals(mapping, margins, study.workload), *goals_of(mapping, study.workload, fields)),
         directions=frozenset({*trial.directions, *_logged_directions(log, curve), *((name, BEST) for name in margins)}),
         left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
         steps=log.steps,
         contributors=contributors_of(mapping),
+        keeps_repeats=mapping.run.repeats == "keep",
     )
 
 
@@ -196,6 +191,29 @@ def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:
         return checked_contributors(mapping.contributor)
     except ValueError as error:
         raise Refusal(Rule.BAD_FACT, str(error)) from None
+
+
+def _goals(
+    log: RunLog, mapping: LogMapping, trial: TrialCurve, workload: Workload, fields: Fields
+) -> tuple[list[Goal], Mapping[str, int]]:
+    """Return the goals of the log that the mapping doesn't replace, and remarks on them. Raises Refusal."""
+    replaced = {
+        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
+        for goal in mapping.goal
+        if goal.replaces is not None
+    }
+    measured = ((goal, metric) for goal in log.goals if (metric := trial.columns.get(goal.column)) is not None)
+    kept = {goal: metric for goal, metric in measured if (metric.name, goal.target) not in replaced}
+    return logged_goals(kept, trial.curve.values, {**dict(trial.directions), **log.directions}, workload)
+
+
+def _joined_goals(mapping: LogMapping, margins: Collection[str], workload: Workload) -> list[Goal]:
+    """Return the goals of the margins that a run has."""
+    return [
+        Goal(workload, goal.metric, REACHED, goal.source, goal.comparator)
+        for goal in mapping.joined
+        if goal.metric in margins
+    ]
 
 
 def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:
@@ -273,7 +291,9 @@ def _fill(fields: Fields, name: str, template: Template) -> Scalar:
 
 
 def _study(fields: Fields, mapping: LogMapping) -> Study:
-    """Return the study. Raises Refusal with everything that is missing for it."""
+    """Return the study. Raises Refusal with everything that is missing for it, or as the mapping says."""
+    if mapping.refuse:
+        raise Refusal(Rule.MISSING_FACT, mapping.refuse)
     templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
     missing: list[tuple[str, UnknownField | None]] = []
@@ -289,7 +309,7 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
     if missing:
         raise _missing(missing)
     batch_size = values.pop("batch_size")
-    whole = _natural(batch_size)
+    whole = natural(batch_size)
     if not whole:
         raise Refusal(Rule.BAD_FACT, f"the batch size is {shown(batch_size)}, not an integer above 0")
     names = {name: str(value) for name, value in values.items()}
@@ -299,6 +319,21 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
             if why:
                 raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
     return Study(Workload(**names), whole)
+
+
+def _check_facts(
+    log: RunLog, mapping: LogMapping, study: Study, train_steps: int, fields: Fields, in_path: Fields, stated: Fields
+) -> None:
+    """Raise Refusal if the log states something else than the mapping or the path.
+
+    stated: facts of the log and of the files beside it.
+    """
+    template = mapping.run.batch_size or Template("{batch_size}")
+    unit = str(_fill_known(fields, {"": mapping.run.batch_unit or Template("examples")}).get("", ""))
+    BatchSize(study.batch_size, template, unit, fields, in_path, stated).check()
+    check_schedule(log, mapping, fields)
+    check_seed(in_path, stated)
+    check_train_steps(mapping.run.train_steps, train_steps, stated)
 
 
 def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
@@ -326,18 +361,10 @@ def _whole(fields: Fields, name: str, template: Template | None) -> int | None:
     if template is None or (name == "train_steps" and not _fill_known(fields, {name: template})):
         return None
     value = _fill(fields, name, template)
-    whole = _natural(value)
+    whole = natural(value)
     if whole is None:
         raise Refusal(Rule.BAD_FACT, f"the {name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return whole
-
-
-def _natural(value: Scalar) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and 0 <= value < LARGEST_EXACT_INTEGER else None
-    return natural_number(str(value))
 
 
 def _axis_of(formula: str) -> str:
@@ -352,12 +379,16 @@ def _spelled(value: Scalar) -> Scalar:
 
 
 def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict[str, int]]:
-    """Return the run's status, by the mapping or else the log, and remarks. Raises Refusal."""
+    """Return the run's status, by the mapping or else the log, and remarks. Raises Refusal.
+
+    A damaged run isn't COMPLETE, unless the mapping itself says so.
+    """
     template = mapping.run.status
+    is_damaged = any(isinstance(remark, Damage) for remark in log.remarks) and (template is None or template.names)
     mapped = str(_fill_known(fields, {"": template}).get("", "")) if template is not None else ""
     word = mapped or log.status
     if word is None:
-        return COMPLETE, {STATUS_ASSUMED: 1}
+        return (INCOMPLETE, {}) if is_damaged else (COMPLETE, {STATUS_ASSUMED: 1})
     status = mapping.status.get(word, word)
     if status not in STORED_STATUSES:
         add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
@@ -365,4 +396,4 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
         message = f"the run ended with {shown(word)}, which is not one of {known}: add to the mapping: {add}"
         missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
-    return status, {}
+    return INCOMPLETE if is_damaged and status == COMPLETE else status, {}

@@ -21,12 +21,16 @@ Array = TypeVar("Array", Integers, Floats)
 
 @dataclass(frozen=True)
 class Piece:
-    """Measurements of a metric in the order written. writer: the column, with the fields of its rows, if any."""
+    """Measurements of a metric in the order written.
+
+    writer: the column, with the fields of its rows, if any. line: of the first row, where it is known.
+    """
 
     metric: ColumnMetric
     writer: str
     measured: Measured
     fields: Mapping[str, Scalar]
+    line: int | None = None
 
 
 def check_repeated(

@@ -20,7 +20,7 @@ from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.mapping.toml import toml_key
+from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.reached import Flags, Floats, Integers
 
 _SAFE = 2**60  # below it, twice a product is an int64
@@ -31,7 +31,8 @@ class StepRule:
     """The conversion of positions on an axis to steps: rate x (scale x column + offset).
 
     is_rounded: steps are rounded as the axis says; else all must be integers. formula: None if logged steps are used
-    unchanged. warning: what the mapping should state, if anything. is_unstated: epochs, whose offset nothing states.
+    unchanged. warning: what the mapping should state, if anything. is_unstated: nothing states the offset, of epochs or
+    of a counter whose steps are assumed.
     """
 
     axis: Axis
@@ -80,14 +81,16 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
     """Return the rule of an axis for a run. Raises Refusal if it isn't stated."""
     scale = stated_number(axis.scale, "scale", f"axis {axis.column}", fields)
     offset = stated_number(axis.offset, "offset", f"axis {axis.column}", fields)
-    is_unstated = offset is None and axis.counts == "epochs"
+    is_unstated = offset is None and (axis.counts == "epochs" or axis.assumed)
+    if axis.counts == "updates_from_zero":
+        offset, is_unstated = Fraction(1), False
     scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
     name = axis.column if scale == 1 else f"{axis.column} x {shown_number(scale)}"
     if offset:
         name = f"({name} {'+' if offset > 0 else '-'} {shown_number(abs(offset))})"
-    if axis.counts == "steps":
+    if axis.counts not in ("examples", "epochs"):
         formula = None if scale == 1 and not offset else name
-        return StepRule(axis, scale, offset, Fraction(1), False, formula)
+        return StepRule(axis, scale, offset, Fraction(1), False, formula, is_unstated=is_unstated)
     if axis.counts == "examples":
         ratio = f"{name} / {batch_size}"
         formula = f"ceil({ratio})" if axis.rounding == "up" else ratio
@@ -114,12 +117,12 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
     return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning, is_unstated)
 
 
-def are_counted_from_0(epochs: Floats) -> bool:
-    """Return True if whole epochs begin at 0, or seem to be every nth epoch counted from 0, such as 4, 9, 14.
+def are_counted_from_0(positions: Floats) -> bool:
+    """Return True if whole epochs begin at 0, or positions seem to be every nth one counted from 0, such as 4, 9, 14.
 
-    Epochs from 1 never do: 1, 3, 5 are the first, third and fifth.
+    Positions from 1 never do: 1, 3, 5 are the first, third and fifth.
     """
-    unique = np.unique(epochs[np.isfinite(epochs)])
+    unique = np.unique(positions[np.isfinite(positions)])
     if not len(unique) or (unique != np.floor(unique)).any():
         return False
     first, gaps = unique[0], np.diff(unique)
@@ -127,12 +130,36 @@ def are_counted_from_0(epochs: Floats) -> bool:
     return bool(first <= 0 or (is_regular and first == gaps[0] - 1 and first > 1))
 
 
-def check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
-    """Raise Refusal if whole epochs are or may be counted from 0, and nothing says what had been trained at epoch 0.
+def may_be_nth(positions: Floats) -> bool:
+    """Return False if the first two positions can't be of every nth one counted from 0, without reading the others."""
+    if len(positions) < 2:
+        return True
+    first, second = positions[:2].tolist()
+    return bool(second - first == first + 1 or second <= first)
+
+
+def check_first(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
+    """Raise Refusal if positions are or may be counted from 0, and nothing says what had been trained at 0.
 
     positions: those at which one logged column is measured. Fractions of others say nothing of it. is_doubtful: the
-    column is named as by a writer that counts from 0, but doesn't begin so.
+    column is named as by a writer that counts epochs from 0, but doesn't begin so.
     """
+    if axis.counts == "epochs":
+        _check_first_epoch(axis, column, positions, is_doubtful)
+    elif len(positions) and positions.min() > 0 and are_counted_from_0(positions):
+        written = ", ".join(f"{position:g}" for position in np.unique(positions)[:3])
+        what = f"{column} is at {axis.column} {written}, and it's unknown whether {axis.column} counts updates from 0"
+        raise _unknown_offset(what, axis)
+
+
+def _unknown_offset(what: str, axis: Axis) -> Refusal:
+    """Return the reason why a counter of updates may be one behind."""
+    add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "updates_from_zero"   # or "updates"'
+    missing = MissingField(what, add)
+    return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
+
+
+def _check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
     if not (are_counted_from_0(positions) or (is_doubtful and len(positions))):
         return
     first = float(positions.min())

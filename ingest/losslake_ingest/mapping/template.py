@@ -45,6 +45,16 @@ class Template:
             return _first_known(whole[1], fields)
         return _FIELD.sub(lambda match: str(_first_known(match[1], fields)), self.text)
 
+    def field(self, fields: Mapping[str, Scalar]) -> str | None:
+        """Return the field whose value it is; None for a constant, a calculated number, or a text around fields."""
+        whole = _FIELD.fullmatch(self.text) if isinstance(self.text, str) else None
+        for name in _split(whole[1]) if whole is not None else ():
+            if name in fields:
+                return name
+            if not _unknown_in(name, fields):
+                return None
+        return None
+
     @property
     def names(self) -> list[str]:
         """The names of the fields, in order."""

@@ -55,7 +55,7 @@ def check_steps(
         first = min(first, float(steps.min()))
         if _is_counter(name, steps, values) and (values != steps).any():
             at = int((values != steps).argmax())
-            raise _refusal(column, f"{name} is {values[at]:g} where {column} is {steps[at]:g}")
+            raise _refusal(column, f"{name} is {values[at]:g} where {column} is {steps[at]:g}", counter=name)
         if _EPOCHS.fullmatch(_base(name)):
             _check_epochs(column, name, steps, values, batch_size, fields)
     if not lasts:
@@ -65,11 +65,46 @@ def check_steps(
     long = [name for name in metrics if 2 * lasts.get(name, 0.0) >= last]
     for name in metrics:
         if 2 * lasts.get(name, last) < last and not any(_are_together(log, column, name, other) for other in long):
-            raise _refusal(column, f"{name} ends at {column} {lasts[name]:g}, and {longest} at {last:g}", name)
+            raise _refusal(column, f"{name} ends at {column} {lasts[name]:g}, and {longest} at {last:g}", metric=name)
     for name, value in fields.items():
         total = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
         if total > 0:
             _check_end(column, name, total, (first, last), _epoch_batches(batch_size, fields), is_complete)
+
+
+def check_calls(log: RunLog, column: str, batch_size: int, fields: Mapping[str, Scalar]) -> None:
+    """Raise Refusal if nothing in the log shows that a column counts updates, and not the calls of a logger.
+
+    What shows it: another counter, a configured number of steps, or epochs of known size agree with it; or all rows are
+    one distance above 1 apart.
+    """
+    steps = np.unique(
+        np.concatenate([rows.columns[column][rows.known(column)] for rows in log.rows if column in rows.columns])
+    )
+    gaps = np.diff(steps)
+    is_regular = len(gaps) > 0 and bool((gaps == gaps[0]).all())
+    if is_regular and gaps[0] > 1 and not log.is_extract:
+        return
+    batches = _epoch_batches(batch_size, fields)
+    for name, at, values in _pairs(log, column):
+        if len(gaps) and at[-1] > at[0] and _is_counter(name, at, values):
+            return  # check_steps refuses one that differs
+        if (
+            _EPOCHS.fullmatch(_base(name))
+            and batches
+            and (np.abs(at - values * batches) <= batches).all()
+            and values.max() >= 2
+        ):
+            return
+    ends = [value for name, value in fields.items() if _ALL_STEPS.fullmatch(_base(name))]
+    if len(steps) and is_regular and steps[-1] in ends:
+        return
+    written = ", ".join(f"{step:g}" for step in steps[:3]) + (f" … {steps[-1]:g}" if len(steps) > 3 else "")
+    what = f"{column} counts calls of the logger unless the training gives it, and is {written}"
+    comment = 'or "updates_from_zero"; or "calls", with scale = the updates between two calls; or another column'
+    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "updates"   # {comment}')
+    message = f"{what}, and nothing in the log shows that these are updates: add to the mapping: {missing.inline}"
+    raise Refusal(Rule.STEP_UNKNOWN, message, missing=(missing,))
 
 
 def _is_counter(name: str, steps: Floats, values: Floats) -> bool:
@@ -110,7 +145,7 @@ def _check_end(
         raise _refusal(column, what)
     if _ALL_EPOCHS.fullmatch(base) and total > 1:
         if last > first and total - last == 1 - min(first, 1):
-            raise _refusal(column, what)
+            raise _refusal(column, what, counts="epochs")
         is_short = is_complete and not base.startswith("max") and last < (total - 1) * batches / 2
         if batches and (is_short or last > (total + 1) * batches * 2):
             raise _refusal(column, f"{what}, and an epoch is {batches:g} batches")
@@ -159,7 +194,8 @@ def _check_epochs(
     """Raise Refusal if steps are no more than epochs, or not about those of an epoch of known size."""
     ahead = epochs - steps
     if (ahead > 1).any() or ((steps != steps[0]).any() and (ahead == ahead[0]).all()):
-        raise _refusal(column, f"{name} is {epochs[-1]:g} where {column} is {steps[-1]:g}: at most one step per epoch")
+        why = f"{name} is {epochs[-1]:g} where {column} is {steps[-1]:g}: at most one step per epoch"
+        raise _refusal(column, why, counter=name, counts="epochs")
     batches = _epoch_batches(batch_size, fields)
     if batches and epochs.max() >= 1:
         at = int(epochs.argmax())
@@ -172,10 +208,17 @@ def _base(name: str) -> str:
     return re.split("[./]", name)[-1].lower()
 
 
-def _refusal(column: str, why: str, metric: str = "") -> Refusal:
-    """Return the reason to doubt a column. metric: the logged column that may have to be left out instead."""
+def _refusal(column: str, why: str, metric: str = "", counter: str = "", counts: str = "updates") -> Refusal:
+    """Return the reason to doubt a column.
+
+    metric: the logged column that may have to be left out instead. counter: the column that counts in its place, and
+    counts: what.
+    """
     what = f"{column} seems not to count updates: {why}"
     other = f', or leave out {shown(metric)} with {toml_key(metric)} = "" under [metrics]' if metric else ""
-    comment = f'or "examples" or "epochs", or another column{other}'
-    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "steps"   # {comment}')
+    size = '\nepoch_size = "…"' if counts == "epochs" else ""
+    others = " or ".join(f'"{each}"' for each in ("updates", "examples", "epochs") if each != counts)
+    column = toml_string(counter or column)
+    comment = f"or {others}, or another column{other}"
+    missing = MissingField(what, f'[[axis]]\ncolumn = {column}\ncounts = "{counts}"   # {comment}{size}')
     return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))

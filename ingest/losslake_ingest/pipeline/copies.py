@@ -1,9 +1,8 @@
 """Copies of logs: several logs of one run are one trial, which counts once and lists the others.
 
-Two logs are of one run if their bytes and their facts are equal, or if, within a study, all of their measurements and
-times are: see `losslake_ingest.contracts.study.run_digest`. The facts are data set, model, optimizer, batch size and
-metaparameters; the collection, and what only the path says, such as round or submitter, aren't. A run given again from
-the same place with other facts moves: its mapping changed.
+Two logs are of one run if their bytes and their facts are equal, or by their curves: see `same_runs`. The facts are
+data set, model, optimizer, batch size and metaparameters; the collection, and what only the path says, such as round or
+submitter, aren't. A run given again from the same place with other facts moves: its mapping changed.
 
 Of several logs of a new trial, the one of the earliest round counts, then the first path. The log of a stored trial
 gives way to one of an earlier round, under the same number.
@@ -17,7 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -38,8 +37,8 @@ Order = tuple[int | str, ...]
 class Known(NamedTuple):
     """A trial that is stored or offered, and what decides which runs are copies of it.
 
-    run: the path of its log. listed: that of its copy, if the trial lists the run already. has_bytes: the run has the
-    bytes of its log.
+    run: the path of its log. listed: that of its copy, if the trial lists the run already. equal: what the run and its
+    log have in common.
     """
 
     trial: Trial
@@ -47,7 +46,7 @@ class Known(NamedTuple):
     facts: bytes
     round: Order
     listed: str = ""
-    has_bytes: bool = True
+    equal: Literal["bytes", "times", "curve"] = "bytes"
 
 
 @dataclass(frozen=True)
@@ -71,13 +70,14 @@ class _Stored(NamedTuple):
     first_sha256: str = ""
 
     def as_known(self, run: PlacedRun) -> Known:
-        """Return the trial with those of its facts that `run` has, too: it may have had other fields in its path."""
-        texts = {name: text for name, text in self.attributes.items() if name in run.attributes}
-        facts = _facts(self.trial.study, self.parameters, texts, run.labels)
+        """Return the trial with its facts as far as `run` states them, too."""
+        facts = facts_beside(run, self.parameters, self.attributes, self.trial.study)
         if not self.first:
             return Known(self.trial, self.run, facts, round_of(self.attributes))
         listed = self.run if is_same_path(self.run, run.run) else ""
-        return Known(self.trial, self.first, facts, (), listed, self.sha256 == self.first_sha256)
+        return Known(
+            self.trial, self.first, facts, (), listed, "bytes" if self.sha256 == self.first_sha256 else "curve"
+        )
 
 
 class Copies:
@@ -139,9 +139,11 @@ class Copies:
             known += (
                 each.as_known(run) for each in (*stored, *listed) if not (is_replaced(each.trial) or each.trial in gone)
             )
+            # A listed copy that isn't of the same bytes may be what its mapping now calls a repeat.
+            known = [each for each in known if each.equal == "bytes" or not run.keeps_repeats]
         if not known:
             return None
-        facts = _facts_of(run)
+        facts = facts_of(run)
         return next((each for each in known if each.facts == facts), None)
 
     def add(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> bool:
@@ -154,7 +156,7 @@ class Copies:
         stored = [each.trial for each in self._stored.get(key, ()) if not is_replaced(each.trial)]
         offered = self._offered.setdefault(key, [])
         others = any(each != trial and each not in self.moved for each in (*stored, *(each.trial for each in offered)))
-        offered.append(Known(trial, run.run, _facts_of(run), round_of(run.attributes)))
+        offered.append(Known(trial, run.run, facts_of(run), round_of(run.attributes)))
         for each in self._listed_at.get(run.run, ()):
             if each.attributes == run.attributes:
                 self.gone.add((each.trial, each.run, each.sha256))
@@ -183,7 +185,7 @@ class Copies:
             self.found.setdefault(to, []).append(copy)
             for stored in self._stored.get(key, ()):
                 if stored.run == copy.source and stored.trial != to and stored.trial.study == to.study:
-                    self._move(stored.trial, to, (stored.sha256, within_file(stored.run)))
+                    self.move_trial(stored.trial, to, (stored.sha256, within_file(stored.run)))
 
     def __bool__(self) -> bool:
         """Return True if the copies that trials list change."""
@@ -198,15 +200,16 @@ class Copies:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for trial in self.at(run):
             if trial != to:
-                self._move(trial, to, run.log)
+                self.move_trial(trial, to, run.log)
 
-    def _move(self, trial: Trial, to: Trial, log: _Bytes) -> None:
+    def move_trial(self, trial: Trial, to: Trial, log: tuple[str, str]) -> None:
+        """Let a stored trial give way to the one that its run is now. log: of the run."""
         self.moved[trial] = Move(to, self._source, log[0])
         self._moved_bytes[trial] = log
 
     def other_runs(self, run: PlacedRun) -> set[int]:
         """Return the stored trials of a run's study that have its bytes, but other facts."""
-        facts, stored = _facts_of(run), self._stored.get(run.log, ())
+        facts, stored = facts_of(run), self._stored.get(run.log, ())
         of_study = [each for each in stored if each.trial.study == run.study]
         return {each.trial.trial_id for each in of_study if each.as_known(run).facts != facts}
 
@@ -300,8 +303,20 @@ def is_same_path(one: str, other: str) -> bool:
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
-def _facts_of(run: PlacedRun) -> bytes:
+def facts_of(run: PlacedRun) -> bytes:
+    """Return the digest of a run's facts."""
     return _facts(run.study, run.parameters, run.attributes, run.labels)
+
+
+def facts_beside(
+    run: PlacedRun, parameters: Mapping[str, float], attributes: Mapping[str, str], study: Study | None = None
+) -> bytes:
+    """Return the digest of a trial's facts, to compare with those of a run.
+
+    Texts that the run doesn't state are left out: they may be fields of another path. study: None for that of the run.
+    """
+    texts = {name: text for name, text in attributes.items() if name in run.attributes}
+    return _facts(study or run.study, parameters, texts, run.labels)
 
 
 def _facts(

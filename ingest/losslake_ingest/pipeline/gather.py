@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -18,7 +18,14 @@ from losslake.lake.data_files import column_by_study, files_by_study, read_small
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
-from losslake_ingest.contracts.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenate, run_digest
+from losslake_ingest.contracts.study import (
+    Curves,
+    LoadedPart,
+    RunDigests,
+    StudyFacts,
+    TrialFacts,
+    concatenate,
+)
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import (
     BUNDLE,
@@ -31,6 +38,7 @@ from losslake_ingest.pipeline.copies import (
     round_of,
 )
 from losslake_ingest.pipeline.merged_logs import merged_run
+from losslake_ingest.pipeline.same_runs import SameRuns
 from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.pipeline.study_trials import Log, StudyTrials, last_part, no_places, no_sources
 from losslake_ingest.pipeline.withdrawn import Withdrawn
@@ -51,6 +59,12 @@ SAME_BYTES = (
     "[parameters] what tells them apart"
 )
 SAME_RUN = "the run of {run}, which is trial {trial}, once more: equal values, steps and times count once"
+SAME_CURVE = (
+    "the run of {run}, which is trial {trial}, in another log: equal values at equal steps count once; if the run was "
+    'repeated, with one seed, add to the mapping: repeats = "keep"   # under [run]; it keeps both'
+)
+_COPIES = {"bytes": SAME_BYTES, "times": SAME_RUN, "curve": SAME_CURVE}
+OTHER_FACTS = "run with the curve of another trial of its study, but other metaparameters: both are stored"
 LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
 
 
@@ -126,10 +140,12 @@ class Gatherer:
                 message = f"{other} is already trial {run.trial_id} of this study: map each run to its own trial_id"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             for run, first in numbered.copies:
-                message = (SAME_BYTES if first.has_bytes else SAME_RUN).format(run=first.run, trial=first.trial)
+                message = _COPIES[first.equal].format(run=first.run, trial=first.trial)
                 yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
             for run in numbered.equal:
                 self._remark(EQUAL_BYTES, run.run)
+            for run in numbered.alike:
+                self._remark(OTHER_FACTS, run.run)
             for run in numbered.elsewhere:
                 self._remark(ELSEWHERE, run.run)
             for run in numbered.logged:
@@ -152,15 +168,16 @@ def _size_of(curve: Curves) -> int:
 class Numbered:
     """The runs of a study by trial number, ascending, and those that aren't stored.
 
-    duplicates: their number is in use, by the run beside them. copies: with the trial that counts. equal: those of
-    `runs` with the bytes of others that have other facts. elsewhere: those of `runs` whose place is that of a stored
-    trial of another study. logged: runs of a bundle that are stored from their logs.
+    duplicates: their number is in use, by the run beside them. copies: with the trial that counts. equal, alike: those
+    of `runs` with the bytes, or the curve, of others that have other facts. elsewhere: those of `runs` whose place is
+    that of a stored trial of another study. logged: runs of a bundle that are stored from their logs.
     """
 
     runs: dict[int, PlacedRun] = field(default_factory=dict)
     duplicates: list[tuple[PlacedRun, str]] = field(default_factory=list)
     copies: list[tuple[PlacedRun, Known]] = field(default_factory=list)
     equal: list[PlacedRun] = field(default_factory=list)
+    alike: list[PlacedRun] = field(default_factory=list)
     elsewhere: list[PlacedRun] = field(default_factory=list)
     logged: list[PlacedRun] = field(default_factory=list)
 
@@ -198,6 +215,7 @@ class Stored:
         self._studies = self._small_table("studies")
         self._columns: dict[str, dict[Study, Any]] = {}
         self._trials: dict[Study, StudyTrials] = {}
+        self._same_runs: dict[Study, SameRuns] = {}
 
     def studies(self, column: str) -> Mapping[Study, Any]:
         """Return a column of `studies` by study."""
@@ -223,7 +241,8 @@ class Stored:
         stays when a bundle has it, too, and a stored trial when the mapping gives its number to another run. Withdrawn
         runs, which will be left out, are numbered last and get no place.
         """
-        trials, result, by_digest = self._of(study), Numbered(), cache(partial(self._by_digest, study, runs))
+        trials, same_runs, result = self._of(study), self._same_runs_of(study), Numbered()
+        same_runs.expect(runs)
         stored = {run.run: trials.stored_as(run, source, place) for run in runs}
         own = set(stored.values())
         withdrawn = {run.run for run in runs if trials.withdrawn.trials and trials.is_withdrawn(run, source, place)}
@@ -242,31 +261,45 @@ class Stored:
                 if trials.has_bytes(trial.trial_id, run.sha256):
                     self.copies.add_listed(run, trial)
                 continue
-            digest = run_digest(run.curve) if run.run not in withdrawn else None
-            first = self.copies.first(run, trial, self.is_offered) or self._same_run(run, trial, digest, by_digest)
+            digests = same_runs.digests(run, source) if run.run not in withdrawn else RunDigests()
+            first = self.copies.first(run, trial, self.is_offered) or same_runs.find(run, trial.trial_id, digests)
             if first is not None and not self._is_earlier(run, first, result, source):
-                self.copies.add_copy(run, first)
-                result.copies.append((run, first))
+                self._add_copy(run, first, result, place)
                 continue
             trial = first.trial if first is not None else trial
             earlier = result.runs.get(trial.trial_id)
             if first is not None:
-                self._replace(trial, earlier, run, result)
+                self._replace(first, earlier, run, result)
             can_be_other = source == BUNDLE or trial.trial_id in own
             merged = run if first is not None else self._merged(trial, earlier, run, can_be_other)
             if merged is None:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
                 continue
-            trials.offer(trial, run, digest)
             result.runs[trial.trial_id] = merged
             if run.run not in withdrawn:
                 self._place(trial, run, source, place)
-            if self.copies.add(run, trial, self.is_offered):
-                result.equal.append(run)
-            if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
-                result.elsewhere.append(run)
+            if same_runs.offer(trial, run, digests):
+                result.alike.append(run)
+            self._offer(trial, run, result, source, place)
         result.runs = dict(sorted(result.runs.items()))
         return result
+
+    def _add_copy(self, run: PlacedRun, first: Known, result: Numbered, place: str) -> None:
+        """Record a run as a copy of a trial. If it was a trial before its log grew to that curve, that trial moves."""
+        self.copies.add_copy(run, first)
+        result.copies.append((run, first))
+        own = Trial(run.study, self._of(run.study).places.get(place_digest(place, run.run), -1))
+        if own.trial_id in self.content(run.study) and own != first.trial and first.equal != "bytes":
+            self.copies.move_trial(own, first.trial, run.log)
+
+    def _offer(self, trial: Trial, run: PlacedRun, result: Numbered, source: str, place: str) -> None:
+        """Record that this ingest has a trial, of which a run is a log."""
+        trials = self._of(trial.study)
+        trials.offer(trial.trial_id)
+        if self.copies.add(run, trial, self.is_offered):
+            result.equal.append(run)
+        if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
+            result.elsewhere.append(run)
 
     def _merged(self, trial: Trial, earlier: PlacedRun | None, run: PlacedRun, can_be_other: bool) -> PlacedRun | None:
         """Return a run as a trial, merged with the earlier log of it; None if they are of different trials.
@@ -279,43 +312,21 @@ class Stored:
         is_new = can_be_other or trial.trial_id not in trials.content
         return run if is_new or trials.is_same(trial.trial_id, run) or trial in self._leaving else None
 
-    def _same_run(
-        self, run: PlacedRun, trial: Trial, digest: str | None, by_digest: Callable[[], Mapping[str, int]]
-    ) -> Known | None:
-        """Return the trial of the study that has the measurements and times of a run, which would be `trial`.
+    def _same_runs_of(self, study: Study) -> SameRuns:
+        """Return the trials of a study by their curves."""
 
-        digest: of these. by_digest: see `_by_digest`. A stored trial whose log is unchanged was compared before.
-        """
-        if digest is None:
-            return None
-        trials = self._of(run.study)
-        first = trials.offered_by_digest.get(digest)
-        if first is None and trials.logs and not trials.has_bytes(trial.trial_id, run.sha256):
-            number = by_digest().get(digest, trial.trial_id)
-            stored = Trial(run.study, number)
-            if number != trial.trial_id and not (self.is_offered(stored) or stored in self.copies.moved):
-                attributes = dict(self._row(stored)["attributes"] or ())
-                path = trials.path_of(number)
-                first = Known(stored, path, b"", round_of(attributes), has_bytes=False)
-        return first
-
-    def _by_digest(self, study: Study, runs: Sequence[PlacedRun]) -> Mapping[str, int]:
-        """Return stored trials of a study by `run_digest`: those with as many evaluations as one of the runs."""
-        trials = self._of(study)
-        if not trials.logs:
-            return {}
-        sizes = {(len(run.curve.steps), int(run.curve.steps[-1])) for run in runs if len(run.curve.steps)}
-        alike = {log.trial_id for log in trials.logs.values() if (log.n_evaluations, log.last_step) in sizes}
-        new = sorted(alike - trials.digested)
-        if new and self._store is not None:
+        def curves(numbers: Collection[int]) -> Curves:
+            assert self._store is not None
             files = [file for file in self._files_by_study[study] if file.table == "measurements"]
-            curves = stored_curves(self._store, files, new)
-            for index, number in enumerate(new):
-                digest = run_digest(curves.trial(index))
-                if digest is not None:
-                    trials.by_digest.setdefault(digest, number)
-            trials.digested.update(new)
-        return trials.by_digest
+            return stored_curves(self._store, files, numbers)
+
+        def is_gone(number: int) -> bool:
+            return self.is_offered(Trial(study, number)) or Trial(study, number) in self.copies.moved
+
+        if study not in self._same_runs:
+            trials, row_of = self._of(study), lambda number: self._row(Trial(study, number))
+            self._same_runs[study] = SameRuns(trials, curves, row_of, is_gone)
+        return self._same_runs[study]
 
     def _is_earlier(self, run: PlacedRun, first: Known, result: Numbered, source: str) -> bool:
         """Return True if a run is of an earlier round than the trial that it is a copy of, and takes its place."""
@@ -323,10 +334,11 @@ class Stored:
         is_open = first.trial.trial_id in result.runs or not self.is_offered(first.trial)
         return source != BUNDLE and run.study == first.trial.study and is_open and () != of_run < first.round
 
-    def _replace(self, trial: Trial, earlier: PlacedRun | None, run: PlacedRun, result: Numbered) -> None:
+    def _replace(self, first: Known, earlier: PlacedRun | None, run: PlacedRun, result: Numbered) -> None:
         """Make a run the log of a trial, and its former one a copy: `earlier`, of this ingest, or the stored one."""
+        trial = first.trial
         if earlier is not None:
-            first = Known(trial, run.run, b"", (), has_bytes=earlier.sha256 == run.sha256)
+            first = Known(trial, run.run, b"", (), equal=first.equal)
             self.copies.add_copy(earlier, first)
             result.copies.append((earlier, first))
         else:

@@ -14,6 +14,19 @@ from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
 from losslake_ingest.mapping.metrics import guess_metric, metric_of
+from losslake_ingest.mapping.stated_facts import (
+    ACCUMULATION,
+    DEVICES,
+    EITHER,
+    OF_PROCESS,
+    OF_RUN,
+    PROCESSES,
+    facts_among,
+    last_name,
+    multipliers,
+    natural,
+    stated_numbers,
+)
 from losslake_ingest.mapping.template import PathPattern, UnknownField
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
@@ -30,11 +43,13 @@ _FIELDS = {
     "dataset": ("dataset", "data", "dataset_name", "data_set", "task"),
     "model": ("model", "arch", "architecture", "model_name", "net", "backbone"),
     "optimizer": ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type"),
-    "batch_size": ("batch_size", "global_batch_size", "train_batch_size", "bs", "batch", "b"),
 }
+_BATCH_SIZES = (*OF_RUN, *EITHER, "train_batch_size", "b")  # in paths
+_NO_BATCH_SIZE = '# batch_size = "…"   # needed, a number of'
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
 _SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
-_WORDS = "|".join(sorted(_FIELDS["batch_size"], key=len, reverse=True))
+_WORDS = "|".join(sorted(_BATCH_SIZES, key=len, reverse=True))
+_OTHER_BATCH = re.compile("(?i)(micro|local|device|gpu|val|valid|validation|eval|test)[_-]?(train)?[_-]?(batch|bs)")
 _BATCH_SIZE = re.compile(rf"(?i)^(|.*[^a-z])((?:{_WORDS})[_=-]?)[0-9]+((?:[^0-9.].*)?)$")
 
 
@@ -56,7 +71,8 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
         reading = SourceReading(source, Request(formats=formats), Stored(None, []), mapping)
         samples = _samples(reading)
     if not samples:
-        why = reading.detected.unread or f"see 'losslake formats'{advice(source)}"
+        unread = reading.detected.unread
+        why = unread.why if unread else f"see 'losslake formats'{advice(source)}"
         raise UnknownFormat(f"{source.path} holds no run that needs a mapping: {why}")
     try:
         target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
@@ -110,7 +126,7 @@ def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
     yield "# docs/mapping.md explains every line."
     yield ""
     if text:
-        yield "# Made from the lines of the log: each named group is a column."
+        yield "# Guessed from the lines of the log: each named group is a column."
         yield text
     yield "[collection]"
     yield '# name = "my-runs"   # needed: where these studies come from'
@@ -133,7 +149,7 @@ def _path(paths: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
     for path in paths[:3]:
         yield f"#   {_shown(path, LONGEST_PATH)}"
     if patterns:
-        yield f"# patterns = [{', '.join(toml_string(pattern) for pattern in patterns[:3])}]"
+        yield f"# patterns = [{', '.join(toml_string(pattern) for pattern in patterns[:3])}]   # guessed"
     yield ""
 
 
@@ -141,26 +157,62 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set
     yield "[run]"
     yield '# Each is a constant, or "{field}" for a value from the log, a file beside it, or the path.'
     named = [field for field in reversed(list(fields)) if not _SPECIAL.search(field)]
-    by_name = {field.lower().rpartition(".")[2]: field for field in named}
+    by_name = {last_name(field): field for field in named}
     for fact, names in _FIELDS.items():
-        given = [getattr(sample.defaults.run, fact) for sample in samples]
         guess = next((by_name[name] for name in names if name in by_name), None)
         if guess is not None:
             template = toml_string(f"{{{guess}}}")
-            yield f"# {fact} = {template}   # a guess by its name, for example {_shown(fields[guess])}"
-        elif fact in in_paths:
-            yield f"# {fact} comes from the path, once the # before patterns is removed"
-        elif all(given):
-            yield f"# {fact} comes from the format: {given[0].text}"
+            yield f"# {fact} = {template}   # guessed by its name, for example {_shown(fields[guess])}"
         else:
-            yield f'# {fact} = "…"   # needed' + (", a number" if fact == "batch_size" else "")
-    yield '# batch_unit = "examples"     # or tokens, sequences …'
+            yield _elsewhere(fact, fields, samples, in_paths) or f'# {fact} = "…"   # needed'
+    units = {str(each.defaults.run.batch_unit.text) for each in samples if each.defaults.run.batch_unit is not None}
+    unit = units.pop() if len(units) == 1 else "examples"
+    yield _batch_size({field: fields[field] for field in named}, samples, in_paths) or f"{_NO_BATCH_SIZE} {unit}"
+    yield f'# batch_unit = "{unit}"     # examples, tokens, sequences …'
     yield '# trial_id = "{seed}"         # without it, trials are numbered in order of their paths'
     if fields:
         yield "# Fields of these logs, each with one of its values:"
         for name in fields:
             yield f"#   {{{_shown(name)}}} = {_shown(fields[name])}"
     yield ""
+
+
+def _elsewhere(fact: str, fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
+    """Return a line for a fact that the path or the format gives; None if neither does."""
+    if fact in in_paths:
+        return f"# {fact} comes from the path, once the # before patterns is removed"
+    given = [getattr(sample.defaults.run, fact) for sample in samples]
+    with suppress(UnknownField):
+        if all(given):
+            return f"# {fact} comes from the format: {given[0].text}, for example {_shown(given[0].fill(fields))}"
+    return None
+
+
+def _batch_size(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
+    """Return a line for the batch size: that of an update, or what the one of a process has to be multiplied by."""
+    is_in_path = "batch_size" in in_paths
+    facts = facts_among({**fields, "batch_size": 1} if is_in_path else fields)
+    factors = multipliers(facts)
+    above_1 = [field for field in factors if natural(facts[field]) != 1]
+    given = _elsewhere("batch_size", fields, samples, in_paths)
+    if given is not None and not (is_in_path and above_1):
+        return given
+    of_run, of_process, either = (list(stated_numbers(facts, names)) for names in (OF_RUN, OF_PROCESS, EITHER))
+    if of_run or (either and not above_1):
+        field = (of_run or either)[0]
+        comment = "" if of_run else "; if it is of one process, times devices and accumulation"
+        comment = '; with batch_unit = "tokens"' if "tokens" in last_name(field) else comment
+        product, comment = field, f"guessed by its name, for example {_shown(facts[field])}{comment}"
+    elif either:
+        product, comment = " * ".join((either[0], *above_1)), f"guessed: {either[0]} may be that of one process"
+    elif of_process:
+        words = {"devices": (*PROCESSES, *DEVICES), "accumulation": ACCUMULATION}
+        unknown = [word for word, names in words.items() if not any(last_name(field) in names for field in factors)]
+        product, comment = " * ".join((of_process[0], *factors, *unknown)), "guessed, of one process"
+        comment += ": complete the product" if unknown else ""
+    else:
+        return None
+    return f"# batch_size = {toml_string(f'{{{product}}}')}   # {comment}"
 
 
 def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
@@ -182,14 +234,14 @@ def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
     for column in unknown:
         guess = guess_metric(column)
         if guess:
-            yield f"# {toml_key(column)} = {toml_string(guess)}   # a guess by its name"
+            yield f"# {toml_key(column)} = {toml_string(guess)}   # guessed by its name"
         elif guess := guess_metric(column.removesuffix("_percent")):
-            yield f"# {toml_key(column)} = {{ metric = {toml_string(guess)}, scale = 0.01 }}   # a guess by its name"
+            yield f"# {toml_key(column)} = {{ metric = {toml_string(guess)}, scale = 0.01 }}   # guessed by its name"
         elif guess := guess_metric(f"train_{column}"):
-            yield f'# {toml_key(column)} = ""   # or {toml_string(guess)}, or of val or test'
+            yield f'# {toml_key(column)} = ""   # or {toml_string(guess)}, guessed by its name, or of val or test'
         elif guess := guess_metric(f"train_{column.removesuffix('_percent')}"):
             scaled = f"{{ metric = {toml_string(guess)}, scale = 0.01 }}"
-            yield f'# {toml_key(column)} = ""   # or {scaled}, or of val or test'
+            yield f'# {toml_key(column)} = ""   # or {scaled}, guessed by its name, or of val or test'
         elif axis is None or column != axis[0]:
             yield f'# {toml_key(column)} = ""'
     yield ""
@@ -205,7 +257,7 @@ def _axis(sample: _Sample) -> Iterator[str]:
         return
     guess = _guessed_axis(sample.columns)
     column, counts = guess or ("step", "steps")
-    yield "# The column with the position in training" + (", a guess by its name:" if guess else ":")
+    yield "# The column with the position in training" + (", guessed by its name:" if guess else ":")
     yield "# [[axis]]"
     yield f"# column = {toml_string(column)}"
     yield f'# counts = "{counts}"   # steps, examples or epochs'
@@ -246,7 +298,7 @@ def _guess_part(names: Sequence[str], fields: set[str]) -> str:
     sizes = [digits[0] for name in names if len(digits := _BATCH_SIZE.findall(name)) == 1]
     if (
         len(sizes) == len(names)
-        and not any(map(_SPECIAL.search, names))
+        and not any(_SPECIAL.search(name) or _OTHER_BATCH.search(name) for name in names)
         and len({word for _, word, _ in sizes}) == 1
         and "batch_size" not in fields
     ):
@@ -261,7 +313,7 @@ def _guess_part(names: Sequence[str], fields: set[str]) -> str:
     first = matches[0]
     if first is not None and len(words) == 1:
         plain = re.sub("[^a-z0-9]+", "_", first[1].lower()).strip("_")
-        field = "batch_size" if plain in _FIELDS["batch_size"] else plain
+        field = "batch_size" if plain in _BATCH_SIZES else plain
         if field not in fields:
             fields.add(field)
             kind = "int" if all(match is not None and match[3].isdigit() for match in matches) else "float"

@@ -27,6 +27,7 @@ from losslake_ingest.mapping.mapping import (
 from losslake_ingest.mapping.place import PlacedRun, collection_facts, contributors_of, goals_of, place
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.pipeline.gather import Gatherer, Stored
+from losslake_ingest.pipeline.unread import Unread, first_unread
 from losslake_ingest.readers.side_files import SideFiles
 from losslake_ingest.readers.text_logs.proposal import advice
 from losslake_ingest.sources.database import DatabaseSource
@@ -40,17 +41,11 @@ from losslake_schema.statuses import COMPLETE
 UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
 ARCHIVED_MAPPING = f"{MAPPING_NAME} in an archive isn't read: unpack it and offer the folder, or give one by --map"
 NO_KNOWN_FORMAT = "no log of a known format is in it: see 'losslake formats', or name one with --format"
-PICKLE = (
-    "{path} is a pickle or a file of arrays, which LossLake never opens, because opening a pickle can run code: if you "
-    "trust it, load it in Python and write its values as CSV, as in pandas.DataFrame({{'step': steps, 'val/loss': "
-    "losses}}).to_csv('run.csv', index=False), then ingest that"
-)
 UNPACKED = (
     "it holds the files of a bundle, but isn't one as published, a tar that begins with bundle.json: give the tar "
     "itself, neither unpacked nor compressed, or get it again"
 )
 NO_RUN = "none of its files holds a run: see 'losslake formats', or name one with --format"
-PICKLE_ENDINGS = ("pkl", "pickle", "pt", "pth", "ckpt", "joblib", "npy", "npz")
 MOST_FILES = 200_000
 MOST_ARCHIVED = 200
 CERTAIN_SCORE = 0.85
@@ -200,8 +195,7 @@ class SourceReading:
         if not self.detected.files:
             if isinstance(self.source, FolderSource) and self.source.parts and self.mapping.where is None:
                 return  # all logs are in its parts
-            why = self.detected.broken or self.detected.unread
-            raise SourceBroken(why or NO_KNOWN_FORMAT + advice(self.source))
+            raise SourceBroken(self.detected.broken or self._why_unread())
         readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
         is_empty = True
         for items in readings:
@@ -212,7 +206,16 @@ class SourceReading:
             items.raise_break()
         if is_empty:
             forced = f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
-            raise SourceBroken(forced if self._is_forced else self.detected.unread or NO_RUN)
+            raise SourceBroken(
+                forced if self._is_forced else self.detected.unread.why if self.detected.unread else NO_RUN
+            )
+
+    def _why_unread(self) -> str:
+        """Return why no format recognizes anything in the source, and what to do."""
+        unread, more = self.detected.unread, advice(self.source)
+        if unread is None:
+            return NO_KNOWN_FORMAT + more
+        return unread.why if unread.is_pickle or more.startswith(f"; {unread.path} ") else unread.why + more
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
@@ -379,7 +382,7 @@ class Detected:
     folders: the formats of each folder with recognized files. files: the number of recognized files by format. others:
     the number of unrecognized files. excluded: the number of files that the mapping excludes. is_whole: every file was
     examined. broken: why the examination stopped early, if it did. unlike: unrecognized files with the ending of a
-    recognized one. unread: why a source without logs has none: a pickle, or the files of a bundle.
+    recognized one. unread: why a source without logs has none, if a file shows it.
     """
 
     folders: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -389,7 +392,7 @@ class Detected:
     is_whole: bool = True
     broken: str | None = None
     unlike: Sequence[str] = ()
-    unread: str | None = None
+    unread: Unread | None = None
 
     def belongs(self, name: str) -> Wanted:
         """Return a predicate for the paths of a format: the nearest folder above with a detected format decides."""
@@ -417,7 +420,7 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     others: list[str] = []
     recognized: list[tuple[str, str]] = []
     broken: str | None = None
-    unread: str | None = None
+    unread: Unread | None = None
     try:
         for member in source.members(lambda _: True, GLIMPSE):
             n_examined += 1
@@ -429,12 +432,13 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
                 excluded += 1
                 continue
             if member.path.rpartition("/")[2] == BUNDLE_MANIFEST and _IS_MANIFEST.match(member.data):
-                unread = UNPACKED
+                unread = Unread(member.path, UNPACKED)
             file = Glimpse(member.path, member.data)
             scores_of = ((one.detect(file), one.name) for one in formats)
             score, name = max(scores_of, key=lambda pair: pair[0], default=(0.0, ""))
             if score <= 0:
                 others.append(member.path)
+                unread = unread if recognized else first_unread(unread, file, formats)
                 continue
             recognized.append((member.path, name))
             scores.setdefault(_folder(member.path), {}).setdefault(name, []).append(score)
@@ -449,8 +453,6 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     beside = {(_folder(path), _ending(path)) for path in read}
     unlike = [path for path in others if _ending(path) in endings]
     unlike += [path for path, _ in recognized if path not in read and (_folder(path), _ending(path)) in beside]
-    pickle = next((path for path in others if _ending(path).lower() in PICKLE_ENDINGS), None)
-    unread = unread or (PICKLE.format(path=pickle) if pickle else None)
     counts = dict(sorted(files.items()))
     return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, unread)
 

@@ -10,9 +10,9 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.pipeline.copies import BUNDLE, Known, is_same_path, place_digest, round_of
+from losslake_ingest.pipeline.copies import BUNDLE, is_same_path, place_digest
 from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
-from losslake_schema.names import Study, Trial
+from losslake_schema.names import Study
 
 _LEADING = re.compile(r"^(/+|(\.\./)+)")
 
@@ -51,8 +51,7 @@ class StudyTrials:
 
     sources: see `Copies`. by_run: the numbers of the trials with that path within their sources. places: numbers by
     `place_digest`; a place keeps its number while its trial is withdrawn. logs: of each stored trial. by_name: the logs
-    by their bytes and the last part of their path. others: the numbers of other runs with the bytes of one. by_digest:
-    those of stored trials by `run_digest`, of the trials in `digested`. offered_by_digest: the trials of this ingest.
+    by their bytes and the last part of their path. others: the numbers of other runs with the bytes of one.
     """
 
     sources: Collection[str] = ()
@@ -63,18 +62,13 @@ class StudyTrials:
     withdrawn: Withdrawn = field(default_factory=Withdrawn)
     others: Callable[[PlacedRun], set[int]] = no_others
     content: dict[int, str] = field(default_factory=dict)
-    by_digest: dict[str, int] = field(default_factory=dict)
-    digested: set[int] = field(default_factory=set)
-    offered_by_digest: dict[str, Known] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
 
-    def offer(self, trial: Trial, run: PlacedRun, digest: str | None) -> None:
-        """Record that this ingest has the trial, and the digest of the run that is its log."""
-        self.offered.add(trial.trial_id)
-        self.highest = max(self.highest, trial.trial_id)
-        if digest is not None:
-            self.offered_by_digest[digest] = Known(trial, run.run, b"", round_of(run.attributes), has_bytes=False)
+    def offer(self, number: int) -> None:
+        """Record that this ingest has the trial of that number."""
+        self.offered.add(number)
+        self.highest = max(self.highest, number)
 
     def known(self, run: PlacedRun, source: str, place: str) -> int | None:
         """Return the number that a run has by its mapping or as a stored trial; None if it has none.

@@ -17,7 +17,7 @@ from losslake.questions.trials.search import at, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.names import Workload
-from losslake_schema.reached import NEVER, Comparator, hits, sign_of
+from losslake_schema.reached import DEFAULT_COMPARATOR, NEVER, Comparator, hits, sign_of
 from losslake_schema.registry import metric_named
 
 
@@ -33,7 +33,7 @@ class PageGoal:
     target: float
     direction: str
     source: str = ""
-    comparator: Comparator = "strict"
+    comparator: Comparator = DEFAULT_COMPARATOR
     is_proposed: bool = False
     instead_of: str = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,14 +106,28 @@ def test_too_many_curves_are_sampled_evenly(view: ReleaseView, monkeypatch: pyte
     assert [value.rpartition("/")[0] for _, value in drawn.query] == [f"{SAME}/8", f"{SAME}/8", f"{SAME}/32"]
 
 
-def test_goal_of_the_run_comes_first_and_is_inclusive_unless_it_says_strict(view: ReleaseView) -> None:
-    goals = [{"metric": ERROR, "target": 0.2}, {"metric": ERROR, "target": 0.3, "comparator": "strict"}]
+def test_goal_of_the_run_comes_first_and_is_strict_unless_it_says_inclusive(view: ReleaseView) -> None:
+    goals: list[dict[str, object]] = [
+        {"metric": ERROR, "target": 0.2, "comparator": "inclusive"},
+        {"metric": ERROR, "target": 0.3},
+        {"metric": ERROR, "target": 0.4, "comparator": "odd"},
+    ]
     shown = subject(run_of(goals=goals), view)
     assert shown.goal is not None
     assert [goal.text for goal in shown.goals] == [f"{ERROR} ≤ 0.2", f"{ERROR} < 0.3"]
     assert (shown.goal.target, shown.metric, shown.sizes) == (0.2, ERROR, [8])
     assert shown.trials == stored_trials(view, SAME, 8, shown.goal)
     assert subject(run_of(goals=goals), view, target=0.3).goal == shown.goals[1]
+
+
+@pytest.mark.parametrize("word", [None, "strict", "inclusive", "odd"])
+def test_comparator_of_a_goal_is_read_as_the_ingest_reads_it(tmp_path: Path, word: str | None) -> None:
+    goal = {"metric": ERROR, "target": 0.3, "source": "a paper"} | ({} if word is None else {"comparator": word})
+    write_run(tmp_path / "spools", 1, curve(FALLS), goals=[goal])
+    lake = lake_of(tmp_path / "lake", tmp_path / "spools")
+    stored = [(each.target, each.comparator) for each in ReleaseView.open(lake, lake.release()).goals]
+    shown = [(each.target, each.comparator) for each in subject(run_of(goals=[goal]), None).goals]
+    assert shown == stored == ([] if word == "odd" else [(0.3, word or "strict")])
 
 
 def test_metric_of_a_goal_is_shown_before_anything_is_measured(view: ReleaseView) -> None:
@@ -133,7 +148,8 @@ def test_target_is_proposed_if_nobody_set_a_goal(view: ReleaseView) -> None:
 
 
 def test_other_target_than_the_goals_is_compared_as_they_are(view: ReleaseView) -> None:
-    shown = subject(run_of(goals=[{"metric": ERROR, "target": 0.2}]), view, target=0.25).goal
+    goals = [{"metric": ERROR, "target": 0.2, "comparator": "inclusive"}]
+    shown = subject(run_of(goals=goals), view, target=0.25).goal
     assert shown == PageGoal(ERROR, 0.25, "minimize", comparator="inclusive")
     with pytest.raises(BadParameter, match="lies between 0 and 1"):
         subject(run_of(), view, target=75.0)

@@ -37,7 +37,7 @@ from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.processes import SECONDS, wait_until
 
-GOAL = {"goals": [{"metric": "val/loss", "target": 0.01}]}
+GOAL = {"goals": [{"metric": "val/loss", "target": 0.01, "comparator": "inclusive"}]}
 FIRST, SECOND = "0001/000001.jsonl", "0001/000002.jsonl"
 Event = tuple[str, Any]
 

@@ -22,7 +22,7 @@ from tests.contributions.spooled_runs import COLLECTION, SpooledRun, new_id, row
 
 BROWSER = {"accept": "text/html"}
 PRIVATE = {"cache-control": "no-store", "x-robots-tag": "noindex", "referrer-policy": "no-referrer"}
-GOALS = {"goals": [{"metric": "val/loss", "target": 0.1}]}
+GOALS = {"goals": [{"metric": "val/loss", "target": 0.1, "comparator": "inclusive"}]}
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_batch_size_that_is_not_stored_is_shown_beside_its_neighbours(beside: Se
 
 
 def test_reader_chooses_the_metric_the_goal_and_the_workload(beside: Service, sender: Sender) -> None:
-    goals = [{"metric": "val/loss", "target": target} for target in (0.1, 0.2)]
+    goals = [{"metric": "val/loss", "target": target, "comparator": "inclusive"} for target in (0.1, 0.2)]
     _, path = sent(sender, more={"goals": goals})
     text = page(beside.client, path, target="0.2", workload="given/mnist/cnn/sgd")
     assert said(text)[0] == "Reached val/loss ≤ 0.2 in 4 steps; the median of 3 trials took 9."

@@ -391,7 +391,7 @@ def test_fields_of_runs_are_right_in_tables_wide_enough_for_several_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     width, n_runs = 200, 120
-    monkeypatch.setattr("losslake_ingest.readers.tables.table._LARGEST_BATCH", width * n_runs // 3)
+    monkeypatch.setattr("losslake_ingest.readers.tables.runs._LARGEST_BATCH", width * n_runs // 3)
     text = "run," + ",".join(f"c{at}" for at in range(width)) + "\n"
     text += "".join(f"r{run},{run}" + ",0" * (width - 2) + f",{row}\n" for run in range(n_runs) for row in (run, -1))
     found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)

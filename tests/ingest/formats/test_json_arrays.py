@@ -135,7 +135,7 @@ def test_detection_goes_by_names_and_lengths_of_lists(start: bytes, is_log: bool
 
 
 def test_settings_beside_a_log_are_its_fields(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"losses": [1, 2], "batch_size": 8}')
+    (tmp_path / "config.json").write_text('{"losses": [1, 2], "batch_size": 10}')
     refusals, remarks = planned(tmp_path, {"loss": [2.5, 1.5]}, '[[axis]]\ncolumn = "index"\n')
     assert (refusals, [remark for remark in remarks if "config.json" in remark]) == ([], [])
 

@@ -180,7 +180,7 @@ def test_without_its_run_column_nothing_of_a_file_is_stored(tmp_path: Path) -> N
     [
         (b"", "empty_file", 1),
         (b" \n\n", "empty_file", 1),
-        ('{"a": 1}\n'.encode("utf-16"), "unreadable_log", 1),
+        (b"\0" * 9 + b'{"a": 1}\n', "unreadable_log", 1),
         (b'{"a": "b"}\n', "no_measurements", None),
         (b"{}\n", "no_measurements", None),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "no_measurements", None),

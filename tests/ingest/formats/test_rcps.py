@@ -48,7 +48,7 @@ def test_each_number_is_a_run_that_converged_there(tmp_path_factory: pytest.Temp
             "converged": [1.0],
         }
         assert log.run == f"rcps_resnet.json#resnet_ref_64/{number}"
-        assert (log.fields["batch_size"], log.fields["optimizer"], log.status) == (64, "lars", "COMPLETE")
+        assert (log.fields["global_batch_size"], log.fields["optimizer"], log.status) == (64, "lars", "COMPLETE")
         assert log.parameters["record"] == "resnet_ref_64"
 
 

@@ -336,7 +336,19 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = [*FACTS, "batch_unit", "goals", "notes", "steps", "status", "segments", "n_dropped", "gaps", "assumed_rewinds"]
+KEYS = [
+    *FACTS,
+    "batch_unit",
+    "goals",
+    "notes",
+    "steps",
+    "status",
+    "segments",
+    "n_dropped",
+    "gaps",
+    "assumed_rewinds",
+    "began_again",
+]
 documents = st.dictionaries(st.sampled_from(KEYS[1:]), anything, max_size=6)
 QUICK = settings(suppress_health_check=list(HealthCheck))
 
@@ -371,3 +383,18 @@ def test_segment_cut_at_every_byte_keeps_its_whole_lines(tmp_path: Path) -> None
     for cut in range(len(data) + 1):
         (run,) = runs(FORMAT, tmp_path / str(cut), files({"0001/000001.jsonl": data[:cut]}, None))
         assert len(measured(run).get("val/loss", {})) == data[:cut].count(b"\n")
+
+
+@pytest.mark.parametrize("began_again", [2, None], ids=["today", "before there was began_again"])
+def test_a_run_whose_step_began_again_in_each_epoch_is_refused(tmp_path: Path, began_again: int | None) -> None:
+    rows = b"".join(b'{"step":%d,"elapsed_s":%d,"val/loss":0.5}\n' % (step, step) for step in range(100))
+    segments = {"0001/000001.jsonl": rows, "0002-from-0/000001.jsonl": rows, "0003-from-0/000001.jsonl": rows}
+    stated = {"assumed_rewinds": 2, **({} if began_again is None else {"began_again": began_again})}
+    digests = {name: {"bytes": len(x), "sha256": hashlib.sha256(x).hexdigest()} for name, x in segments.items()}
+    ended = {"status": "COMPLETE", "ended_at": 1.0, "n_dropped": 0, "segments": digests}
+    (refused,) = read(FORMAT, tmp_path, files(segments, ended | stated))
+    assert isinstance(refused, Quarantined)
+    assert refused.rule == "step_doubtful"
+    assert "step goes back to 0, where the run began, and run.rewind() wasn't called: log the number" in refused.message
+    announced = read(FORMAT, tmp_path, files(segments, ended))
+    assert [isinstance(item, RunLog) for item in announced] == [True]

@@ -25,6 +25,7 @@ MAPPING = """
 collection.name = "c"
 run = { dataset = "d", model = "m", optimizer = "{opt.name}", batch_size = 8 }
 metrics.loss = "train/loss"
+axis = [{ column = "step", counts = "updates" }]
 """
 
 

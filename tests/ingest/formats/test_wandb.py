@@ -73,8 +73,8 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
 
 def test_defaults_are_a_mapping() -> None:
     defaults = tomllib.loads(FORMAT.defaults)
-    assert all(axis["counts"] in ("steps", "examples", "epochs") for axis in defaults["axis"])
+    assert all(axis["counts"] in ("steps", "calls") for axis in defaults["axis"])
     assert [axis["column"] for axis in defaults["axis"]][2:] == ["_step", "Step", "step"]
-    assert defaults["time"] == {"elapsed_s": "_runtime"}
+    assert defaults["time"] == {"elapsed_s": "_runtime", "assumed": True}
     assert defaults["status"]["finished"] == "COMPLETE"
     assert all(axis["column"] in defaults["metrics"] for axis in defaults["axis"])

@@ -67,12 +67,14 @@ def rows(chance: Random, restarts: bool = True) -> Rows:
     The last row before a restart and the first one after it have every metric, so that each goes back.
     """
     made: list[tuple[int, Mapping[str, float]]] = []
-    step, is_last = chance.randrange(3), False
+    first, is_last = chance.randrange(3), False
+    step = first
     for _ in range(chance.randrange(3, 12)):
         is_first, is_last = is_last, restarts and chance.random() < 0.1
         logged = {name: number(chance) for name in METRICS if is_first or is_last or chance.random() < 0.8}
         made.append((step, logged or {METRICS[0]: 0.5}))
-        step = chance.randrange(step) if is_last and step else step + chance.randrange(1, 100)
+        can_restart = is_last and step > first + 1
+        step = chance.randrange(first + 1, step) if can_restart else step + chance.randrange(1, 100)
     missing = set(METRICS).difference(*(logged for _, logged in made))
     made.append((max(step for step, _ in made) + 1000, {**made[-1][1], **dict.fromkeys(missing, -1.5)}))
     return made

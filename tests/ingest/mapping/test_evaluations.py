@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -86,6 +87,42 @@ def collapses(pieces: list[Written]) -> bool:
     )
 
 
+def begins_again(pieces: list[Written], column: str) -> bool:
+    """Whether two or more rows of a column follow that begin at the lowest step of all, and aren't those before."""
+    rows = [row for piece in pieces for row in piece]
+    lowest = min((step for step, _ in rows if step is not None), default=0.0)
+    sessions: list[dict[float, str]] = []
+    before = math.inf
+    for step, values in rows:
+        value = values[column]
+        if step is not None and value is not None:
+            if step < before:
+                sessions.append({})
+            sessions[-1].setdefault(step, repr(float(value) + 0.0))
+            before = step
+    for one, other in itertools.pairwise(sessions):
+        common = one.keys() & other.keys()
+        is_other = (
+            any(one[step] != other[step] for step in common) if common else len(one) >= 4 and max(other) > min(one)
+        )
+        if is_other and min(len(one), len(other)) > 1 and min(other) <= lowest:
+            return True
+    return False
+
+
+def time_falls(pieces: list[Written]) -> bool:
+    """Whether a row is earlier than the one before, at a lower step, or after a restart than any at a lower step."""
+    for rows in pieces:
+        timed = [(step, values["time"]) for step, values in rows if step is not None and values["time"] is not None]
+        for at in range(1, len(timed)):
+            (before, then), (step, now) = timed[at - 1], timed[at]
+            is_restart = step < before or (step == before and now < then)
+            lower = [time for other, time in timed[:at] if other < step] if is_restart else []
+            if any(time > now for time in lower) or (before < step and now < then):
+                return True
+    return False
+
+
 @given(tables)
 def test_curve_has_the_last_value_of_each_metric_and_step_unless_two_disagree(pieces: list[Written]) -> None:
     expected: dict[str, dict[int, str]] = {}
@@ -104,8 +141,10 @@ def test_curve_has_the_last_value_of_each_metric_and_step_unless_two_disagree(pi
         with pytest.raises(Refusal, match="contains no measurements"):
             curve_of(run_of(*pieces), MAPPING, 8, {})
         return
-    rules = {Rule.VALUES_DISAGREE} if conflicts(pieces, "a") or conflicts(pieces, "b") else set()
+    disagree = any(found(pieces, column) for found in (conflicts, begins_again) for column in ("a", "b"))
+    rules = {Rule.VALUES_DISAGREE} if disagree else set()
     rules |= {Rule.STEP_UNKNOWN} if collapses(pieces) else set()
+    rules |= {Rule.BAD_FACT} if time_falls(pieces) else set()
     if rules:
         with pytest.raises(Refusal) as refusal:
             curve_of(run_of(*pieces), MAPPING, 8, {})
@@ -127,8 +166,9 @@ def test_two_columns_of_one_metric_are_refused_where_they_differ_and_are_one_whe
 
 
 def test_after_a_restart_from_an_earlier_step_the_last_value_counts() -> None:
-    rows: Written = [(step, {"a": value}) for step, value in ((1.0, 0.9), (2.0, 0.8), (1.0, 0.7), (2.0, 0.6))]
-    assert plain(curve_of(run_of(rows), MAPPING, 8, {}).curve) == {"val/loss": [(1, "0.7"), (2, "0.6")]}
+    written = ((1.0, 0.9), (2.0, 0.8), (3.0, 0.7), (2.0, 0.6), (3.0, 0.5))
+    rows: Written = [(step, {"a": value}) for step, value in written]
+    assert plain(curve_of(run_of(rows), MAPPING, 8, {}).curve) == {"val/loss": [(1, "0.9"), (2, "0.6"), (3, "0.5")]}
 
 
 def test_entries_that_are_all_at_one_step_are_refused() -> None:

@@ -294,6 +294,6 @@ def test_several_values_at_most_steps_are_blamed_on_the_axis_first(tmp_path: Pat
 
 
 def test_the_place_in_a_list_is_no_epoch_that_a_restart_would_take_back(tmp_path: Path) -> None:
-    log = b'{"step": [10, 20, 10, 20], "val/loss": [4, 3, 2, 1]}'
+    log = b'{"step": [10, 20, 30, 20, 30], "val/loss": [4, 3, 2, 1, 1]}'
     mapping = f'{MAPPING}[[axis]]\ncolumn = "step"\n'
-    assert planned_steps(dry_run(tmp_path, {"a.json": log}, mapping)) == [10, 20]
+    assert planned_steps(dry_run(tmp_path, {"a.json": log}, mapping)) == [10, 20, 30]

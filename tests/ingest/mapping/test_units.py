@@ -170,3 +170,19 @@ def test_the_first_value_after_a_restart_counts(tmp_path: Path) -> None:
     log = "step,val/f1\n1,10\n2,20\n2,21\n1,11\n2,22\n2,23\n"
     plan = planned(tmp_path, log, '[metrics."val/f1"]\nrepeated = "first"')
     assert values(plan, "val/f1") == [11, 22]
+
+
+@pytest.mark.parametrize("column", ["val_acc(%)", "acc_percent", "val acc pct"])
+def test_fractions_under_a_name_in_percent_are_asked_for(tmp_path: Path, column: str) -> None:
+    text = f"step,{column}\n1,0.10\n2,0.55\n3,0.98\n"
+    plan = planned(tmp_path / "asked", text, f'[metrics]\n"{column}" = "val/accuracy"\n')
+    assert [item.rule for item in plan.quarantined] == ["out_of_range"]
+    assert "is named in percent, and its values are at most 0.98" in plan.quarantined[0].message
+    (missing,) = plan.missing
+    assert values(planned(tmp_path / "percent", text, f"[metrics]\n{missing.add}"), "val/accuracy") == [
+        0.001,
+        0.0055,
+        0.0098,
+    ]
+    fractions = missing.add.replace("scale = 0.01", "scale = 1")
+    assert values(planned(tmp_path / "one", text, f"[metrics]\n{fractions}"), "val/accuracy") == [0.1, 0.55, 0.98]

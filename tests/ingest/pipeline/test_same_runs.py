@@ -1,4 +1,4 @@
-"""Logs of one run, with equal values, steps and times, are one trial that lists them all, in whatever order."""
+"""Logs of one run, with equal values and steps, are one trial that lists them all, in whatever order."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Summary
-from losslake_ingest.contracts.study import Curves, StudyFacts, concatenate, run_digest
+from losslake_ingest.contracts.study import Curves, StudyFacts, concatenate, run_digests
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.same_runs import SameRuns
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.erasure import erase
 from losslake_ingest.releases.withdrawal import restore, withdraw
@@ -39,13 +40,17 @@ NAN = math.nan
 
 
 class Log(NamedTuple):
-    """A log: its round and path, its rate, its rows of step, value and seconds, and a text that makes its bytes."""
+    """A log: its round and path, its rate, its rows of step, value and seconds, and a text that makes its bytes.
+
+    keeps: its mapping keeps repeats.
+    """
 
     round: str
     path: str
     rate: float
     rows: tuple[tuple[int, float, float], ...]
     text: str
+    keeps: bool
 
     @property
     def sha256(self) -> str:
@@ -63,47 +68,76 @@ def placed(log: Log) -> PlacedRun:
         run=log.path, study=STUDY, facts=StudyFacts(STUDY, "examples", 0, early_stopping=False, parameter_configs="{}"),
         trial_id=None, status="COMPLETE", parameters={"rate": log.rate}, attributes=attributes,
         labels=frozenset({"round"}), curve=curve_of(log.rows), files={log.path: log.sha256},
-        collection=CollectionMetadata("c"), goals=(), directions=(), left_out=(), remarks={},
+        collection=CollectionMetadata("c"), goals=(), directions=(), left_out=(), remarks={}, keeps_repeats=log.keeps,
     )  # fmt: skip
 
 
-def are_one(one: Log, other: Log) -> bool:
-    """The rule: equal bytes and metaparameters, or equal values, steps and times in milliseconds, enough of them."""
-    if one.sha256 == other.sha256 and one.rate == other.rate:
-        return True
-    told = [[(step, "nan" if math.isnan(v) else v + 0.0, shown(t)) for step, v, t in log.rows] for log in (one, other)]
-    times = {time for _, _, time in told[0]} - {"unknown"}
-    return told[0] == told[1] and len(told[0]) >= 4 and len(times) >= 3
+def have_equal_bytes(one: Log, other: Log) -> bool:
+    return one.sha256 == other.sha256 and one.rate == other.rate
+
+
+def have_equal_times(one: Log, other: Log) -> bool:
+    """Equal values, steps and times in milliseconds, enough of them."""
+    told = [[shown(t) for *_, t in log.rows] for log in (one, other)]
+    return shape(one) == shape(other) and told[0] == told[1] and len(told[0]) >= 4 and len({*told[0]} - {"nan"}) >= 3
+
+
+def have_equal_curves(one: Log, other: Log) -> bool:
+    """Equal values and steps, enough of them and different ones, where neither is to be kept as a repeat."""
+    different = {value for _, value in shape(one)} - {"nan"}
+    return shape(one) == shape(other) and len(one.rows) >= 4 <= len(different) and not (one.keeps or other.keeps)
+
+
+def shape(log: Log) -> list[tuple[int, float | str]]:
+    return [(step, "nan" if math.isnan(value) else value + 0.0) for step, value, _ in log.rows]
 
 
 def shown(seconds: float) -> str:
-    return "unknown" if math.isnan(seconds) else f"{round(seconds * 1000)}"
+    return "nan" if math.isnan(seconds) else f"{round(seconds * 1000)}"
 
 
-def by_brute_force(sources: Sequence[Sequence[Log]]) -> dict[str, set[str]]:
-    """The path of each trial's log, the first by round and path, with the paths of its other logs."""
-    trials: list[list[Log]] = []
+def are_same_curves(one: Log, other: Log) -> bool:
+    return have_equal_curves(one, other) and one.rate == other.rate
+
+
+RULES = {"bytes": have_equal_bytes, "times": have_equal_times, "curve": are_same_curves}
+
+
+def by_brute_force(sources: Sequence[Sequence[Log]]) -> tuple[dict[str, dict[str, str]], set[str]]:
+    """The path of each trial's log, the first by round and path, with those of its other logs and why they are.
+
+    Also the paths of the trials that have the curve of an earlier one, but other metaparameters.
+    """
+    trials: list[tuple[Log, dict[str, str]]] = []
+    alike = set()
     for logs in sources:
         for log in sorted(logs, key=lambda log: ([float(log.round)] if log.round else [], log.path)):
-            same = next((trial for trial in trials if any(are_one(log, other) for other in trial)), None)
-            if same is None:
-                trials.append([log])
-            else:
-                same.append(log)
-    return {first.path: {other.path for other in others} for first, *others in trials}
+            same = ((others, why) for why, are_one in RULES.items() for first, others in trials if are_one(log, first))
+            others, why = next(same, ({}, ""))
+            others[log.path] = why
+            if not why:
+                if any(have_equal_curves(log, first) for first, _ in trials):
+                    alike.add(log.path)
+                trials.append((log, {}))
+    return {first.path: others for first, others in trials}, alike
 
 
 SECONDS = st.sampled_from([0.0, 0.0004, 1.0, 1.0002, 2.0, 2.001, 3.0, NAN])
 VALUES = st.sampled_from([0.0, -0.0, 1.0, NAN])
 ROWS = st.lists(st.tuples(VALUES, SECONDS), min_size=3, max_size=5)
-ALIKE = [[(2.0, 1.0 + late), (1.0, 2.0 + late), (NAN, 2.0 + late), (0.5, 3.0 + late)] for late in (0, 1e-4, 1)]
+ALIKE = [
+    [(2.0, 1.0 + late), (1.0, 2.0 + late), (third, 2.0 + late), (0.5, 3.0 + late)]
+    for third in (NAN, 0.25)
+    for late in (0, 1e-4, 1, NAN)
+]
 LOGS = st.tuples(
     st.sampled_from(["", "0.9", "2.0", "10.0"]),
     st.sampled_from([0.1, 0.2]),
     ROWS | st.sampled_from(ALIKE),
     st.sampled_from("xy"),
+    st.booleans(),
 )
-Drawn = tuple[str, float, list[tuple[float, float]], str]
+Drawn = tuple[str, float, list[tuple[float, float]], str, bool]
 
 
 @given(st.lists(st.lists(LOGS, max_size=6), min_size=1, max_size=2))
@@ -111,23 +145,24 @@ def test_trials_are_those_of_a_plain_computation(drawn: list[list[Drawn]]) -> No
     sources, number = [], 0
     for each in drawn:
         logs = []
-        for round_, rate, rows, text in each:
+        for round_, rate, rows, text, keeps in each:
             number += 1
             numbered = tuple((step, value, seconds) for step, (value, seconds) in enumerate(rows))
-            logs.append(Log(round_, f"log{number:02}", rate, numbered, text))
+            logs.append(Log(round_, f"log{number:02}", rate, numbered, text, keeps))
         sources.append(logs)
-    stored, kept, names = Stored(None, []), dict[int, str](), list[str]()
+    stored, kept, found, alike = Stored(None, []), dict[int, str](), dict[str, dict[str, str]](), set[str]()
     for name, logs in enumerate(sources):
         runs = [placed(log) for log in logs]
         stored.look_up(runs, str(name), str(name))
         numbered_runs = stored.number(STUDY, runs, str(name), str(name))
         kept |= {number: run.run for number, run in numbered_runs.runs.items()}
-        names += [run.run for run, _ in numbered_runs.copies]
-    found = {kept[trial.trial_id]: {copy.source for copy in copies} for trial, copies in stored.copies.found.items()}
-    expected = by_brute_force(sources)
-    assert {path: found.get(path, set()) for path in kept.values()} == expected
+        alike |= {run.run for run in numbered_runs.alike}
+        for run, first in numbered_runs.copies:
+            found.setdefault(kept[first.trial.trial_id], {})[run.run] = first.equal
+    assert ({path: found.get(path, {}) for path in kept.values()}, alike) == by_brute_force(sources)
     assert list(kept) == [*range(1, len(kept) + 1)]
-    assert sorted(names) == sorted(name for copies in expected.values() for name in copies)
+    listed = {kept[trial.trial_id]: {copy.source for copy in copies} for trial, copies in stored.copies.found.items()}
+    assert listed == {path: set(copies) for path, copies in found.items()}
 
 
 @given(ROWS, ROWS, st.booleans())
@@ -140,7 +175,7 @@ def test_a_digest_is_that_of_the_measurements_alone(
     absent = {"val/x": np.ones(len(one), np.bool_)} if is_missing else {}
     signed = {"val/loss": np.where(np.isnan(losses), -NAN, 0.0 - (0.0 - losses))}
     changed = replace(first, values=signed | dict.fromkeys(absent, losses), missing=absent)
-    assert run_digest(concatenate([second, changed]).trial(1)) == run_digest(first)
+    assert run_digests(concatenate([second, changed]).trial(1)) == run_digests(first)
 
 
 MAPPING = """
@@ -150,6 +185,7 @@ path = {patterns = ["v{round}/{org}/{name}.csv"]}
 metrics = {loss = "val/cross_entropy_error"}
 time = {elapsed_s = "elapsed_s"}
 """
+KEPT = MAPPING.replace("batch_size = 8", 'batch_size = 8, repeats = "keep"')
 TIMES = (1.5, 2.25, 3.125, 4.001)
 
 
@@ -170,8 +206,8 @@ def lake(tmp_path: Path) -> Lake:
     return Lake.create(tmp_path / "lake")
 
 
-def offer(lake: Lake, folder: Path, files: Files) -> Summary:
-    return ingest(lake, [unpacked(folder, {"losslake.toml": MAPPING.encode(), **files})])
+def offer(lake: Lake, folder: Path, files: Files, mapping: str = MAPPING) -> Summary:
+    return ingest(lake, [unpacked(folder, {"losslake.toml": mapping.encode(), **files})])
 
 
 def listed(lake: Lake, release: int | None = None) -> Listed:
@@ -227,13 +263,26 @@ def test_the_order_of_ingests_decides_the_numbers_alone(lake: Lake, tmp_path: Pa
      b"step,loss,note\n" + b"".join(b"%d,%r,1\n" % row for row in enumerate(RUN))],
     ids=["other times", "two times", "no times"],
 )  # fmt: skip
-def test_equal_curves_without_equal_times_stay_two_trials(lake: Lake, tmp_path: Path, second: bytes) -> None:
+def test_repeats_that_the_mapping_keeps_are_two_trials(lake: Lake, tmp_path: Path, second: bytes) -> None:
     first = log(*RUN, times=(1.5, 1.5, 2.25, 2.25)) if b"1.5,1\n" in second and b"3.125" not in second else log(*RUN)
-    offer(lake, tmp_path / "logs", {"v4.0/ann/r0.csv": first, "v4.1/ann/r0.csv": second})
+    files = {"v4.0/ann/r0.csv": first, "v4.1/ann/r0.csv": second}
+    offer(lake, tmp_path / "logs", files)
+    assert listed(lake) == {1: ("v4.0/ann/r0.csv", {"v4.1/ann/r0.csv": "4.1"})}
+    summary = offer(lake, tmp_path / "logs", files, KEPT)
+    assert summary.quarantined == ()
     assert listed(lake) == {1: ("v4.0/ann/r0.csv", {}), 2: ("v4.1/ann/r0.csv", {})}
+    assert not offer(lake, tmp_path / "logs", {**files, "note.txt": b""}, KEPT).published
     with open_release(lake, lake.release()) as connection:
         flags = connection.sql("SELECT trial_id, rule, same_as FROM flags").fetchall()
     assert flags == [(2, "equal_curve", 1)]
+
+
+def test_a_mapping_that_keeps_repeats_lists_logs_with_equal_times(lake: Lake, tmp_path: Path) -> None:
+    summary = offer(lake, tmp_path / "logs", OLD | NEW, KEPT)
+    assert listed(lake) == BOTH
+    assert summary.quarantined[0].message.startswith("the run of v4.0/ann/r0.csv, which is trial c/d/m/o/8/1, once")
+    offer(lake, tmp_path / "new", {"v4.1/bob/r0.csv": NEW["v4.1/bob/r0.csv"]}, KEPT)
+    assert listed(lake) == BOTH
 
 
 def test_a_copy_of_equal_bytes_is_listed(lake: Lake, tmp_path: Path) -> None:
@@ -282,7 +331,7 @@ def test_erasing_a_trial_erases_all_of_its_logs(lake: Lake, tmp_path: Path) -> N
 def test_an_erased_log_is_no_longer_listed(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release of an earlier version has both logs as trials; erasing the later one leaves the other."""
     with monkeypatch.context() as earlier:
-        earlier.setattr(Stored, "_same_run", lambda *_: None)
+        earlier.setattr(SameRuns, "find", lambda *_: None)
         offer(lake, tmp_path / "logs", OLD | NEW)
     assert len(listed(lake)) == 4
     summary = offer(lake, tmp_path / "logs", {"note.txt": b""})
@@ -313,7 +362,7 @@ def test_a_new_bundle_merges_the_trials_of_an_old_one(
 ) -> None:
     old = Lake.create(tmp_path / "old")
     with monkeypatch.context() as earlier:
-        earlier.setattr(Stored, "_same_run", lambda *_: None)
+        earlier.setattr(SameRuns, "find", lambda *_: None)
         offer(old, tmp_path / "logs", OLD | NEW)
         write_bundle(old, old.release(), tmp_path / "c.tar", "somewhere")
         ingest(lake, [tmp_path / "c.tar"])

@@ -109,7 +109,7 @@ def test_a_drafted_mapping_loads_and_has_the_fields_of_the_logs(losslake: Run, t
     done = losslake("map", "--init", logs)
     assert done.returncode == 0
     text = (logs / "losslake.toml").read_text()
-    assert '# val_wer = "val/word_error_rate"   # a guess by its name' in text
+    assert '# val_wer = "val/word_error_rate"   # guessed by its name' in text
     assert '# patterns = ["b{batch_size:int}/*/metrics.csv"]' in text
     assert losslake("map", logs).returncode == 0
     again = losslake("map", "--init", logs)
@@ -125,7 +125,7 @@ def test_a_drafted_mapping_states_nothing_and_lists_every_field(losslake: Run, t
     assert losslake("map", "--init", folder).returncode == 0
     text = (folder / "losslake.toml").read_text()
     assert [line for line in text.splitlines() if line and line[0] not in "#["] == []
-    assert '# dataset = "{task}"   # a guess by its name' in text
+    assert '# dataset = "{task}"   # guessed by its name' in text
     assert '# patterns = ["b{batch_size:int}/log.csv"]' in text
     assert all(f"#   {{f{n}}} = b" in text for n in range(1, 71))
 

@@ -312,6 +312,32 @@ def test_steps_that_go_back_too_often_are_counted(started: Callable[..., Run], m
     assert (end(place(run))["assumed_rewinds"], end(place(run))["n_dropped"]) == (2, 1)
 
 
+def test_a_step_of_each_epoch_is_warned_of_and_not_complete(
+    started: Callable[..., Run], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = started()
+    for epoch in range(3):
+        for step in range(100):
+            run.log({"train/loss": 1.0 / (1 + epoch)}, step=step)
+    run.finish()
+    known = end(place(run))
+    assert (known["status"], known["assumed_rewinds"], known["began_again"]) == ("INCOMPLETE", 2, 2)
+    (warning,) = caplog.messages
+    assert "step 0 is where the run began" in warning
+    assert "log the number of updates so far as step" in warning
+
+
+def test_a_step_below_others_is_warned_of_and_complete(
+    started: Callable[..., Run], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = started()
+    for step in (1, 2, 3, 2, 3):
+        run.log({"train/loss": 1.0}, step=step)
+    run.finish()
+    assert (end(place(run))["status"], end(place(run))["began_again"]) == ("COMPLETE", 0)
+    assert caplog.messages == ["step 2 is below earlier ones: taken as a rewind; call run.rewind(2) before"]
+
+
 @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"])
 def test_only_rank_0_records(
     started: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str

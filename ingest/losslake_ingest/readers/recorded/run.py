@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,13 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.recorded.attempts import Part, current_rows
+from losslake_ingest.readers.recorded.attempts import STEP, Part, current_rows
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
-from losslake_ingest.readers.tables.table import TableFile, runs_of
+from losslake_ingest.readers.tables.runs import runs_of
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_schema.errors import LossLakeError
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import comparator_named
 from losslake_schema.registry import DIRECTIONS, Direction, metric_named
 
 NO_END = "no end.json"
@@ -32,7 +34,6 @@ DROPPED = Damage("measurements that weren't recorded")
 _BAD_GOAL = "a goal of run.json that isn't a metric with a target: left out"
 _UNMEASURED_GOAL = "a goal of a metric that isn't measured: left out"
 _BAD_PARAMETER = "a parameter of run.json that isn't a number or a text: left out"
-_COMPARATORS: Mapping[str, Comparator] = {"strict": "strict", "inclusive": "inclusive"}
 _MOST_GAPS = 20
 _MOST_GOALS = 100
 
@@ -123,8 +124,9 @@ class RecordedRun:
         return log
 
     def log(self) -> RunLog:
-        """Return the run as its log. Raises Refusal if it is too large."""
+        """Return the run as its log. Raises Refusal if it is too large, or its steps began again."""
         _check_cells(self.n_cells)
+        self._check_steps()
         remarks = Counter(self.remarks)
         parts = [self.parts[place] for place in sorted(self.parts)]
         rows, n_replaced, n_repeated = current_rows(parts, self.begins)
@@ -148,6 +150,22 @@ class RecordedRun:
             attributes=_attributes(self.facts.get("attributes")),
             directions=_directions(self.facts.get("directions")),
         )
+
+    def _check_steps(self) -> None:
+        """Raise Refusal if the recorder assumed a rewind to where the run began: steps of each epoch go back so."""
+        end = self.end or {}
+        if not _count(end.get("assumed_rewinds")) or end.get("began_again") == 0:
+            return
+        lowest = math.inf
+        for place in sorted(self.parts):
+            part = self.parts[place]
+            begin = self.begins[part.attempt]
+            if begin is not None and begin <= lowest < math.inf:
+                what = f"step goes back to {begin:,}, where the run began, and run.rewind() wasn't called"
+                advice = "log the number of updates so far as step, in all epochs, and record it again"
+                raise Refusal(Rule.STEP_DOUBTFUL, f"{what}: {advice} (docs/recording.md)")
+            steps = [rows.columns[STEP][rows.known(STEP)] for rows in part.rows if STEP in rows.columns]
+            lowest = min([lowest, *(float(each.min()) for each in steps if len(each))])
 
     def _faults(self) -> Counter[str]:
         """Count what isn't as the end of the run names it, and what the recorder says is missing."""
@@ -218,11 +236,10 @@ def _goal(goal: object) -> LoggedGoal | None:
     if not (isinstance(metric, str) and isinstance(source, str)) or target is None:
         return None
     try:
-        if not metric_named(metric).can_reach(target):
-            return None
+        metric_named(metric)
     except LossLakeError:
         return None
-    comparator = _COMPARATORS.get(str(goal.get("comparator", "strict")))
+    comparator = comparator_named(goal.get("comparator"))
     return None if comparator is None else LoggedGoal(metric, target, printable(source[:1000]), comparator)
 
 

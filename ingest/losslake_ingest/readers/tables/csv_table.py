@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -21,11 +20,12 @@ import pyarrow.csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
+from losslake_ingest.mapping.row_keys import named_key, row_key
+from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE, Layout, find_layout, split_line, with_newlines
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
     EMPTY_WORDS,
     ENOUGH_WORDS,
-    LARGEST_COLUMNS,
     LARGEST_WORDS,
     NUMBER,
     TEXT_AMONG_NUMBERS,
@@ -38,29 +38,31 @@ from losslake_ingest.readers.tables.table import (
 )
 from losslake_schema.reached import Flags
 
-LONGEST_LINE = 1 << 20
-DELIMITERS = ",;\t"
 HEADER_REPEATED = "header line repeated"
-CUT_SHORT = Damage("the last line is cut short: left out")
+CUT_SHORT = "the last line is cut short: left out"
+CUT_CELL = "the last line has no line end, so its last cell may be cut: left out"
+CUT_KEY = "the last line has no line end, so its last cell, which tells rows apart, may be cut: the line is left out"
+CUT_ADVICE = "copy the file again, or end the line if it is whole"
 LONE_RETURN = "a carriage return without a newline: read as the end of a line"
 NO_NAME = "a column without a name: left out"
 MOST_BLANK_LINES = 100_000
-_MOST_COMMENTS = 10_000
-_UTF8_MARK = b"\xef\xbb\xbf"
 _LARGEST_PADDING = 64
 _BLANKS = " \t"
 _BLOCK = 1 << 22
 _WORTH_THREADS = 1 << 20
+_NEARLY = 1e-6
 # With all words, a file takes a fifth longer.
 _COMMON_WORDS = ("", "NA")
 # A longer list would slow down small files.
 _PADDING = [" " * width for width in range(1, _LARGEST_PADDING + 1)]
 
 
-def read_csv(data: bytes, run_column: str | None = None) -> Table:
-    """Parse a CSV. The run column is read as words even if it holds numbers. Raises Refusal."""
-    if b"\r" in data and b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
+def read_csv(data: bytes, run_column: str | None = None, axes: Collection[str] = ()) -> Table:
+    """Parse a CSV. The run column is read as words even if it holds numbers. Raises Refusal.
+
+    axes: columns whose numbers are steps, so that 1.000 may be written with a point for thousands.
+    """
+    data = with_newlines(data)
     layout = find_layout(data)
     check_run_column(run_column, layout.names)
     n_blank = data.count(b"\n\n", layout.start) + data.count(b"\n\r\n", layout.start)
@@ -78,87 +80,22 @@ def read_csv(data: bytes, run_column: str | None = None) -> Table:
     if nameless:
         remarks[NO_NAME] = nameless
     parsed = [_parse_complete_rows(data, rows, run_column)] if len(rows.whole) else []
+    end = None
     if rows.last.strip():
-        last = _parse_last(rows)
+        last, end = _parse_last(rows, parsed, run_column, data.count(b"\n") + 1)
         parsed += [last] if last is not None else []
-        remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
+        remarks[end] = 1
     elif rows.headers_repeated and not data.endswith(b"\n"):
         remarks[NOT_ENDED] = 1
     if not sum(part.num_rows for part in parsed):
         raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
     table = _table(pa.concat_tables(parsed), rows, run_column, remarks)
-    if table.words or table.first_texts:
+    _find_thousands(table, rows, axes)
+    if end is not None:
+        table.end, table.end_run = end, _run_of_last(rows, run_column)
+    if table.words or table.first_texts or table.thousands or any(map(named_key, table.numbers)):
         table.lines = _lines_of(data, layout, table.n_rows)
     return table
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The header of a CSV.
-
-    names: of all columns in order, stripped; empty for a column without a name. line: the header line without its line
-    end. line_number: of the header, from 1. start: the offset of the first row.
-    """
-
-    delimiter: str
-    names: tuple[str, ...]
-    line: bytes
-    line_number: int
-    start: int
-
-
-def find_layout(data: bytes) -> Layout:
-    """Return the layout of a CSV. Raises Refusal if it has no header line."""
-    start, line, line_number = _header_line(data)
-    text = line.decode("utf-8", "replace")
-    bare = "".join(text.split('"')[::2])
-    delimiter = max(DELIMITERS, key=bare.count)  # of equally many, the first
-    try:
-        cells = _split_line(text, delimiter)
-    except csv.Error as error:
-        raise Refusal(Rule.BAD_HEADER, f"the header can't be read ({error})", line_number) from None
-    names = tuple(cell.strip() for cell in cells)
-    _check_names(names, line_number)
-    return Layout(delimiter, names, line, line_number, start)
-
-
-def _header_line(data: bytes) -> tuple[int, bytes, int]:
-    """Return the offset of the rows, the first line that isn't empty or a comment, and its number."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refusal(Rule.BAD_HEADER, "the file is UTF-16: save it as UTF-8", 1)
-    start = len(_UTF8_MARK) if data.startswith(_UTF8_MARK) else 0
-    for line_number in range(1, _MOST_COMMENTS + 1):
-        if start >= len(data):
-            raise Refusal(Rule.EMPTY_FILE, "there is no header line", 1)
-        end = data.find(b"\n", start, start + LONGEST_LINE)
-        if end < 0:
-            if len(data) - start > LONGEST_LINE:
-                message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
-                raise Refusal(Rule.BAD_HEADER, message, line_number)
-            end = len(data)
-        line = data[start:end].strip(b"\r\n")
-        start = end + 1
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            return min(start, len(data)), line, line_number
-    raise Refusal(Rule.BAD_HEADER, f"there is no header in the first {_MOST_COMMENTS:,} lines", 1)
-
-
-def _check_names(names: tuple[str, ...], line_number: int) -> None:
-    if len(names) > LARGEST_COLUMNS:
-        message = f"there are {len(names):,} columns; at most {LARGEST_COLUMNS:,} are read"
-        raise Refusal(Rule.BAD_HEADER, message, line_number)
-    named = [name for name in names if name]
-    if not named or all(is_number(name) for name in named):
-        message = "the first line holds no names: write a line with the names of the columns above the rows"
-        raise Refusal(Rule.BAD_HEADER, message, line_number)
-    duplicates = [name for name, count in Counter(named).items() if count > 1]
-    if duplicates:
-        raise Refusal(Rule.BAD_HEADER, f"the column {shown(duplicates[0])} occurs more than once", line_number)
-
-
-def _split_line(line: str, delimiter: str) -> list[str]:
-    """Split a line into cells. Raises csv.Error."""
-    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True), [])
 
 
 def _rows_of(data: bytes, layout: Layout, run_column: str | None) -> _Rows:
@@ -267,14 +204,14 @@ class _Rows:
         """Determine every column's kind from all of its cells in the complete rows. Raises pa.ArrowInvalid."""
         unknown_places = [place for place in self.kinds if self.layout.names[place] != run_column]
         kinds = dict.fromkeys(unknown_places, _Kind.NUMBERS)
-        for batch in self._as_text(unknown_places):
+        for batch in self.as_text(unknown_places):
             for place, kind in kinds.items():
                 if kind is not _Kind.WORDS:
                     batch_kind = _kind_of(batch[str(place)])
                     kinds[place] = kind if batch_kind is _Kind.NUMBERS else batch_kind
         self.kinds |= kinds
 
-    def _as_text(self, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    def as_text(self, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         names = [str(place) for place in places]
         kinds = dict.fromkeys(names, pa.string())
         convert = pa.csv.ConvertOptions(column_types=kinds, include_columns=names, check_utf8=False)
@@ -295,7 +232,7 @@ def _guess(whole: memoryview, last: bytes, layout: Layout, run_column: str | Non
     end = bytes(whole[:_BLOCK]).find(b"\n")
     first = bytes(whole[:end]) if end >= 0 else last
     try:
-        cells = _split_line(first.decode("utf-8", "replace"), layout.delimiter)
+        cells = split_line(first.decode("utf-8", "replace"), layout.delimiter)
     except csv.Error:
         cells = []
     kinds = {}
@@ -325,13 +262,71 @@ def _parse_complete_rows(data: bytes, rows: _Rows, run_column: str | None) -> pa
             raise (_fault_of(as_written, rows.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
 
 
-def _parse_last(rows: _Rows) -> pa.Table | None:
-    """Parse the unfinished last line; return None if it is incomplete."""
+def _parse_last(
+    rows: _Rows, parsed: Sequence[pa.Table], run_column: str | None, line: int
+) -> tuple[pa.Table | None, str]:
+    """Return the unfinished last line, None if it is left out, and a remark. Its last cell may be cut: it is empty.
+
+    parsed: the complete rows, if there are some. line: its number.
+    """
+    names = rows.layout.names
+    is_closed = not names[-1] or rows.last.endswith((b"\r", b'"'))
+    before, delimiter, _ = rows.last.rpartition(rows.layout.delimiter.encode())
+    table = _parsed(rows, rows.last if is_closed else before + delimiter)
+    if table is None:
+        return None, Damage(CUT_SHORT, line)
+    if is_closed:
+        return table, NOT_ENDED
+    place = str(len(names) - 1)
+    words = parsed[0][place].unique().to_pylist() if parsed and pa.types.is_dictionary(table[place].type) else []
+    texts = [_text(word) for word in words[:ENOUGH_WORDS] if word is not None]
+    is_key = names[-1] == run_column or named_key(names[-1]) or row_key(names[-1], [text for text in texts if text])
+    return (None, Damage(CUT_KEY, line, CUT_ADVICE)) if is_key else (table, Damage(CUT_CELL, line, CUT_ADVICE))
+
+
+def _parsed(rows: _Rows, line: bytes) -> pa.Table | None:
     try:
-        table = rows.parse(rows.last)
+        table = rows.parse(line)
     except pa.ArrowInvalid:
         return None
     return table if table.num_rows else None
+
+
+def _run_of_last(rows: _Rows, run_column: str | None) -> str | None:
+    """Return the run that the unfinished last line names in a whole cell."""
+    if run_column is None:
+        return None
+    with suppress(csv.Error):
+        cells = split_line(rows.last.decode("utf-8", "replace"), rows.layout.delimiter)
+        place = rows.layout.names.index(run_column)
+        return cells[place].strip() if place < len(cells) - 1 else None
+    return None
+
+
+def _find_thousands(table: Table, rows: _Rows, axes: Collection[str]) -> None:
+    """Note the axes whose cells may have a point for thousands; those with 500 and 1.000 hold no numbers."""
+    for place in rows.kinds if len(rows.whole) else ():
+        name = rows.layout.names[place]
+        numbers = table.numbers.get(name) if name in axes and name not in table.words else None
+        if numbers is None:
+            continue
+        values = numbers.values if numbers.missing is None else numbers.values[~numbers.missing]
+        thousands = np.round(values * 1000)
+        if not len(values) or not (values < 1000).all() or not (np.abs(thousands - values * 1000) < _NEARLY).all():
+            continue
+        texts = pa.chunked_array([batch[str(place)] for batch in rows.as_text([place])], pa.string())
+        texts = pc.ascii_trim(texts, characters=_BLANKS)
+        has_point = pc.match_substring_regex(texts, r"^[1-9]\d{0,2}\.\d{3}$").to_numpy()
+        is_plain = pc.match_substring_regex(texts, r"^[1-9]\d{0,2}$").to_numpy()
+        is_other = ~(has_point | is_plain | pc.is_in(texts, value_set=pa.array(["0", *EMPTY_WORDS])).to_numpy())
+        if not has_point.any() or is_other.any():
+            continue
+        if not is_plain.any():
+            table.thousands |= {name}
+        elif (values == np.floor(values)).all():
+            has_point = np.append(has_point, np.zeros(table.n_rows - len(has_point), np.bool_))
+            codes = np.where(has_point, 0, -1).astype(np.int32)
+            table.words[name] = Words(codes, [texts[int(has_point.argmax())].as_py()])
 
 
 def _kind_of(texts: pa.Array) -> _Kind:
@@ -445,7 +440,7 @@ def _lines_of(data: bytes, layout: Layout, n_rows: int) -> Sequence[tuple[int, i
     if n_rows == data.count(b"\n", layout.start) + (not data.endswith(b"\n")):
         return ((0, first),)
     reader = csv.reader(_decoded(memoryview(data)[layout.start :]), delimiter=layout.delimiter)
-    header = _split_line(layout.line.decode("utf-8", "replace"), layout.delimiter)
+    header = split_line(layout.line.decode("utf-8", "replace"), layout.delimiter)
     lines = [(0, first)]
     row, at = 0, 0
     with suppress(csv.Error):

@@ -17,6 +17,7 @@ import orjson
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
+from losslake_ingest.readers.plain_text import check_nuls, in_utf8
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
 from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, nearest_float, number_column, printable
 from losslake_ingest.readers.tables.table import (
@@ -40,7 +41,7 @@ _DEEPEST = 16
 _UTF8_MARK = b"\xef\xbb\xbf"
 _ENOUGH_OTHER_LINES = 100_000
 _LIST = "a column of lists left out: {name}"
-CUT_SHORT = Damage("the last line is cut short: left out")
+CUT_SHORT = "the last line is cut short: left out"
 _DAMAGED_LINE = Damage("a line with a damaged JSON object: skipped")
 NOT_AN_OBJECT = Damage("entry that isn't an object: left out")
 _EMPTY = frozenset(EMPTY_WORDS)
@@ -55,8 +56,8 @@ Nested = tuple[Sequence[int], Sequence[Object]]
 
 def read_json_lines(data: bytes, run_column: str | None = None) -> Table:
     """Parse lines of JSON objects. The run column is kept as words. Raises Refusal."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refusal(Rule.UNREADABLE_LOG, "the file is UTF-16: save it as UTF-8", 1)
+    data = in_utf8(data)
+    check_nuls(data)
     if not data or data.isspace():
         raise Refusal(Rule.EMPTY_FILE, "the file is empty", 1)
     return _Reader(data.removeprefix(_UTF8_MARK), run_column).read()
@@ -78,7 +79,7 @@ def read_json_entries(blocks: Iterable[Sequence[Any]], run_column: str | None = 
 
 def starts_with_objects(data: bytes, lines: int) -> bool:
     """Return True if the first line is a JSON object and, for lines=2, the next one begins like one."""
-    first, _, rest = data[:LONGEST_LINE].removeprefix(_UTF8_MARK).lstrip().partition(b"\n")
+    first, _, rest = in_utf8(data[:LONGEST_LINE]).removeprefix(_UTF8_MARK).lstrip().partition(b"\n")
     return parse_line(first) is not None and (lines < 2 or rest.lstrip().startswith(b"{"))
 
 
@@ -119,6 +120,7 @@ class _Reader:
         self._columns = _Columns(run_column, self._remarks)
         self._n_other_lines = 0
         self._next_line = 1
+        self._end = NOT_ENDED
 
     def read(self) -> Table:
         """Return the table. Raises Refusal."""
@@ -131,11 +133,13 @@ class _Reader:
         if self._n_other_lines > n_objects:
             message = f"only {n_objects:,} of {n_lines:,} lines are JSON objects: is it JSON lines?"
             raise Refusal(Rule.UNREADABLE_LOG, message)
-        if not self._data.endswith(b"\n") and CUT_SHORT not in self._remarks:
-            self._remarks[NOT_ENDED] = 1
+        if not self._data.endswith(b"\n"):
+            self._remarks[self._end] = 1
         if self._n_other_lines:
             self._remarks["a line that isn't a JSON object: skipped"] = self._n_other_lines
-        return self._columns.table()
+        table = self._columns.table()
+        table.end = self._end
+        return table
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the file in blocks of whole lines."""
@@ -186,7 +190,7 @@ class _Reader:
                     self._remarks[NOT_UTF8] += not is_utf8(line)
                     continue
                 if is_begun and not self._data.endswith(b"\n") and self._data.endswith(line):
-                    self._remarks[CUT_SHORT] = 1
+                    self._end = Damage(CUT_SHORT, self._data.count(b"\n") + 1)
                 elif line.strip():
                     self._n_other_lines += 1
                     self._remarks[_DAMAGED_LINE] += is_begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -42,7 +43,7 @@ def split_metrics(
             text = text_of(places[at])
             texts = {column: cell for column, cell in rows.texts.items() if column != value}
             with_text = texts if text is None else {**texts, name: text}
-            split.append(LoggedRows(columns, missing, with_text, rows.fields))
+            split.append(replace(rows, columns=columns, missing=missing, texts=with_text))
     return split
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,24 +14,24 @@ from losslake_schema.reached import Flags, Floats, Integers
 MOST_KINDS = 20
 MOST_COMBINATIONS = 100
 # The words of a column, and the number of each row's word among them, -1 for an empty cell.
-Column = tuple[Sequence[str | bool], npt.NDArray[np.int32]]
+Column = tuple[Sequence[Scalar], npt.NDArray[np.int32]]
 
 
 def rows_by_words(
     logged: LoggedRows, columns: Mapping[str, Column]
-) -> tuple[list[tuple[Integers, LoggedRows]], set[str]]:
+) -> tuple[list[tuple[Integers, LoggedRows]], list[str]]:
     """Return the positions and the rows with each combination of words, and the columns that have too many.
 
     columns: the words of these rows. The combinations are in the order of their first rows. An empty cell is no field.
     """
     n_rows = len(next(iter(logged.columns.values())))
     which = np.zeros(n_rows, np.int64)
-    used, too_many = [], set()
+    used, too_many = [], []
     for name, (_, codes) in columns.items():
         kinds, numbers = np.unique(codes, return_inverse=True)
         combinations, combined = np.unique(which * len(kinds) + numbers, return_inverse=True)
-        if len(kinds) > MOST_KINDS or len(combinations) > MOST_COMBINATIONS:
-            too_many.add(name)
+        if np.count_nonzero(kinds >= 0) > MOST_KINDS or len(combinations) > MOST_COMBINATIONS:
+            too_many.append(name)
         else:
             which = combined
             used.append(name)
@@ -45,7 +46,27 @@ def rows_by_words(
     return found, too_many
 
 
+def whole_numbers(values: Floats, missing: Flags | None) -> Column | None:
+    """Return the numbers of a column as its words, None if some aren't whole. NaN is an empty cell."""
+    known = np.isfinite(values) if missing is None else np.isfinite(values) & ~missing
+    numbers = values[known]
+    if not (numbers == np.floor(numbers)).all():
+        return None
+    kinds, at = np.unique(numbers, return_inverse=True)
+    codes = np.full(len(values), -1, np.int32)
+    codes[known] = at
+    return [int(kind) for kind in kinds.tolist()], codes
+
+
+def joined(words: Column | None, numbers: Column | None) -> Column | None:
+    """Return the words and the numbers of one column."""
+    if words is None or numbers is None:
+        return words or numbers
+    codes = np.where(words[1] >= 0, words[1], np.where(numbers[1] >= 0, numbers[1] + np.int32(len(words[0])), -1))
+    return [*words[0], *numbers[0]], codes.astype(np.int32)
+
+
 def _some_of(logged: LoggedRows, at: Integers, fields: Mapping[str, Scalar]) -> LoggedRows:
     columns: dict[str, Floats] = {name: values[at] for name, values in logged.columns.items()}
     missing: dict[str, Flags] = {name: flags[at] for name, flags in logged.missing.items()}
-    return LoggedRows(columns, missing, logged.texts, fields)
+    return replace(logged, columns=columns, missing=missing, fields=fields)

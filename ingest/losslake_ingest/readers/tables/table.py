@@ -1,31 +1,23 @@
-"""A log as a table: columns of numbers and of words over the same rows, and the runs in it.
-
-A run consists of all rows, or of the rows with the same value in the run column.
-"""
+"""A log as a table: columns of numbers and of words over the same rows."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
-from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.mapping.mapping import LongTable
-from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
-from losslake_ingest.readers.tables.row_words import rows_by_words
+from losslake_ingest.contracts.run_log import TextCell
 from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_COLUMNS = 10_002  # 10,000 metrics beside the step and the time
 LARGEST_WORDS = 2**22
 ENOUGH_WORDS = 1_000  # of a column of words: more are no names of metrics
-LONGEST_RUN_NAME = 200
 CHANGING_TEXT = "a column of changing text left out: {name}"
 TEXT_AMONG_NUMBERS = "text in a column of numbers left out: {name}"
 # What pandas (but for NaN, which is a value), R, Keras, Python, JSON and Excel write for a missing value,
@@ -34,8 +26,6 @@ EMPTY_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "None", "null", "N
 NUMBER = re.compile(
     r"[ \t]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
 )
-_LARGEST_BATCH = 1 << 20
-_LONGEST_INTEGER = 18
 
 Codes = npt.NDArray[np.int32]
 
@@ -62,7 +52,9 @@ class Table:
 
     A column of numbers with text among them is in both numbers and words. first_texts: the row and text of the first
     cell of a column whose words were dropped. lines: rows and their lines, ascending; the rows that follow each have
-    consecutive lines; none if lines are unknown. order: the rows as written, where they are sorted by run.
+    consecutive lines; none if lines are unknown. order: the rows as written, where they are sorted by run. end: the
+    remark on an unfinished last line, which is of one run only: `end_run`, or that of the last row. thousands: as in
+    LoggedRows.
     """
 
     n_rows: int
@@ -72,6 +64,9 @@ class Table:
     first_texts: dict[str, tuple[int, str]] = field(default_factory=dict)
     lines: Sequence[tuple[int, int]] = ((0, 1),)
     order: Integers | None = None
+    end: str | None = None
+    end_run: str | None = None
+    thousands: frozenset[str] = frozenset()
 
     def first_text(self, name: str) -> TextCell | None:
         """Return the first cell of a column with text other than a word for a missing value, None if it has none."""
@@ -115,218 +110,3 @@ class TableFile:
         """Return a quarantine entry for this file, or for one run of it."""
         path = self.path if name is None else f"{self.path}#{name}"
         return Quarantined(self.source, path, rule, message, line, sha256=self.sha256)
-
-
-def runs_of(
-    table: Table, file: TableFile, run_column: str | None, long: LongTable | None = None
-) -> Iterator[RunLog | Quarantined]:
-    """Yield the runs of a table in order of their first row. Consumes the table.
-
-    long: the columns that make it a long table, if it has them.
-    """
-    if long is not None and not (long.name in table.words and long.value in table.numbers):
-        long = None
-    if not run_column:
-        yield from _Runs(table, file, np.zeros(1, np.int64), None, long).all()
-        return
-    runs = table.words.pop(run_column)
-    without = int((runs.codes < 0).sum())
-    if without:
-        message = f"{without:,} rows have no {shown(run_column)}, the run column: they belong to no run"
-        yield file.quarantined(Rule.MISSING_FACT, message)
-    if without < table.n_rows:
-        starts, names = _sort_by_run(table, runs)
-        yield from _Runs(table, file, starts, (run_column, names), long).all()
-
-
-def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:
-    """Sort the rows by run, dropping rows without one; return the start and the name of each run."""
-    present, first = np.unique(runs.codes, return_index=True)
-    if present[0] < 0:
-        present, first = present[1:], first[1:]
-    by_appearance = np.argsort(first)
-    rank = np.full(len(runs.words) + 1, len(present), np.int32)
-    rank[present[by_appearance]] = np.arange(len(present), dtype=np.int32)
-    ranks = rank[runs.codes]
-    order = np.argsort(ranks, kind="stable")[: int((ranks < len(present)).sum())]
-    table.n_rows, table.order = len(order), order
-    for name, column in table.numbers.items():
-        missing = column.missing[order] if column.missing is not None else None
-        table.numbers[name] = Numbers(column.values[order], missing)
-    for name, texts in table.words.items():
-        table.words[name] = Words(texts.codes[order], texts.words)
-    starts = np.searchsorted(ranks[order], np.arange(len(present)))
-    return starts.astype(np.int64), [str(runs.words[code]) for code in present[by_appearance].tolist()]
-
-
-class _Runs:
-    """A builder of runs from rows sorted by run; column statistics are computed for many runs at once.
-
-    named: the run column, and its value in each run. long: the columns of a long table.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        file: TableFile,
-        starts: Integers,
-        named: tuple[str, Sequence[str]] | None,
-        long: LongTable | None,
-    ) -> None:
-        self._table = table
-        self._file = file
-        self._bounds = np.append(starts, table.n_rows)
-        self._named = named
-        self._long = long
-        self._files = {file.path: file.sha256}
-        self._numbers = list(table.numbers.items())
-        self._words = [item for item in table.words.items() if long is None or item[0] != long.name]
-
-    def all(self) -> Iterator[RunLog | Quarantined]:
-        """Yield all runs."""
-        n_runs = len(self._bounds) - 1
-        batch = max(1, _LARGEST_BATCH // (1 + len(self._numbers) + len(self._words)))
-        for first in range(0, n_runs, batch):
-            yield from self._batch(first, self._bounds[first : min(first + batch, n_runs) + 1])
-
-    def _batch(self, first: int, bounds: Integers) -> Iterator[RunLog | Quarantined]:
-        """Yield the runs from number `first` on, whose rows lie between these bounds."""
-        starts, stop = bounds[:-1], int(bounds[-1])
-        counts = np.empty((len(starts), len(self._numbers)), np.int64)
-        constants = np.empty((len(starts), len(self._numbers)), np.float64)
-        for at, (_, column) in enumerate(self._numbers):
-            counts[:, at], constants[:, at] = _number_statistics(column, starts, stop)
-        lowest = np.empty((len(starts), len(self._words)), np.int32)
-        highest = np.empty((len(starts), len(self._words)), np.int32)
-        for at, (_, words) in enumerate(self._words):
-            lowest[:, at], highest[:, at] = _word_range(words.codes, starts, stop)
-        for at in range(len(starts)):
-            constant = np.flatnonzero(np.isfinite(constants[at])).tolist()
-            fields: dict[str, Scalar] = {self._numbers[c][0]: _scalar(float(constants[at, c])) for c in constant}
-            rows = slice(*bounds[at : at + 2].tolist())
-            texts = self._texts(rows, counts[at], highest[at])
-            fields = {name: value for name, value in fields.items() if name not in texts}
-            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at])
-            remarks = self._table.remarks | remarks if first + at == 0 else remarks
-            yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
-
-    def _texts(self, rows: slice, counts: Integers, highest: Codes) -> dict[str, TextCell]:
-        """Return the first text of each column with text in the run, and an empty one of each empty column."""
-        table = self._table
-        texts = {self._numbers[at][0]: table.text_cell(rows.start, "") for at in np.flatnonzero(counts == 0).tolist()}
-        if self._named is None:
-            texts |= {name: table.text_cell(*cell) for name, cell in table.first_texts.items()}
-        for at in np.flatnonzero(highest >= 0).tolist():
-            name, column = self._words[at]
-            row = rows.start + int(np.argmax(column.codes[rows] >= 0))
-            texts[name] = table.text_cell(row, str(column.words[int(column.codes[row])]))
-        return texts
-
-    def _add_word_fields(
-        self, fields: dict[str, Scalar], lowest: Codes, highest: Codes
-    ) -> tuple[dict[str, int], list[str]]:
-        """Add the words that are constant in the run; return remarks on those among numbers, and the other columns."""
-        remarks, changing = {}, []
-        for at in np.flatnonzero(highest >= 0).tolist():
-            name, column = self._words[at]
-            if name in self._table.numbers:
-                remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
-            elif lowest[at] == highest[at]:
-                fields[name] = column.words[int(highest[at])]
-            else:
-                changing.append(name)
-        return remarks, changing
-
-    def _run(
-        self,
-        run: int,
-        rows: slice,
-        counts: Integers,
-        fields: dict[str, Scalar],
-        texts: dict[str, TextCell],
-        changing: Sequence[str],
-        remarks: dict[str, int],
-    ) -> RunLog | Quarantined:
-        name = None
-        if self._named is not None:
-            run_column, name = self._named[0], self._named[1][run]
-            if len(name) > LONGEST_RUN_NAME:
-                length = f"{len(name):,} characters long; a run's name has at most {LONGEST_RUN_NAME}"
-                return self._file.quarantined(Rule.BAD_NAME, f"{shown(run_column)} is {length}", name=shown(name))
-            fields = {run_column: _run_value(name)} | fields
-        columns, missing = {}, {}
-        for at in np.flatnonzero(counts).tolist():
-            column_name, column = self._numbers[at]
-            columns[column_name] = column.values[rows]
-            if column.missing is not None and counts[at] < rows.stop - rows.start:
-                missing[column_name] = column.missing[rows]
-        if not columns:
-            return self._file.quarantined(Rule.NO_MEASUREMENTS, "none of its columns holds numbers", name=name)
-        path = self._file.path if name is None else f"{self._file.path}#{name}"
-        words = {name: self._table.words[name] for name in changing}
-        in_run = {name: (column.words, column.codes[rows]) for name, column in words.items()}
-        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts), in_run)
-        remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
-        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
-        return (
-            run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
-        )
-
-    def _long_run(
-        self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
-    ) -> RunLog | Quarantined:
-        """Return the run with the rows of each metric. parts: the positions of its rows in the run."""
-        names, values = self._table.words[long.name], self._table.words.get(long.value)
-        codes = names.codes[rows]
-
-        def text_of(at: Integers) -> TextCell | None:
-            if values is None or not (is_text := values.codes[rows][at] >= 0).any():
-                return None
-            row = rows.start + int(at[np.argmax(is_text)])
-            return self._table.text_cell(row, str(values.words[int(values.codes[row])]))
-
-        split = []
-        try:
-            for at, logged in zip(parts, run.rows, strict=True):
-                split += split_metrics(logged, at, codes[at], names.words, long.value, text_of)
-        except Refusal as refusal:
-            return self._file.quarantined(refusal.rule, refusal.message, name=name)
-        n_nameless = int((codes < 0).sum())
-        remarks = {**run.remarks, NO_METRIC: n_nameless} if n_nameless else run.remarks
-        fields = {field: value for field, value in run.fields.items() if field != long.value}
-        return replace(run, rows=split, fields=fields, remarks=remarks)
-
-
-def _number_statistics(column: Numbers, starts: Integers, stop: int) -> tuple[Integers, Floats]:
-    """Return the number of filled cells of each run, and their value if it is constant, else NaN."""
-    begin = int(starts[0])
-    within, values = starts - begin, column.values[begin:stop]
-    lowest = highest = values
-    counts = np.diff(np.append(within, stop - begin))
-    if column.missing is not None:
-        missing = column.missing[begin:stop]
-        counts = np.add.reduceat(~missing, within, dtype=np.int64)
-        lowest, highest = np.where(missing, np.inf, values), np.where(missing, -np.inf, values)
-    low, high = np.minimum.reduceat(lowest, within), np.maximum.reduceat(highest, within)
-    return counts, np.where(low == high, low, np.nan)
-
-
-def _word_range(codes: Codes, starts: Integers, stop: int) -> tuple[Codes, Codes]:
-    """Return the lowest and highest code of each run's words; the highest is -1 if all are empty."""
-    begin = int(starts[0])
-    within, selected = starts - begin, codes[begin:stop]
-    unsigned: npt.NDArray[np.uint32] = selected.view(np.uint32)  # An empty word, -1, becomes the largest.
-    return np.minimum.reduceat(unsigned, within).view(np.int32), np.maximum.reduceat(selected, within)
-
-
-def _scalar(value: float) -> Scalar:
-    """Convert an exact whole number to int, since tables with empty cells often write 128 as 128.0."""
-    return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT_INTEGER else value
-
-
-def _run_value(name: str) -> Scalar:
-    """Convert a run's name to a number if it is one."""
-    digits = name.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_INTEGER:
-        return int(name)
-    return float(name) if is_number(name) else name

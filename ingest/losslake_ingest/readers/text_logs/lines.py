@@ -111,6 +111,12 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str |
     return runs
 
 
+def falls(run: TextRun, axes: frozenset[str]) -> bool:
+    """Return True if positions fall, as where a second run begins."""
+    columns = [rows.columns[name][rows.known(name)] for rows in run.rows for name in axes & rows.columns.keys()]
+    return any(bool((column[1:] < column[:-1]).any()) for column in columns)
+
+
 @dataclass
 class _Log:
     """The matches in a log. starts: lines that start a run; unmatched, too_long: lines.

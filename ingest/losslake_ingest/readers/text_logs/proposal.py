@@ -20,6 +20,7 @@ from losslake_ingest.mapping.metrics import guess_metric
 from losslake_ingest.readers.text_logs.kinds import Kind, Reading, kinds_of
 from losslake_ingest.readers.text_logs.lines import lines_of, read_text
 from losslake_ingest.readers.text_logs.named_numbers import STEP_NAMES, column, literal
+from losslake_ingest.readers.text_logs.ranks import first_rank
 from losslake_ingest.readers.text_logs.starts import proposed_starts
 from losslake_ingest.sources.member import Member, Source
 
@@ -33,7 +34,6 @@ _MOST_TRIED = 50  # kinds of lines
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
 _QUANTITY = re.compile(r"(?:loss|acc|accuracy|err|error|perplexity|ppl|bleu|wer|f1|auc)(?![a-z])", re.IGNORECASE)
-_RANK = re.compile(r"\[?(?:rank[ :=]?)?(?P<rank>[0-9]{1,4})(?:\]|:) ?:? ?", re.IGNORECASE)
 
 
 def is_text(start: bytes) -> bool:
@@ -140,6 +140,12 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
     return None
 
 
+def how_to_read_apart(data: bytes) -> str:
+    """Return how a mapping can separate the runs in a log, as far as the log shows it; else nothing."""
+    starts = proposed(data).starts
+    return f"add to the mapping: starts = '{starts}'   # under [text]" if starts else ""
+
+
 def proposed(data: bytes) -> TextLines:
     """Return expressions that are proposed for a log."""
     return _proposed(data)[0]
@@ -155,7 +161,7 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     sample = data[:_SAMPLE] if len(data) < _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data[:_SAMPLE]
     text = lines_of(sample).decode("utf-8", "replace")
     lines = [line for line in text.split("\n", _MOST_LINES)[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
-    rank = _first_rank(lines)
+    rank = first_rank(lines)
     lines = [line for line in lines if line.startswith(rank)]
     prefix = f"^{literal(rank)}.*?" if rank else ""
     kinds = kinds_of(lines)
@@ -191,22 +197,6 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     text_lines = TextLines(kept, carried=steps if is_carried else [], starts=proposed_starts(lines, used))
     others = (kind for kind in kinds if kind not in chosen and _QUANTITY.search(lines[kind.lines[0]]))
     return text_lines, [lines[kind.lines[0]] for kind in (*chosen, *others) if not reading.is_read(kind)]
-
-
-def _first_rank(lines: Sequence[str]) -> str:
-    """Return what the lines of the first rank begin with, if all lines with a step have a rank; else nothing."""
-    found: dict[str, list[str]] = {}
-    for line in lines:
-        match = _RANK.match(line)
-        if match is not None:
-            found.setdefault(match["rank"], []).append(match[0].rstrip(" "))
-    n_lines = sum(map(len, found.values()))
-    is_said = any("rank" in prefix.lower() for prefixes in found.values() for prefix in prefixes)
-    least = min(map(len, found.values()), default=0)
-    if "0" not in found or len(found) < 2 or least < 2 or not (is_said or n_lines == len([*filter(None, lines)])):
-        return ""
-    prefixes = set(found["0"])
-    return prefixes.pop() if len(prefixes) == 1 else ""
 
 
 def _of_table(lines: Sequence[str]) -> str | None:

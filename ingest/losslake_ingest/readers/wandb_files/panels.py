@@ -276,6 +276,7 @@ def _run_log(folder: str, run: str, number: int, parts: list[tuple[Panel, dict[s
         {"run": name, "run_name": name},
         private=[kind] if kind else [],
         remarks=dict(+remarks),
+        is_extract=True,
     )
 
 

@@ -1,5 +1,5 @@
--- One row per trial whose curve is that of an earlier trial of its study, but whose times aren't, or aren't known: same_as is the first
--- such trial. Curves are equal if they have the same records (each value better than all before it, of each metric with a known
+-- One row per trial whose curve is that of an earlier trial of its study, but which isn't a copy of it: its mapping keeps repeats, or its
+-- metaparameters differ. same_as is the first such trial. Curves are equal if they have the same records (each value better than all before it, of each metric with a known
 -- direction, at its step), of some metric at least four, and as many evaluations up to the same last step.
 CREATE TABLE base.equal_curves AS
 WITH record AS (

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal
-from losslake_ingest.contracts.run_log import RunLog
+from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, RunLog
 from losslake_ingest.formats.csv_and_jsonl import CSV
+from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
-from losslake_ingest.readers.tables.csv_table import LONGEST_LINE, read_csv
+from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE
+from losslake_ingest.readers.tables.csv_table import CUT_ADVICE, CUT_CELL, CUT_KEY, read_csv
 from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
@@ -51,14 +53,82 @@ def test_a_last_line_that_is_cut_short_is_left_out(tmp_path: Path) -> None:
 
 def test_a_number_that_is_cut_short_does_not_spoil_its_column(tmp_path: Path) -> None:
     run = one_run(tmp_path, "step,loss\n1,2\n2,3e-")
-    assert columns(run) == {"step": [1], "loss": [2]}
-    assert run.remarks == {"the last line is cut short: left out": 1}
+    assert columns(run) == {"step": [1, 2], "loss": [2, None]}
+    assert run.remarks == {CUT_CELL: 1}
 
 
-def test_a_whole_last_line_without_a_newline_is_kept(tmp_path: Path) -> None:
-    run = one_run(tmp_path, "step,loss\n1,2\n2,3")
-    assert columns(run) == {"step": [1, 2], "loss": [2, 3]}
-    assert run.remarks == {"the last line doesn't end in a newline: read as it is": 1}
+@pytest.mark.parametrize("end", ["30", "3", "", " 3 "])
+def test_the_last_cell_of_a_last_line_without_a_line_end_may_be_cut(tmp_path: Path, end: str) -> None:
+    run = one_run(tmp_path, f"step,loss\n1,2\n2,{end}")
+    assert columns(run) == {"step": [1, 2], "loss": [2, None]}
+    ((damage, count),) = run.remarks.items()
+    assert isinstance(damage, Damage)
+    assert (damage, damage.line, damage.advice, count) == (CUT_CELL, 3, CUT_ADVICE, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"), [('step,loss,note\n1,2,"a"\n2,3,"b, c"', True), ("step,loss,\n1,2,\n2,3,", False)]
+)
+def test_a_last_cell_that_is_closed_is_whole(tmp_path: Path, text: str, note: bool) -> None:
+    run = one_run(tmp_path, text)
+    assert columns(run)["loss"] == [2, 3]
+    assert NOT_ENDED in run.remarks
+    assert not any(isinstance(remark, Damage) for remark in run.remarks)
+
+
+def test_a_last_line_that_lacks_only_the_newline_of_its_line_end_is_whole(tmp_path: Path) -> None:
+    assert columns(one_run(tmp_path, "step,loss\r\n1,2\r\n2,3\r")) == {"step": [1, 2], "loss": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    "text", ["step,loss,split\n1,2,train\n2,3,tra", "loss,step,kind\n2,1,val\n3,2,v", "a,seed\n1,1\n2,1"]
+)
+def test_a_last_line_whose_last_cell_tells_rows_apart_is_left_out(tmp_path: Path, text: str) -> None:
+    run = one_run(tmp_path, text)
+    assert [len(rows.columns[next(iter(rows.columns))]) for rows in run.rows] == [1]
+    assert run.remarks == {CUT_KEY: 1}
+
+
+@pytest.mark.parametrize(
+    ("rows", "damaged"),
+    [
+        ("a,1,2\nb,1,2\na,2,30", "a"),
+        ("a,1,2\nb,1,2\nb,2,30", "b"),
+        ("a,1,2\nb,1,2\na,2", "a"),
+        ("a,1,2\nb,1,2\na", "b"),
+        ("a,1,2\nb,1,2\nc,2", "b"),
+    ],
+)
+def test_a_cut_end_is_of_the_run_of_the_last_line_only(tmp_path: Path, rows: str, damaged: str) -> None:
+    found = runs(CSV, tmp_path, {"log.csv": f"run,step,loss\n{rows}".encode()}, BY_RUN)
+    assert [run.fields["run"] for run in found if run.remarks] == [damaged]
+
+
+def test_a_file_whose_lines_end_in_carriage_returns_or_that_is_utf16_or_states_its_delimiter_is_read(
+    tmp_path: Path,
+) -> None:
+    for name, data in {
+        "cr": b"step,loss\r1,2\r2,3\r",
+        "utf16": "step;loss\r\n1;2\r\n2;3\r\n".encode("utf-16"),
+        "sep": b"\xef\xbb\xbfsep=;\r\nstep;loss\r\n1;2\r\n2;3\r\n",
+        "bar": b'"sep=|"\nstep|loss\n1|2\n2|3\n',
+        "tab": b"sep=\t\nstep\tloss\n1\t2\n2\t3\n",
+        "odd": b"sep=,,\nstep,loss\n1,2\n2,3\n",
+    }.items():
+        assert CSV.detect(Glimpse("log.csv", data)) == 0.3, name
+        assert columns(one_run(tmp_path / name, data)) == {"step": [1, 2], "loss": [2, 3]}, name
+
+
+def test_lines_are_counted_with_that_of_the_delimiter(tmp_path: Path) -> None:
+    item = quarantined(tmp_path, b"sep=;\nstep;loss\n1;2\n2\n3;4\n")
+    assert (item.rule, item.line) == ("wrong_cell_count", 4)
+
+
+def test_a_file_that_begins_with_nul_bytes_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    item = quarantined(tmp_path, b"\0" * 40 + b"step,loss\n1,2\n")
+    assert (item.rule, item.line) == ("unreadable_log", 1)
+    assert "it begins with 40 NUL bytes" in item.message
+    assert "tr -d '\\0' < FILE > NEW_FILE" in item.message
 
 
 def test_cut_quoted_cell_drops_only_its_row(tmp_path: Path) -> None:
@@ -74,7 +144,7 @@ def test_cut_quoted_cell_drops_only_its_row(tmp_path: Path) -> None:
         (b"\n\n# nothing\n", "empty_file", 1),
         (b"step,loss,step\n1,2,3\n", "bad_header", 1),
         (b"# x\n1,2\n3,4\n", "bad_header", 2),
-        ("step,loss\n1,2\n".encode("utf-16"), "bad_header", 1),
+        ("step\n1,2\n".encode("utf-16"), "wrong_cell_count", 2),
         (b"step," + b"x" * LONGEST_LINE + b"\n1,2\n", "bad_header", 1),
         (",".join(map("c{}".format, range(LARGEST_COLUMNS + 1))).encode() + b"\n", "bad_header", 1),
         (b'step,"loss\n1,2\n', "bad_header", 1),

@@ -151,5 +151,5 @@ def test_a_draft_says_what_percentages_and_metrics_without_a_split_may_be(tmp_pa
     log = tmp_path / "run.log"
     log.write_text("step 5: loss 2.5, val acc 52.5%\nstep 6: loss 1.5, val acc 55.5%\n")
     draft = draft_mapping(log).read_text()
-    assert '# val_acc_percent = { metric = "val/accuracy", scale = 0.01 }   # a guess by its name\n' in draft
-    assert '# loss = ""   # or "train/loss", or of val or test\n' in draft
+    assert '# val_acc_percent = { metric = "val/accuracy", scale = 0.01 }   # guessed by its name\n' in draft
+    assert '# loss = ""   # or "train/loss", guessed by its name, or of val or test\n' in draft

@@ -1,0 +1,22 @@
+"""Text of logs in UTF-8, whatever program wrote it."""
+
+from __future__ import annotations
+
+from losslake_ingest.contracts.rules import Refusal, Rule
+
+_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+def in_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-8: one in UTF-16 is recognized by its byte order mark."""
+    coding = _MARKS.get(data[:2])
+    return data if coding is None else data[2:].decode(coding, "replace").encode()
+
+
+def check_nuls(data: bytes) -> None:
+    """Raise Refusal for a text that begins with NUL bytes, as a file does after a crash of its machine."""
+    if not data.startswith(b"\0"):
+        return
+    count = len(data) - len(data.lstrip(b"\0"))
+    message = f"it begins with {count:,} NUL bytes, as after a crash: cut them off (tr -d '\\0' < FILE > NEW_FILE)"
+    raise Refusal(Rule.UNREADABLE_LOG, message, 1)

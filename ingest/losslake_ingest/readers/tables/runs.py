@@ -1,0 +1,337 @@
+"""The runs in a table: all rows, or those with the same value in the run column."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_ingest.contracts.report import Quarantined
+from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
+from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
+from losslake_ingest.mapping.mapping import LongTable
+from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
+from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_ingest.readers.tables.carried import carry
+from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
+from losslake_ingest.readers.tables.row_words import MOST_KINDS, Column, joined, rows_by_words, whole_numbers
+from losslake_ingest.readers.tables.table import (
+    CHANGING_TEXT,
+    TEXT_AMONG_NUMBERS,
+    Codes,
+    Numbers,
+    Table,
+    TableFile,
+    Words,
+    is_number,
+)
+from losslake_schema.reached import Floats, Integers
+
+LONGEST_RUN_NAME = 200
+_LARGEST_BATCH = 1 << 20
+_LONGEST_INTEGER = 18
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """What a mapping says of the rows of a table.
+
+    long: the columns that make it a long table, if it has them. omitted: columns that tell no rows apart, whatever
+    their names; None: only words do. carried: conditions on the rows whose number of a column holds for those below.
+    """
+
+    long: LongTable | None = None
+    omitted: Collection[str] | None = None
+    carried: Mapping[str, Mapping[str, Scalar | list[Scalar]]] = field(default_factory=dict)
+
+
+def runs_of(
+    table: Table, file: TableFile, run_column: str | None, rules: RowRules | None = None
+) -> Iterator[RunLog | Quarantined]:
+    """Yield the runs of a table in order of their first row. Consumes the table."""
+    rules = rules or RowRules()
+    if rules.long is not None and not (rules.long.name in table.words and rules.long.value in table.numbers):
+        rules = replace(rules, long=None)
+    if not run_column:
+        yield from _Runs(table, file, np.zeros(1, np.int64), None, rules).all()
+        return
+    runs = table.words.pop(run_column)
+    without = int((runs.codes < 0).sum())
+    if without:
+        message = f"{without:,} rows have no {shown(run_column)}, the run column: they belong to no run"
+        yield file.quarantined(Rule.MISSING_FACT, message)
+    if without < table.n_rows:
+        starts, names = _sort_by_run(table, runs)
+        yield from _Runs(table, file, starts, (run_column, names), rules).all()
+
+
+def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:
+    """Sort the rows by run, dropping rows without one; return the start and the name of each run."""
+    present, first = np.unique(runs.codes, return_index=True)
+    if present[0] < 0:
+        present, first = present[1:], first[1:]
+    by_appearance = np.argsort(first)
+    rank = np.full(len(runs.words) + 1, len(present), np.int32)
+    rank[present[by_appearance]] = np.arange(len(present), dtype=np.int32)
+    ranks = rank[runs.codes]
+    order = np.argsort(ranks, kind="stable")[: int((ranks < len(present)).sum())]
+    table.n_rows, table.order = len(order), order
+    for name, column in table.numbers.items():
+        missing = column.missing[order] if column.missing is not None else None
+        table.numbers[name] = Numbers(column.values[order], missing)
+    for name, texts in table.words.items():
+        table.words[name] = Words(texts.codes[order], texts.words)
+    starts = np.searchsorted(ranks[order], np.arange(len(present)))
+    return starts.astype(np.int64), [str(runs.words[code]) for code in present[by_appearance].tolist()]
+
+
+class _Runs:
+    """A builder of runs from rows sorted by run; column statistics are computed for many runs at once.
+
+    named: the run column, and its value in each run. rules: of the mapping.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        file: TableFile,
+        starts: Integers,
+        named: tuple[str, Sequence[str]] | None,
+        rules: RowRules,
+    ) -> None:
+        for column, condition in rules.carried.items():
+            carry(table, starts, column, condition)
+        long, omitted = rules.long, rules.omitted
+        self._table = table
+        self._file = file
+        self._bounds = np.append(starts, table.n_rows)
+        self._named = named
+        self._long = long
+        self._files = {file.path: file.sha256}
+        self._numbers = list(table.numbers.items())
+        self._words = [item for item in table.words.items() if long is None or item[0] != long.name]
+        self._omitted = omitted or ()
+        self._keys: dict[str, RowKey] = {}
+        for name in [*table.numbers, *table.words, *table.first_texts] if omitted is not None else ():
+            key = named_key(name)
+            if key is not None and name not in (*self._omitted, *((long.name, long.value) if long else ())):
+                self._keys[name] = key
+
+    def all(self) -> Iterator[RunLog | Quarantined]:
+        """Yield all runs."""
+        n_runs = len(self._bounds) - 1
+        batch = max(1, _LARGEST_BATCH // (1 + len(self._numbers) + len(self._words)))
+        for first in range(0, n_runs, batch):
+            yield from self._batch(first, self._bounds[first : min(first + batch, n_runs) + 1])
+
+    def _batch(self, first: int, bounds: Integers) -> Iterator[RunLog | Quarantined]:
+        """Yield the runs from number `first` on, whose rows lie between these bounds."""
+        starts, stop = bounds[:-1], int(bounds[-1])
+        counts = np.empty((len(starts), len(self._numbers)), np.int64)
+        constants = np.empty((len(starts), len(self._numbers)), np.float64)
+        for at, (_, column) in enumerate(self._numbers):
+            counts[:, at], constants[:, at] = _number_statistics(column, starts, stop)
+        lowest = np.empty((len(starts), len(self._words)), np.int32)
+        highest = np.empty((len(starts), len(self._words)), np.int32)
+        for at, (_, words) in enumerate(self._words):
+            lowest[:, at], highest[:, at] = _word_range(words.codes, starts, stop)
+        for at in range(len(starts)):
+            constant = np.flatnonzero(np.isfinite(constants[at])).tolist()
+            fields: dict[str, Scalar] = {self._numbers[c][0]: _scalar(float(constants[at, c])) for c in constant}
+            rows = slice(*bounds[at : at + 2].tolist())
+            texts = self._texts(rows, counts[at], highest[at])
+            fields = {name: value for name, value in fields.items() if name not in texts}
+            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at], rows)
+            remarks = {**self._table_remarks(first + at), **remarks}
+            yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
+
+    def _table_remarks(self, run: int) -> dict[str, int]:
+        """Return the remarks on the file that belong to a run: those on its end to the run that ends it."""
+        table = self._table
+        names = self._named[1] if self._named is not None else []
+        last = len(self._bounds) - 2
+        if table.end_run in names:
+            last = names.index(table.end_run)
+        elif table.order is not None:
+            last = int(np.searchsorted(self._bounds, int(np.argmax(table.order)), side="right")) - 1
+        return {text: n for text, n in table.remarks.items() if run == (last if text == table.end else 0)}
+
+    def _texts(self, rows: slice, counts: Integers, highest: Codes) -> dict[str, TextCell]:
+        """Return the first text of each column with text in the run, and an empty one of each empty column."""
+        table = self._table
+        texts = {self._numbers[at][0]: table.text_cell(rows.start, "") for at in np.flatnonzero(counts == 0).tolist()}
+        if self._named is None:
+            texts |= {name: table.text_cell(*cell) for name, cell in table.first_texts.items()}
+        for at in np.flatnonzero(highest >= 0).tolist():
+            name, column = self._words[at]
+            row = rows.start + int(np.argmax(column.codes[rows] >= 0))
+            texts[name] = table.text_cell(row, str(column.words[int(column.codes[row])]))
+        return texts
+
+    def _add_word_fields(
+        self, fields: dict[str, Scalar], lowest: Codes, highest: Codes, rows: slice
+    ) -> tuple[dict[str, int], list[str]]:
+        """Add the words that are constant in the run; return remarks on those among numbers, and the other columns.
+
+        A split that only some rows name is one of these.
+        """
+        remarks, changing = {}, []
+        for at in np.flatnonzero(highest >= 0).tolist():
+            name, column = self._words[at]
+            word = column.words[int(highest[at])]
+            if name in self._table.numbers:
+                if name not in self._keys:
+                    remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
+            elif lowest[at] != highest[at] or (self._names_split(name, word) and (column.codes[rows] < 0).any()):
+                changing.append(name)
+            else:
+                fields[name] = word
+        return remarks, changing
+
+    def _names_split(self, name: str, word: Scalar) -> bool:
+        return name not in self._omitted and row_key(name, [word]) in (RowKey.SPLIT, RowKey.PHASE)
+
+    def _key_columns(self, rows: slice, fields: dict[str, Scalar]) -> Iterator[tuple[str, Column]]:
+        """Yield the columns whose names say that they tell rows apart, if they do; a missing value is one."""
+        for name in self._keys:
+            words, numbers = self._table.words.get(name), self._table.numbers.get(name)
+            if words is None and (numbers is None or (numbers.missing is None and name in fields)):
+                continue
+            whole = None
+            if numbers is not None:
+                whole = whole_numbers(numbers.values[rows], None if numbers.missing is None else numbers.missing[rows])
+            column = joined(None if words is None else (words.words, words.codes[rows]), whole)
+            if column is None:
+                continue
+            present = np.unique(column[1]).tolist()
+            values = [column[0][code] for code in present if code >= 0]
+            key = row_key(name, values)
+            if values and len(present) > 1 and key is not None:
+                if key not in (RowKey.RUN, RowKey.RANK):
+                    fields.pop(name, None)
+                yield name, column
+
+    def _check_few(self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice) -> None:
+        """Raise Refusal if a run has too many values of a column of runs, ranks or splits."""
+        dropped = [name for name in self._table.first_texts if name in self._keys] if self._named is None else []
+        for name in [*dropped, *too_many]:
+            is_number = name not in columns or name not in self._table.words
+            key = self._keys.get(name)
+            if key in (RowKey.RUN, RowKey.RANK) or (key is RowKey.SPLIT and (name in dropped or not is_number)):
+                line = None
+                if name in columns:
+                    codes = columns[name][1]
+                    line = self._line(rows.start + int(np.argmax(codes != codes[0])))
+                what = f"{name} has more than {MOST_KINDS} values, so its rows are of several runs"
+                add = f"add to the mapping: column = {toml_string(name)}   # under [run]"
+                add = add if self._named is None else "split the file by it"
+                one = f'if all are one run, {toml_key(name)} = ""   # under [metrics]'
+                raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {add}; {one}", line)
+
+    def _run(
+        self,
+        run: int,
+        rows: slice,
+        counts: Integers,
+        fields: dict[str, Scalar],
+        texts: dict[str, TextCell],
+        changing: Sequence[str],
+        remarks: dict[str, int],
+    ) -> RunLog | Quarantined:
+        name = None
+        if self._named is not None:
+            run_column, name = self._named[0], self._named[1][run]
+            if len(name) > LONGEST_RUN_NAME:
+                length = f"{len(name):,} characters long; a run's name has at most {LONGEST_RUN_NAME}"
+                return self._file.quarantined(Rule.BAD_NAME, f"{shown(run_column)} is {length}", name=shown(name))
+            fields = {run_column: _run_value(name)} | fields
+        columns, missing = {}, {}
+        for at in np.flatnonzero(counts).tolist():
+            column_name, column = self._numbers[at]
+            columns[column_name] = column.values[rows]
+            if column.missing is not None and counts[at] < rows.stop - rows.start:
+                missing[column_name] = column.missing[rows]
+        if not columns:
+            return self._file.quarantined(Rule.NO_MEASUREMENTS, "none of its columns holds numbers", name=name)
+        path = self._file.path if name is None else f"{self._file.path}#{name}"
+        in_run = dict(self._key_columns(rows, fields))
+        words = {name: self._table.words[name] for name in changing if name not in (*in_run, *self._omitted)}
+        in_run |= {name: (column.words, column.codes[rows]) for name, column in words.items()}
+        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts, thousands=self._table.thousands), in_run)
+        try:
+            self._check_few(too_many, in_run, rows)
+        except Refusal as refusal:
+            return self._file.quarantined(refusal.rule, refusal.message, refusal.line, name=name)
+        too_many = [column for column in too_many if column in self._table.words]
+        remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
+        if len(parts) > 1 or self._table.thousands:
+            parts = [(at, replace(part, line=self._line(rows.start + int(at[0])))) for at, part in parts]
+        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks)
+        return (
+            run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
+        )
+
+    def _line(self, row: int) -> int | None:
+        return self._table.text_cell(row, "").line
+
+    def _long_run(
+        self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
+    ) -> RunLog | Quarantined:
+        """Return the run with the rows of each metric. parts: the positions of its rows in the run."""
+        names, values = self._table.words[long.name], self._table.words.get(long.value)
+        codes = names.codes[rows]
+
+        def text_of(at: Integers) -> TextCell | None:
+            if values is None or not (is_text := values.codes[rows][at] >= 0).any():
+                return None
+            row = rows.start + int(at[np.argmax(is_text)])
+            return self._table.text_cell(row, str(values.words[int(values.codes[row])]))
+
+        split = []
+        try:
+            for at, logged in zip(parts, run.rows, strict=True):
+                split += split_metrics(logged, at, codes[at], names.words, long.value, text_of)
+        except Refusal as refusal:
+            return self._file.quarantined(refusal.rule, refusal.message, name=name)
+        n_nameless = int((codes < 0).sum())
+        remarks = {**run.remarks, NO_METRIC: n_nameless} if n_nameless else run.remarks
+        fields = {field: value for field, value in run.fields.items() if field != long.value}
+        return replace(run, rows=split, fields=fields, remarks=remarks)
+
+
+def _number_statistics(column: Numbers, starts: Integers, stop: int) -> tuple[Integers, Floats]:
+    """Return the number of filled cells of each run, and their value if it is constant, else NaN."""
+    begin = int(starts[0])
+    within, values = starts - begin, column.values[begin:stop]
+    lowest = highest = values
+    counts = np.diff(np.append(within, stop - begin))
+    if column.missing is not None:
+        missing = column.missing[begin:stop]
+        counts = np.add.reduceat(~missing, within, dtype=np.int64)
+        lowest, highest = np.where(missing, np.inf, values), np.where(missing, -np.inf, values)
+    low, high = np.minimum.reduceat(lowest, within), np.maximum.reduceat(highest, within)
+    return counts, np.where(low == high, low, np.nan)
+
+
+def _word_range(codes: Codes, starts: Integers, stop: int) -> tuple[Codes, Codes]:
+    """Return the lowest and highest code of each run's words; the highest is -1 if all are empty."""
+    begin = int(starts[0])
+    within, selected = starts - begin, codes[begin:stop]
+    unsigned: npt.NDArray[np.uint32] = selected.view(np.uint32)  # An empty word, -1, becomes the largest.
+    return np.minimum.reduceat(unsigned, within).view(np.int32), np.maximum.reduceat(selected, within)
+
+
+def _scalar(value: float) -> Scalar:
+    """Convert an exact whole number to int, since tables with empty cells often write 128 as 128.0."""
+    return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT_INTEGER else value
+
+
+def _run_value(name: str) -> Scalar:
+    """Convert a run's name to a number if it is one."""
+    digits = name.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_INTEGER:
+        return int(name)
+    return float(name) if is_number(name) else name
