@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from losslake_ingest.contracts.rules import MissingField
 from losslake_schema.names import Trial
 
 UNUSED = "part of the mapping that applies to no log, to be corrected or left out"
@@ -16,7 +17,8 @@ MOST_NAMED = 5
 class Quarantined:
     """An item of a source that was not stored: the rule that it breaks, where, and what to do about it.
 
-    path: within the source. line: counted from 1; None if not applicable. study, trial_id: None if unknown.
+    path: within the source. line: counted from 1; None if not applicable. study, trial_id: None if unknown. missing:
+    what the mapping would have to state.
     """
 
     source: str
@@ -27,6 +29,7 @@ class Quarantined:
     study: str | None = None
     trial_id: int | None = None
     sha256: str | None = None
+    missing: tuple[MissingField, ...] = ()
 
     def __str__(self) -> str:
         """Return rule, place and message in one line."""

@@ -108,6 +108,6 @@ def read_files(
             del member  # The next file is read before this name would be given to it.
             yield from files
         except Refusal as error:
-            yield Quarantined(source.name, path, error.rule, error.message, error.line)
+            yield Quarantined(source.name, path, error.rule, error.message, error.line, missing=error.missing)
         except MemoryError:
             yield Quarantined(source.name, path, Rule.FILE_TOO_LARGE, NO_MEMORY)

@@ -11,8 +11,9 @@ from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.text_logs.lines import read_text
-from losslake_ingest.readers.text_logs.proposal import is_text, proposed_line
+from losslake_ingest.readers.text_logs.lines import falls, read_text
+from losslake_ingest.readers.text_logs.proposal import how_to_read_apart, is_text, proposed_line
+from losslake_ingest.readers.text_logs.ranks import check_ranks
 from losslake_ingest.sources.member import Member, Source
 
 _NAME = re.compile(r"(?:.*\.)?(?:log|txt|out|err|stdout|stderr|[^.]*log[^.]*)(?:\.[0-9]{1,14})?|[^.]+", re.IGNORECASE)
@@ -41,12 +42,21 @@ class Text:
             if member.path in seen:
                 raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
             seen.add(member.path)
-            log = read_text(member.data, mapping.text, axes)
+            check_ranks(member.data, mapping.text)
+            found = read_text(member.data, mapping.text, axes, mapping.time.elapsed_s)
             sha256 = hashlib.sha256(member.data).hexdigest()
-            for number, rows in enumerate(log.runs, 1):
+            for number, each in enumerate(found, 1):
                 run = f"{member.path}#{number}" if mapping.text.starts else member.path
-                yield RunLog(run, {member.path: sha256}, rows, log.fields, remarks=log.remarks if number == 1 else {})
-            if not log.runs:
+                if each.refusal is None:
+                    apart = how_to_read_apart(member.data) if not mapping.text.starts and falls(each, axes) else ""
+                    files = {member.path: sha256}
+                    yield RunLog(run, files, each.rows, each.fields, remarks=each.remarks, apart=apart)
+                else:
+                    why = each.refusal
+                    yield Quarantined(
+                        source.name, run, why.rule, why.message, why.line, sha256=sha256, missing=why.missing
+                    )
+            if not found:
                 message = f"no line matches an expression of [text] lines: {proposed_line(member.data)}"
                 yield Quarantined(source.name, member.path, Rule.NO_MEASUREMENTS, message, sha256=sha256)
 

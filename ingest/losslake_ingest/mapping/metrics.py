@@ -37,7 +37,7 @@ _SPLIT_OF = {word: split for split, words in _SPLIT_WORDS.items() for word in wo
 _QUANTITIES = {
     "cross_entropy_error": ("cross_entropy", "crossentropy", "xent", "ce", "nll", "cross_entropy_error"),
     "classification_error": ("classification_error", "err", "error", "top1_error"),
-    "accuracy": ("accuracy", "acc", "acc1", "top1", "top_1"),
+    "accuracy": ("accuracy", "acc", "acc1", "acc_1", "top1", "top_1"),
     "perplexity": ("perplexity", "ppl"),
     "word_error_rate": ("wer", "word_error_rate"),
     "mean_average_precision": ("map", "mean_average_precision"),

@@ -121,8 +121,6 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         refusal.workload = study.workload
         raise
     status, remarks = _status(log, mapping, fields)
-    if status == COMPLETE and any(isinstance(remark, Damage) for remark in log.remarks):
-        status, remarks = INCOMPLETE, {}
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
     path_fields = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
@@ -381,12 +379,16 @@ def _spelled(value: Scalar) -> Scalar:
 
 
 def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict[str, int]]:
-    """Return the run's status, by the mapping or else the log, and remarks. Raises Refusal."""
+    """Return the run's status, by the mapping or else the log, and remarks. Raises Refusal.
+
+    A damaged run isn't COMPLETE, unless the mapping itself says so.
+    """
     template = mapping.run.status
+    is_damaged = any(isinstance(remark, Damage) for remark in log.remarks) and (template is None or template.names)
     mapped = str(_fill_known(fields, {"": template}).get("", "")) if template is not None else ""
     word = mapped or log.status
     if word is None:
-        return COMPLETE, {STATUS_ASSUMED: 1}
+        return (INCOMPLETE, {}) if is_damaged else (COMPLETE, {STATUS_ASSUMED: 1})
     status = mapping.status.get(word, word)
     if status not in STORED_STATUSES:
         add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
@@ -394,4 +396,4 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
         message = f"the run ended with {shown(word)}, which is not one of {known}: add to the mapping: {add}"
         missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
-    return status, {}
+    return INCOMPLETE if is_damaged and status == COMPLETE else status, {}

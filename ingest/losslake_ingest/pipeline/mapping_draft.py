@@ -32,7 +32,8 @@ from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
 from losslake_ingest.readers.side_files import SideFiles
-from losslake_ingest.readers.text_logs.proposal import AXES, advice, proposed_mapping
+from losslake_ingest.readers.text_logs.named_numbers import AXES
+from losslake_ingest.readers.text_logs.proposal import advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source
 
@@ -238,6 +239,9 @@ def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
             yield f"# {toml_key(column)} = {{ metric = {toml_string(guess)}, scale = 0.01 }}   # guessed by its name"
         elif guess := guess_metric(f"train_{column}"):
             yield f'# {toml_key(column)} = ""   # or {toml_string(guess)}, guessed by its name, or of val or test'
+        elif guess := guess_metric(f"train_{column.removesuffix('_percent')}"):
+            scaled = f"{{ metric = {toml_string(guess)}, scale = 0.01 }}"
+            yield f'# {toml_key(column)} = ""   # or {scaled}, guessed by its name, or of val or test'
         elif axis is None or column != axis[0]:
             yield f'# {toml_key(column)} = ""'
     yield ""

@@ -36,6 +36,7 @@ from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSour
 from losslake_schema.contributors import Contributor
 from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
+from losslake_schema.statuses import COMPLETE
 
 UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
 ARCHIVED_MAPPING = f"{MAPPING_NAME} in an archive isn't read: unpack it and offer the folder, or give one by --map"
@@ -230,9 +231,11 @@ class SourceReading:
                 self._unread.difference_update(item.files)
                 placed = self._place_run(item, mapping, side)
                 yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
-                yield from self._damages(item)
+                if not (isinstance(placed, PlacedRun) and placed.status == COMPLETE):
+                    yield from self._damages(item)
             else:
                 if isinstance(item, Quarantined):
+                    self._missing.update(item.missing)
                     self._refused.add(item.path)
                 else:
                     self._collect_metadata(item.study, mapping)

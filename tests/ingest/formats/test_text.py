@@ -49,9 +49,11 @@ def test_expressions_with_other_axes_keep_their_own(tmp_path: Path) -> None:
     assert [set(rows.columns) for rows in run.rows] == [{"step", "a"}, {"epoch", "b"}]
 
 
-def test_carried_columns_come_from_the_lines_before(tmp_path: Path) -> None:
+def test_carried_columns_come_from_the_lines_above_as_stated(tmp_path: Path) -> None:
     text = r"""lines = ['^Epoch (?P<epoch>\d+)/', '^val Loss: (?P<val_loss>\S+)']
-carried = ["epoch"]"""
+carried = ["epoch"]
+carried_from = "above"
+"""
     (run,) = runs(
         FORMAT, tmp_path, {"a.log": b"val Loss: 9\nEpoch 1/2\nval Loss: 3\nEpoch 2/2\nval Loss: 2\n"}, mapping(text)
     )
@@ -219,10 +221,11 @@ def test_a_number_is_read_whole_or_not_at_all(number: str, narrow: str, around: 
     text = TextLines([r"^step (?P<step>\d+) " + around.format(f"(?P<loss>{narrow})")])
     log = f"step 1 loss {number} acc 0.5\n".encode()
     try:
-        found = read_text(log, text, frozenset({"step"})).runs
+        found = read_text(log, text, frozenset({"step"}))
     except Refusal:
         return
-    for (rows,) in found:
+    for each in found:
+        (rows,) = each.rows
         assert cells(rows, "loss") in ([None], [float(number.replace(",", ""))])
 
 
@@ -317,7 +320,8 @@ def check_series(rng: random.Random) -> None:
     for line in written:
         match = re.search(r"step:(\d+)/\d+ val_loss:(\S+)", line)
         expected += [(float(match[1]), repr(float(match[2])))] if match else []
-    ((rows,),) = read_text(data, mapping(STEPS).text, frozenset({"step"})).runs
+    (each,) = read_text(data, mapping(STEPS).text, frozenset({"step"}))
+    (rows,) = each.rows
     assert list(zip(cells(rows, "step"), map(repr, cells(rows, "val_loss")), strict=True)) == expected
 
 
@@ -402,7 +406,7 @@ def test_every_proposed_expression_is_valid_and_matches(texts: list[str]) -> Non
     found = proposed(data)
     if found.lines:
         again = mapping(f"{toml_expressions('lines', found.lines)}")
-        assert read_text(data, again.text, frozenset()).runs
+        assert read_text(data, again.text, frozenset())
 
 
 # The lines are made by the printing statements that each mapping quotes.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,11 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, LoggedRows, Scalar, TextCell, check_size, is_utf8
+from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, LoggedRows, Scalar, is_utf8
 from losslake_ingest.mapping.expressions import TextLines
-from losslake_ingest.readers.tables.table import EMPTY_WORDS, NUMBER, is_number
-from losslake_ingest.readers.text_logs.matches import AT, END, Block, Matches
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_ingest.readers.tables.table import is_number
+from losslake_ingest.readers.text_logs.matches import Block, Matches
+from losslake_ingest.readers.text_logs.rows import rows_of, table_of
+from losslake_ingest.readers.text_logs.skipped import CUT, CUT_ADVICE, SkippedLines
+from losslake_schema.reached import Integers
 
 LONGEST_LINE = 1 << 16
 LARGEST_BLOCK = 1 << 22
@@ -31,22 +33,26 @@ SLOWEST = 4_000_000  # bytes a second and expression, after the first seconds
 FIRST_SECONDS = 2.0
 UNMATCHED = "line that no expression matches: skipped"
 TOO_LONG = f"line of more than {LONGEST_LINE:,} bytes: skipped"
+CUT_VALUE = f"{CUT}, so its last value may be cut: left out"
 _FIRST_BLOCK = 1 << 16
 _QUICK = 0.05
 _COLOURS = re.compile(rb"\x1b\[[0-9;]{0,20}m")
 _PRODUCT = re.compile(r"[0-9][0-9_,]{0,17}(?: *\* *[0-9][0-9_,]{0,17}){0,9}")
-_GROUPED = "^[1-9][0-9]{0,2}(?:,[0-9]{3})+$"
 _SEPARATORS = str.maketrans("", "", "_,")
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 @dataclass(frozen=True)
-class TextLog:
-    """The values of a text log. runs: each has rows for the expressions with the same axes; fields: its constants."""
+class TextRun:
+    """A run of a text log. rows: one for the expressions with the same axes. fields: its constants.
 
-    runs: Sequence[Sequence[LoggedRows]]
-    fields: dict[str, Scalar]
-    remarks: dict[str, int]
+    refusal: why its rows can't be read, if so.
+    """
+
+    rows: Sequence[LoggedRows]
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    refusal: Refusal | None = None
 
 
 def lines_of(data: bytes) -> bytes:
@@ -71,43 +77,109 @@ def _without_colours(data: bytes) -> Iterator[bytes]:
         start = stop
 
 
-def read_text(data: bytes, text: TextLines, axes: frozenset[str]) -> TextLog:
-    """Read the lines of a log. axes: the names of columns with positions. Raises Refusal."""
-    data = lines_of(data)
-    lines, constants = [Matches() for _ in text.lines], [Matches() for _ in text.constants]
-    starts: list[Integers] = []
-    remarks: Counter[str] = Counter()
-    clock = _Clock(len(lines) + len(constants) + 1)
-    for first, some in _blocks(data, clock):
-        if isinstance(some, int):
-            remarks[TOO_LONG] += some
-            continue
-        block = Block.of(some)
-        unmatched = np.asarray(pc.greater(pc.binary_length(some), 1))
-        for expressions, groups in ((text.lines, lines), (text.constants, constants)):
-            for expression, matches in zip(expressions, groups, strict=True):
-                unmatched[matches.add(first, block, expression)] = False
-        if n_unmatched := int(unmatched.sum()):
-            remarks[UNMATCHED] += n_unmatched
-        if text.starts is not None:
-            begins = pc.match_substring_regex(some, f"(?m){text.starts}")
-            starts.append(np.flatnonzero(begins.to_numpy(zero_copy_only=False)) + first)
-    if data and not data.endswith(b"\n"):
-        remarks[NOT_ENDED] = 1
-    if not data.isascii() and not is_utf8(data):
-        remarks[NOT_UTF8] = 1
-    bounds = [0, *(np.concatenate(starts).tolist() if starts else []), np.iinfo(np.int64).max]
+def read_text(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str | None = None) -> list[TextRun]:
+    """Read the runs in a log. Raises Refusal.
+
+    axes: the names of columns with positions. elapsed: that of the column with the time.
+    """
+    log = _Log.read(lines_of(data), text, axes, elapsed)
+    bounds = [0, *log.starts.tolist(), np.iinfo(np.int64).max]
     if len(bounds) > MOST_RUNS:
         message = (
             f"it has {len(bounds) - 2:,} lines that start a run, at most {MOST_RUNS:,} are read: correct [text] starts"
         )
         raise Refusal(Rule.FILE_TOO_LARGE, message)
-    runs = [
-        _rows(tables, text.carried, axes)
-        for first, stop in pairwise(bounds)
-        if (tables := _tables(lines, axes, first, stop))
+    stretches = [
+        (stretch, tables)
+        for stretch in pairwise(bounds)
+        if (tables := [table_of(part, axes, elapsed) for each in log.lines if (part := each.between(*stretch)).n_rows])
     ]
-    return TextLog(runs, _fields(constants), dict(remarks))
+    fields = fields_of(log.constants, [stretch for stretch, _ in stretches])
+    remarks = log.remarks([first for (first, _), _ in stretches])
+    runs = []
+    for (stretch, tables), constants, counts in zip(stretches, fields, remarks, strict=True):
+        try:
+            steps = [(frozenset(table.columns), table.steps(axes)) for table in tables]
+            rows = rows_of(tables, text, axes, partial(log.skipped.naming, stretch))
+        except Refusal as refusal:
+            runs.append(TextRun([], refusal=refusal))
+            continue
+        last = max(int(table.lines[-1]) for table in tables)
+        lost = [*log.skipped.lost(stretch, steps, log.cut), log.skipped.error_after(last, stretch[1])]
+        counts.update({damage: 1 for damage in lost if damage is not None})
+        runs.append(TextRun(rows, constants, counts))
+    return runs
+
+
+def falls(run: TextRun, axes: frozenset[str]) -> bool:
+    """Return True if positions fall, as where a second run begins."""
+    columns = [rows.columns[name][rows.known(name)] for rows in run.rows for name in axes & rows.columns.keys()]
+    return any(bool((column[1:] < column[:-1]).any()) for column in columns)
+
+
+@dataclass
+class _Log:
+    """The matches in a log. starts: lines that start a run; unmatched, too_long: lines.
+
+    cut: the last line, if it has no end; else -1. file_remarks: on the file.
+    """
+
+    lines: Sequence[Matches]
+    constants: Sequence[Matches]
+    skipped: SkippedLines
+    starts: Integers
+    unmatched: Integers
+    too_long: Integers
+    cut: int
+    file_remarks: dict[str, int]
+
+    @staticmethod
+    def read(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str | None) -> _Log:
+        """Match the lines of a log with the expressions of a mapping. Raises Refusal."""
+        lines = [Matches(line, elapsed) for line in text.lines]
+        constants = [Matches(line, elapsed) for line in text.constants]
+        skipped = SkippedLines(text, axes)
+        nothing = np.zeros(0, np.int64)
+        starts, unmatched, too_long, last = [nothing], [nothing], [nothing], 0
+        clock, is_cut = _Clock(len(lines) + len(constants) + 2), bool(data) and not data.endswith(b"\n")
+        for first, some, is_last in _blocks(data, clock):
+            last = first
+            if isinstance(some, int):
+                too_long.append(np.array([first]))
+                continue
+            last = first + len(some) - 1
+            block = Block.of(some, is_cut and is_last)
+            is_unmatched = np.asarray(pc.greater(pc.binary_length(some), 1))
+            for matches in (*lines, *constants):
+                is_unmatched[matches.add(first, block)] = False
+            if is_unmatched.any():
+                unmatched.append(np.flatnonzero(is_unmatched) + first)
+                skipped.add(unmatched[-1], some.filter(pa.array(is_unmatched)))
+            if text.starts is not None:
+                begins = pc.match_substring_regex(some, f"(?m){text.starts}")
+                starts.append(np.flatnonzero(begins.to_numpy(zero_copy_only=False)) + first)
+        remarks: dict[str, int] = {}
+        if any(each.is_cut for each in lines):
+            remarks[Damage(CUT_VALUE, last, CUT_ADVICE)] = 1
+        elif is_cut:
+            remarks[NOT_ENDED] = 1
+        if not data.isascii() and not is_utf8(data):
+            remarks[NOT_UTF8] = 1
+        at_starts, at_unmatched, at_long = (np.concatenate(each) for each in (starts, unmatched, too_long))
+        return _Log(lines, constants, skipped, at_starts, at_unmatched, at_long, last if is_cut else -1, remarks)
+
+    def remarks(self, firsts: Sequence[int]) -> list[dict[str, int]]:
+        """Return the remarks on each run. firsts: their first lines; lines before them belong to the first run."""
+        if not firsts:
+            return []
+        remarks: list[dict[str, int]] = [{} for _ in firsts]
+        for what, lines in ((UNMATCHED, self.unmatched), (TOO_LONG, self.too_long)):
+            runs = (np.searchsorted(firsts, lines, "right") - 1).clip(0)
+            for run, count in enumerate(np.bincount(runs, minlength=len(firsts)).tolist()):
+                remarks[run] |= {what: count} if count else {}
+        for remark, count in self.file_remarks.items():
+            remarks[0 if remark == NOT_UTF8 else -1][remark] = count
+        return remarks
 
 
 @dataclass
@@ -127,8 +199,10 @@ class _Clock:
         return seconds
 
 
-def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int]]:
+def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int, bool]]:
     """Yield blocks of lines with the number of their first line, from 1; 1 in place of a line that is too long.
+
+    The flag says that it is the last one.
 
     Blocks grow while they are matched quickly, so that the clock is read often.
     """
@@ -147,9 +221,9 @@ def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int]]:
         at = 0
         for place in [*too_long.tolist(), n_lines]:
             if place > at:
-                yield first + at, lines[at:place]
+                yield first + at, lines[at:place], stop == len(data) and place == n_lines
             if place < n_lines:
-                yield first + place, 1
+                yield first + place, 1, False
             at = place + 1
         start, first = stop, first + n_lines
         clock.n_bytes = start
@@ -158,100 +232,37 @@ def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int]]:
         before = after
 
 
-@dataclass
-class _Table:
-    """The values of one expression, by line. texts: the first text that is no number in a column."""
+def fields_of(constants: Sequence[Matches], stretches: Sequence[tuple[int, int]]) -> list[dict[str, Scalar]]:
+    """Return the constants of each run by name. stretches: the lines of each. Raises Refusal.
 
-    lines: Integers
-    columns: dict[str, tuple[Floats, Flags]]
-    texts: dict[str, TextCell]
-
-    def carry(self, names: Sequence[str], tables: Sequence[_Table]) -> None:
-        """Add the columns that it lacks, each with the last value in the lines before."""
-        for name in names:
-            others = [table for table in tables if name in table.columns and table is not self]
-            if name in self.columns or not others:
-                continue
-            lines = np.concatenate([table.lines for table in others])
-            order = np.argsort(lines, kind="stable")
-            values, missing = (np.concatenate([table.columns[name][at] for table in others])[order] for at in (0, 1))
-            at = np.searchsorted(lines[order], self.lines, "right") - 1
-            self.columns[name] = values[at], missing[at] | (at < 0)
-
-
-def _table(matches: Matches, axes: frozenset[str]) -> _Table:
-    """Return the numbers of the columns. In an axis other than epochs, `1,000` is a number."""
-    table = _Table(np.concatenate(matches.lines), {}, {})
-    for name, texts in matches.columns():
-        if name in (AT, END):
-            continue
-        empty = pc.is_in(texts, value_set=pa.array(EMPTY_WORDS, texts.type))
-        try:
-            numbers = pc.if_else(empty, None, texts).cast(pa.float64())
-        except pa.ArrowInvalid:
-            if name in axes and "epoch" not in name:
-                grouped = pc.match_substring_regex(texts, _GROUPED)
-                texts = pc.if_else(grouped, pc.replace_substring(texts, ",", ""), texts)
-            numeric = pc.match_substring_regex(texts, f"^(?:{NUMBER.pattern})$", ignore_case=True)
-            wrong = np.flatnonzero(~(pc.or_(empty, numeric).to_numpy(zero_copy_only=False)))
-            if len(wrong):
-                row = int(wrong[0])
-                text = texts[row].cast(pa.large_binary()).as_py().decode("utf-8", "replace")
-                table.texts[name] = TextCell(text, int(table.lines[row]))
-            unsigned = pc.ascii_ltrim(pc.if_else(numeric, texts, None), characters="+")
-            numbers = unsigned.cast(pa.float64())
-        missing = numbers.is_null().to_numpy(zero_copy_only=False)
-        if missing.all() and name not in table.texts:
-            table.texts[name] = TextCell("", int(table.lines[0]))
-        table.columns[name] = numbers.fill_null(np.nan).to_numpy(), missing
-    return table
-
-
-def _tables(lines: Sequence[Matches], axes: frozenset[str], first: int, stop: int) -> list[_Table]:
-    """Return the tables of the expressions that match between two lines."""
-    return [_table(matches, axes) for each in lines if (matches := each.between(first, stop)).n_rows]
-
-
-def _rows(tables: Sequence[_Table], carried: Sequence[str], axes: frozenset[str]) -> list[LoggedRows]:
-    """Return the rows of a run, with those of expressions that have the same axes in one. Raises Refusal."""
-    by_axes: dict[frozenset[str], list[_Table]] = {}
-    for table in tables:
-        table.carry(carried, tables)
-        by_axes.setdefault(axes & set(table.columns), []).append(table)
-    return [_merged(group) for group in by_axes.values()]
-
-
-def _merged(tables: Sequence[_Table]) -> LoggedRows:
-    """Return the rows of tables with the same axes in the order of their lines. Raises Refusal if they are too many."""
-    lines = np.concatenate([table.lines for table in tables])
-    names = dict.fromkeys(name for table in tables for name in table.columns)
-    check_size(len(lines), len(names))
-    order = np.argsort(lines, kind="stable")
-    columns: dict[str, tuple[Floats, Flags | None]] = {}
-    for name in names:
-        empty = [(np.full(len(table.lines), np.nan), np.ones(len(table.lines), np.bool_)) for table in tables]
-        parts = [table.columns.get(name, none) for table, none in zip(tables, empty, strict=True)]
-        columns[name] = tuple(np.concatenate([part[at] for part in parts])[order] for at in (0, 1))  # type: ignore[assignment]
-    cells = [cell for table in tables for cell in table.texts.items() if cell[1].text]
-    texts = dict(sorted(cells, key=lambda item: -(item[1].line or 0)))
-    for name, (_, missing) in columns.items():
-        if missing is not None and missing.all() and name not in texts:
-            texts[name] = TextCell("", int(lines[order[0]]))
-    rows = LoggedRows.of(columns)
-    return LoggedRows(rows.columns, rows.missing, texts)
-
-
-def _fields(constants: Sequence[Matches]) -> dict[str, Scalar]:
-    """Return the constants by name; of several expressions, the first one that matches. Raises Refusal."""
-    fields: dict[str, Scalar] = {}
-    for name, texts in (group for matches in constants if matches.n_rows for group in matches.columns()):
-        words = [word.decode("utf-8", "replace") for word in pc.unique(texts).cast(pa.large_binary()).to_pylist()]
-        values = list(dict.fromkeys(constant(word) for word in words if word))
-        if len(values) > 1 and name not in fields:
-            both = f"{shown(values[0])} in one line and {shown(values[1])} in another"
-            raise Refusal(Rule.FACTS_DISAGREE, f"{name} is {both}: narrow its expression in [text] constants")
-        fields = dict.fromkeys([name], values[0]) | fields if values else fields
+    A constant with one value is of all runs. Else each run must have one, and none may stand before the first run.
+    """
+    fields: list[dict[str, Scalar]] = [{} for _ in stretches]
+    for matches in constants:
+        for name, values in _values(matches).items():
+            if any(name in each for each in fields):
+                continue  # the first expression that matches counts
+            if len(values) > 1:
+                each_run = [_values(matches.between(*stretch)).get(name, []) for stretch in stretches]
+                before = _values(matches.between(0, stretches[0][0])).get(name, []) if stretches else []
+                if before or len(each_run) < 2 or any(len(of_run) != 1 for of_run in each_run):
+                    both = f"{shown(values[0])} in one line and {shown(values[1])} in another"
+                    raise Refusal(Rule.FACTS_DISAGREE, f"{name} is {both}: narrow its expression in [text] constants")
+                for run, of_run in zip(fields, each_run, strict=True):
+                    run[name] = of_run[0]
+            else:
+                for run in fields if values else ():
+                    run[name] = values[0]
     return fields
+
+
+def _values(matches: Matches) -> dict[str, list[Scalar]]:
+    """Return the different values of each group."""
+    found: dict[str, list[Scalar]] = {}
+    for name, texts in matches.columns() if matches.n_rows else ():
+        words = [word.decode("utf-8", "replace") for word in pc.unique(texts).cast(pa.large_binary()).to_pylist()]
+        found[name] = list(dict.fromkeys(constant(word) for word in words if word))
+    return found
 
 
 def constant(text: str) -> Scalar:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,19 @@ import pyarrow.compute as pc
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import check_size
-from losslake_ingest.mapping.expressions import find_groups
+from losslake_ingest.mapping.expressions import find_groups, letters_after
+from losslake_ingest.readers.text_logs.numbers import LETTERS
 from losslake_schema.reached import Flags, Integers
 
 AT, END = "at", "end"
 _BLANKS = " \t\n"
 _LONGEST_REST = 8  # bytes of a number, before and after a group, that a message shows
 _MINUS = np.isin(np.arange(256), list(b"\0 \t\n=:([{,\"'"))  # what stands before the sign of a number
-_BESIDE = np.isin(np.arange(256), list(b"0123456789.,-eE"))  # what may belong to a number that a text is a part of
+_IN_WORDS = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
+_UNITS = np.isin(np.arange(256), list(LETTERS.encode()))
+_BEFORE = np.isin(np.arange(256), list(b"0123456789.-"))  # of a number that a text may be a part of
+_AFTER = np.isin(np.arange(256), list(b"0123456789.,eE")) | _UNITS
+_COLON = np.arange(256) == ord(":")  # of a time
 
 Places = tuple[Integers, Integers]
 """Where a group begins and ends in the bytes of a block, line by line; -1 for both where it isn't in the match."""
@@ -28,40 +34,51 @@ Places = tuple[Integers, Integers]
 class Block:
     """Lines of a log. data: their bytes between two margins, so that bytes beside a text can be looked at.
 
-    starts: where each line begins in data.
+    starts: where each line begins in data. is_cut: the log ends with these lines, and the last one has no line end.
     """
 
     lines: pa.Array
     data: Integers
     starts: Integers
+    is_cut: bool
 
     @staticmethod
-    def of(lines: pa.Array) -> Block:
+    def of(lines: pa.Array, is_cut: bool) -> Block:
         """Take binary lines that follow each other in their buffer."""
         _, offsets, data = lines.buffers()
         bounds = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
         used = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
-        return Block(lines, np.pad(used, _LONGEST_REST), bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST)
+        return Block(
+            lines, np.pad(used, _LONGEST_REST), bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST, is_cut
+        )
 
 
 @dataclass
 class Matches:
-    """The matches of one expression: lines, from 1, and the texts of its groups, block by block."""
+    """The matches of one expression: lines, from 1, and the texts of its groups, block by block.
 
+    elapsed: the group with a time. is_cut: a text at the end of the log was left out, since its line has no end.
+    """
+
+    expression: str
+    elapsed: str | None
     lines: list[Integers] = field(default_factory=list)
     texts: list[pa.StructArray] = field(default_factory=list)
     n_rows: int = 0
+    is_cut: bool = False
 
-    def add(self, first: int, block: Block, expression: str) -> Integers:
+    def add(self, first: int, block: Block) -> Integers:
         """Add the matches in a block; return the places of their lines in it.
 
         first: the number of its first line. Raises Refusal if there are too many, or a group is a part of a number.
         """
-        found = find_groups(block.lines, expression)
+        found = find_groups(block.lines, self.expression)
         all_rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
         if not len(all_rows):
             return all_rows
         groups, rows = _places(found, block, all_rows), all_rows
+        if block.is_cut and rows[-1] == len(block.lines) - 1:
+            self._leave_out_cut(groups, len(block.data) - _LONGEST_REST)
         if {AT, END} <= groups.keys():
             at, end = (_texts(block.data, groups[name]) for name in (AT, END))
             ended = pc.equal(at, end).to_numpy(zero_copy_only=False)
@@ -69,11 +86,47 @@ class Matches:
             groups = {name: (starts[ended], stops[ended]) for name, (starts, stops) in groups.items()}
         self.n_rows += len(rows)
         check_size(self.n_rows, len(groups))
-        _check_whole(block.data, groups, rows + first)
+        self._check_whole(block.data, groups, rows + first)
         self.lines.append(rows + first)
         texts = [_texts(block.data, places) for places in groups.values()]
         self.texts.append(pa.StructArray.from_arrays(texts, list(groups)))
         return all_rows
+
+    def _leave_out_cut(self, groups: dict[str, Places], end: int) -> None:
+        """Leave out the texts that end where the log does: they may go on."""
+        for starts, stops in groups.values():
+            if stops[-1] == end:
+                starts[-1] = stops[-1] = -1
+                self.is_cut = True
+
+    def _check_whole(self, data: Integers, groups: dict[str, Places], lines: Integers) -> None:
+        """Raise Refusal if a group begins or ends within a number, such as `[0-9.]+` in 1.5e-4 or 1.5k.
+
+        It may if another group has the rest, as in `(?P<epoch>[0-9]+)[.](?P<batch>[0-9]+)`, or if the expression names
+        the unit, as in `(?P<tokens>[0-9]+)M`.
+        """
+        for name, (starts, stops) in groups.items():
+            others = [places for other, places in groups.items() if other != name]
+            is_time, has_unit = name == self.elapsed, self._letters.get(name, " ") in LETTERS
+            for is_start, beside in ((True, data[starts - 1]), (False, data[stops])):
+                may_go_on = (_BEFORE if is_start else _AFTER) | (_COLON & is_time)
+                cut = np.flatnonzero(may_go_on[beside] & (stops > starts))
+                if not len(cut):
+                    continue
+                if is_start:
+                    digits = _digit_before(data, starts[cut], is_time)
+                else:
+                    digits = _digit_after(data, stops[cut], is_time, has_unit)
+                cut, digits = cut[digits >= 0], digits[digits >= 0]
+                for first, last in others:
+                    is_shared = (digits >= first[cut]) & (digits < last[cut])
+                    cut, digits = cut[~is_shared], digits[~is_shared]
+                if len(cut):
+                    raise _cut(data, name, (int(starts[cut[0]]), int(stops[cut[0]])), int(lines[cut[0]]), is_start)
+
+    @cached_property
+    def _letters(self) -> dict[str, str]:
+        return letters_after(self.expression)
 
     def between(self, first: int, stop: int) -> Matches:
         """Return the matches in some of the lines, as one block."""
@@ -83,7 +136,7 @@ class Matches:
         if not self.n_rows:
             return self
         start, end = np.searchsorted(self.lines[0], (first, stop)).tolist()
-        return Matches([self.lines[0][start:end]], [self.texts[0][start:end]], end - start)
+        return replace(self, lines=[self.lines[0][start:end]], texts=[self.texts[0][start:end]], n_rows=end - start)
 
     def columns(self) -> Iterator[tuple[str, pa.Array]]:
         """Yield the name and the stripped texts of each group."""
@@ -115,43 +168,30 @@ def _texts(data: Integers, places: Places) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data[at])])
 
 
-def _check_whole(data: Integers, groups: dict[str, Places], lines: Integers) -> None:
-    """Raise Refusal if a group begins or ends within a number, such as `[0-9.]+` in 1.5e-4.
-
-    It may if another group has the rest, as in `(?P<epoch>[0-9]+)[.](?P<batch>[0-9]+)`.
-    """
-    for name, (starts, stops) in groups.items():
-        others = [places for other, places in groups.items() if other != name]
-        for is_start, beside in ((True, data[starts - 1]), (False, data[stops])):
-            cut = np.flatnonzero(_BESIDE[beside] & (stops > starts))
-            digits = _digit_before(data, starts[cut]) if is_start else _digit_after(data, stops[cut])
-            cut, digits = cut[digits >= 0], digits[digits >= 0]
-            for first, last in others:
-                is_shared = (digits >= first[cut]) & (digits < last[cut])
-                cut, digits = cut[~is_shared], digits[~is_shared]
-            if len(cut):
-                raise _cut(data, name, (int(starts[cut[0]]), int(stops[cut[0]])), int(lines[cut[0]]), is_start)
-
-
-def _digit_before(data: Integers, starts: Integers) -> Integers:
+def _digit_before(data: Integers, starts: Integers, is_time: bool) -> Integers:
     """Return where the number begins to the left of the texts, -1 where it doesn't: a digit, `1.` or the sign."""
     one, two = data[starts - 1], data[starts - 2]
-    digit, point = _is_digit(one), (one == ord(".")) & _is_digit(two)
+    digit, point = _is_digit(one), ((one == ord(".")) | (is_time & (one == ord(":")))) & _is_digit(two)
     minus = (one == ord("-")) & _MINUS[two]
     found = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
     return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), found, -1)
 
 
-def _digit_after(data: Integers, stops: Integers) -> Integers:
-    """Return where the number goes on after the texts, -1 where it doesn't: a digit, `.5`, `e-4` or `,000`."""
+def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
+    """Return where the number goes on after the texts, -1 where it doesn't: a digit, `.5`, `e-4`, `,000` or a unit.
+
+    is_time: as well in `:30`. has_unit: a unit is no part of it.
+    """
     near = [data[stops + at] for at in range(5)]
     digit = [_is_digit(each) for each in near]
     point = (near[0] == ord(".")) & digit[1]
     grouped = (near[0] == ord(",")) & digit[1] & digit[2] & digit[3] & ~digit[4]
     exponent = (near[0] | 32) == ord("e")
     signed = exponent & ((near[1] == ord("-")) | (near[1] == ord("+"))) & digit[2]
-    next_one = point | grouped | (exponent & digit[1])
-    found = np.where(digit[0], stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
+    minutes = is_time & (near[0] == ord(":")) & digit[1] & digit[2]
+    unit = ~np.bool_(has_unit) & _UNITS[near[0]] & ~_IN_WORDS[near[1]]
+    next_one = point | grouped | (exponent & digit[1]) | minutes
+    found = np.where(digit[0] | unit, stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
     return np.where(_is_digit(data[stops - 1]), found, -1)
 
 
@@ -164,11 +204,11 @@ def _cut(data: Integers, name: str, place: tuple[int, int], line: int, is_start:
     text = bytes(data[start:stop]).decode("utf-8", "replace")
     if is_start:
         rest = bytes(data[start - _LONGEST_REST : start]).decode("utf-8", "replace")
-        rest = rest[len(rest.rstrip("0123456789.,-")) :] or rest
+        rest = rest[len(rest.rstrip("0123456789.,-:")) :] or rest
         what = f"and the number begins with {shown(rest)}"
     else:
         rest = bytes(data[stop : stop + _LONGEST_REST]).decode("utf-8", "replace")
-        rest = rest[: len(rest) - len(rest.lstrip("0123456789.,eE+-"))].rstrip(".,eE+-")
+        rest = rest[: len(rest) - len(rest.lstrip("0123456789.,eE+-:"))].rstrip(".,eE+-:") or rest[:1]
         what = f"and the number goes on with {shown(rest)}"
     advice = "extend its expression in [text], or put a named group around the rest"
     return Refusal(Rule.NOT_A_NUMBER, f"{name} is {shown(text)}, {what}: {advice}", line)

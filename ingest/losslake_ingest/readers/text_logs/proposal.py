@@ -7,48 +7,33 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.contracts.rules import Refusal
+from losslake_ingest.contracts.rules import Refusal, shown
 from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION, TextLines, find_groups
 from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_mapping
 from losslake_ingest.mapping.metrics import guess_metric
+from losslake_ingest.readers.text_logs.kinds import Kind, Reading, kinds_of
 from losslake_ingest.readers.text_logs.lines import lines_of, read_text
+from losslake_ingest.readers.text_logs.named_numbers import STEP_NAMES, column, literal
+from losslake_ingest.readers.text_logs.ranks import first_rank
+from losslake_ingest.readers.text_logs.starts import proposed_starts
 from losslake_ingest.sources.member import Member, Source
 
-AXES = {
-    "steps": ("step", "_step", "global_step", "iteration", "iter", "it", "itr", "update", "num_updates", "steps"),
-    "examples": ("samples", "samples_count", "examples", "tokens", "num_tokens", "samples_seen", "tokens_seen"),
-    "epochs": ("epoch", "epochs", "epoch_num"),
-}
-_STEP_NAMES = frozenset(name for names in AXES.values() for name in names)
-_SPLITS = frozenset(("train", "training", "val", "valid", "validation", "eval", "test"))
 _LOGS = (".log", ".out", ".err", ".txt")
 _SAMPLE = 1 << 20
 _MOST_LINES = 20_000
 _LONGEST_LINE = 400
-_MOST_PROPOSED = 4
+_MOST_PROPOSED = 8
 _MOST_FILES = 20
-_NUMBER = re.compile(
-    r"(?<![\w.@])[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9.,])|[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-    r"|(?:nan|inf)(?!o|[a-z]{3}))(?![0-9.])",
-    re.IGNORECASE,
-)
-_GROUPED = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![\w.,])")
-_PREFIX = re.compile(r"(?:\b(?:DEBUG|INFO|WARNING|WARN|ERROR)\b|\b[IWE][0-9]{4}\b|[\w/-]+\.py:[0-9]+|[^A-Za-z])*")
-"""The prefix of a message: timestamp, log level, source file and line."""
-_WORD = re.compile(r"[A-Za-z_][\w@/.-]*", re.ASCII)
-_WORD_BEGINS = re.compile(r"\b\w")
+_MOST_TRIED = 50  # kinds of lines
 _NAME = re.compile(r"[a-z_]\w*", re.ASCII)
 _SEPARATORS = (re.compile(r"\s*\|\s*"), re.compile(r"\t|\s{2,}"), re.compile(r"\s+"))
-_ADJACENT = re.compile(r"[\s:=(\[|,#\"']*")
-_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
-_BAR = re.compile(r"\|[^|\w]*\|")
+_QUANTITY = re.compile(r"(?:loss|acc|accuracy|err|error|perplexity|ppl|bleu|wer|f1|auc)(?![a-z])", re.IGNORECASE)
 
 
 def is_text(start: bytes) -> bool:
@@ -83,14 +68,33 @@ def _line_to_add(data: bytes) -> str | None:
 def proposed_mapping(source: Source) -> tuple[str, LogMapping]:
     """Return lines of a mapping for the text logs of a source, and the mapping that they make, if any."""
     for _, data in _texts(source):
-        text = proposed(data)
+        text, unread = _proposed(data)
         name = _bundled(data, text)
         if name is not None:
             return f'extends = "{name}"\n', replace(load_mapping(bundled_mappings()[name]), extends=name)
         if text.lines:
-            carried = f"carried = {text.carried}\n".replace("'", '"') if text.carried else ""
-            return f"[text]\n{toml_expressions('lines', text.lines, True)}\n{carried}", LogMapping(text=text)
+            return f"{_section(data, text, unread)}\n", LogMapping(text=text)
     return "", LogMapping()
+
+
+def _section(data: bytes, text: TextLines, unread: Sequence[str]) -> str:
+    """Return the section [text] of a mapping, with a line to complete where the log leaves something open."""
+    lines = ["[text]", toml_expressions("lines", text.lines, True)]
+    if text.carried:
+        lines.append(f"carried = {text.carried}".replace("'", '"'))
+        if _asks_for_direction(data, text):
+            lines.append('# carried_from = "above"   # or "below": where the line of a step stands, beside its values')
+    if text.starts is not None:
+        lines.append(f"starts = '{text.starts}'   # a run begins here, since its steps begin again: a guess")
+    lines += [f"# No expression reads a line like this: {shown(line)}" for line in unread[:_MOST_PROPOSED]]
+    return "\n".join(lines)
+
+
+def _asks_for_direction(data: bytes, text: TextLines) -> bool:
+    try:
+        return any(run.refusal is not None for run in read_text(data[:_SAMPLE], text, STEP_NAMES))
+    except Refusal:
+        return True
 
 
 def toml_expressions(key: str, expressions: Sequence[str], is_long: bool = False) -> str:
@@ -126,7 +130,7 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
         if not mapping.text.lines or mapping.collection.name is not None:
             continue
         try:
-            if not read_text(sample, replace(mapping.text, constants=[]), frozenset()).runs:
+            if not read_text(sample, replace(mapping.text, constants=[]), frozenset()):
                 continue
         except Refusal:
             continue
@@ -136,133 +140,78 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
     return None
 
 
+def how_to_read_apart(data: bytes) -> str:
+    """Return how a mapping can separate the runs in a log, as far as the log shows it; else nothing."""
+    starts = proposed(data).starts
+    return f"add to the mapping: starts = '{starts}'   # under [text]" if starts else ""
+
+
 def proposed(data: bytes) -> TextLines:
+    """Return expressions that are proposed for a log."""
+    return _proposed(data)[0]
+
+
+def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     """Return expressions for the most frequent kinds of lines with a step and a number that may be a metric.
 
-    Lines of metrics without a step take it from the line above, and so do all where no line has both. A log without
+    Lines of metrics without a step take it from a line beside, and so do all where no line has both. A log without
     any may be a table, the names of which are in its header; otherwise the lines of metrics are proposed as they are.
+    Of several ranks only the lines of the first are proposed. Also return a line of each kind that has no expression.
     """
-    lines = lines_of(data[:_SAMPLE]).decode("utf-8", "replace").split("\n", _MOST_LINES)[:_MOST_LINES]
-    lines = [line for line in lines if len(line) <= _LONGEST_LINE]
-    counts, names = _kinds(lines)
-    common = [one for one, _ in counts.most_common()]
-    stepped = [one for one in common if names[one] & _STEP_NAMES]
-    metrics = [one for one in common if any(map(_may_be_metric, names[one]))]
-    with_both = [one for one in stepped if one in metrics]
-    without_step = [one for one in metrics if one not in stepped and (counts[one] > 1 or not with_both)]
+    sample = data[:_SAMPLE] if len(data) < _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data[:_SAMPLE]
+    text = lines_of(sample).decode("utf-8", "replace")
+    lines = [line for line in text.split("\n", _MOST_LINES)[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
+    rank = first_rank(lines)
+    lines = [line for line in lines if line.startswith(rank)]
+    prefix = f"^{literal(rank)}.*?" if rank else ""
+    kinds = kinds_of(lines)
+    stepped = [kind for kind in kinds if kind.steps]
+    metrics = [kind for kind in kinds if kind.has_metric]
+    with_both = [kind for kind in stepped if kind.has_metric]
+    without_step = [kind for kind in metrics if not kind.steps and (len(kind.lines) > 1 or not with_both)]
     if with_both:
-        taken = frozenset[str]().union(*(names[one] for one in with_both))
-        without_step = [one for one in without_step if not names[one] & taken]
-        chosen = [*with_both, *without_step]
+        taken = frozenset[str]().union(*(kind.names for kind in with_both))
+        chosen = [*with_both, *(kind for kind in without_step if not kind.names <= taken)]
     elif stepped and metrics:
         chosen = [stepped[0], *without_step]
     else:
-        chosen = [one for one in stepped if len(names[one]) > 1]
+        chosen = [kind for kind in stepped if len(kind.names) > 1]
     if not chosen:
-        names |= (table := _of_table(lines))
-        repeated = [one for one in metrics if counts[one] > 1]  # the author has to say where the step is
-        chosen = [*table] or repeated
+        table = _of_table(lines)
+        if table is not None:
+            return TextLines([table]), []
+        chosen = [kind for kind in metrics if len(kind.lines) > 1]  # the author has to say where the step is
     kept: list[str] = []
-    for one in chosen:
-        if not any(names[one] <= names[other] for other in kept):
-            kept.append(one)
-    kept = kept[:_MOST_PROPOSED]
-    steps = {name for one in kept for name in names[one]} & _STEP_NAMES
-    return TextLines(kept, carried=[] if set(kept).isdisjoint(without_step) else sorted(steps))
+    used: list[Kind] = []
+    reading = Reading(lines, kinds)
+    for kind in chosen[:_MOST_TRIED]:
+        for expression in kind.expressions() if not reading.is_read(kind) else ():
+            is_short = len(expression) <= LONGEST_EXPRESSION - len(prefix)
+            if is_short and len(kept) < _MOST_PROPOSED and reading.add(expression):
+                kept.append(prefix + expression)
+                used.append(kind)
+            if reading.is_read(kind):
+                break
+    steps = sorted({name for kind in used for name in kind.steps})
+    is_carried = any(not kind.steps for kind in used)
+    text_lines = TextLines(kept, carried=steps if is_carried else [], starts=proposed_starts(lines, used))
+    others = (kind for kind in kinds if kind not in chosen and _QUANTITY.search(lines[kind.lines[0]]))
+    return text_lines, [lines[kind.lines[0]] for kind in (*chosen, *others) if not reading.is_read(kind)]
 
 
-def _kinds(lines: Sequence[str]) -> tuple[Counter[str], dict[str, frozenset[str]]]:
-    """Return how often each expression was made of a line, and the names of its groups."""
-    is_grouped = any(_GROUPED.search(line, _message(line)) for line in lines)
-    counts: Counter[str] = Counter()
-    names: dict[str, frozenset[str]] = {}
-    for line in lines:
-        expression, groups = _expression(line, is_grouped)
-        if expression and len(expression) <= LONGEST_EXPRESSION:
-            counts[expression] += 1
-            names[expression] = frozenset(groups)
-    return counts, names
-
-
-def _may_be_metric(name: str) -> bool:
-    """Return True for the name of a metric, or that of a quantity without its split: `val_loss`, `loss`."""
-    return guess_metric(name) is not None or guess_metric(f"train_{name}") is not None
-
-
-def _of_table(lines: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Return an expression for the rows of a table whose header names a step first (`epoch | loss`), with its names."""
+def _of_table(lines: Sequence[str]) -> str | None:
+    """Return an expression for the rows of a table whose header names a step first (`epoch | loss`)."""
     for at, line in enumerate(lines):
         for separator in _SEPARATORS:
             texts = separator.split(line.strip(" \t|"))
-            if _column(texts[0]) not in _STEP_NAMES:
+            if column(texts[0]) not in STEP_NAMES:
                 continue
-            cells = [*map(_column, texts)]
+            cells = [*map(column, texts)]
             if len(set(cells)) < max(2, len(cells)) or not all(map(_NAME.match, cells)):
                 continue
             rows = [separator.split(row.strip(" \t|")) for row in lines[at + 1 : at + 4]]
             if any(len(row) == len(cells) and row[0].strip().isdigit() for row in rows):
                 between = r"\s*\|\s*" if "|" in line else r"\s+"
                 groups = [rf"(?P<{cells[0]}>\d+)", *(rf"(?P<{cell}>[^|\s]+)" for cell in cells[1:])]
-                return {rf"^[\s|]*{between.join(groups)}[\s|]*$": frozenset(cells)}
-    return {}
-
-
-def _column(text: str) -> str:
-    """Return the name of a column for a word or a header."""
-    return re.sub(r"\W+", "_", text.lower()).strip("_")
-
-
-def _expression(line: str, is_grouped: bool) -> tuple[str, list[str]]:
-    """Return an expression for the named numbers of a line, and their names; none if it has none.
-
-    is_grouped: the log has numbers such as 1,000.
-    """
-    comma = "," if is_grouped else ""
-    step = r"\d+(?:,\d{3})*" if is_grouped else r"\d+"
-    parts: list[str] = []
-    names: list[str] = []
-    start = end = _message(line)
-    split, fraction = "", ""
-    for number in _NUMBER.finditer(line, end):
-        between = line[end : number.start()]
-        words = list(_WORD.finditer(between))
-        split = next((w[0].lower() for w in reversed(words) if w[0].lower() in _SPLITS), split)
-        group = None
-        if words and _ADJACENT.fullmatch(between, words[-1].end()):
-            group = _column(words[-1][0])
-            if split and not _SPLITS & set(group.split("_")) and guess_metric(f"{split}_{group}"):
-                group = f"{split}_{group}"
-        elif fraction and line.startswith("%", number.end()):
-            group = fraction
-        # The fraction of an epoch is no name for its step; 91/100 (91%) is named at its percentage.
-        is_fraction = group not in _STEP_NAMES and line.startswith("/", number.end())
-        fraction = group or "" if is_fraction else fraction if between == "/" or not words else ""
-        group = None if is_fraction else group
-        if group:
-            group += "_percent" if line.startswith("%", number.end()) else ""
-            group = group if group not in names else None
-        if names or group:
-            if not names:
-                between = between[words[-1 if group in _STEP_NAMES else 0].start() if words else 0 :]
-                start = number.start() - len(between)
-            figure = step if number[0].replace(",", "").isdigit() and group in _STEP_NAMES else rf"[-+.{comma}\w]+?"
-            parts.append(_literal(between) + (f"(?P<{group}>{figure})" if group else figure))
-        names += [group] if group else []
-        end = number.end()
-    tail = re.match(r"[A-Za-z%]*", line[end:])
-    closed = _literal(tail[0]) if tail and tail[0] else ""
-    closed = closed or (r"(?:,?[^-+.,\w]|,?$)" if is_grouped else r"(?:[^-+.\w]|$)")
-    begin = r"\b" if _WORD_BEGINS.match(line, start) else ""
-    return begin + "".join(parts) + closed if names else "", names
-
-
-def _message(line: str) -> int:
-    """Return where a line begins after what loggers print before it."""
-    prefix = _PREFIX.match(line)
-    return prefix.end() if prefix else 0
-
-
-def _literal(text: str) -> str:
-    """Return an expression for a text between numbers; any blanks, as numbers are padded, and any bar of progress."""
-    escaped = r"\|[^|]*\|".join(_SPECIAL.sub(r"\\\g<0>", part) for part in _BAR.split(text))
-    return re.sub(r"\s+", lambda blanks: r"\s*" if "\t" in blanks[0] else " *", escaped).replace("'", ".")
+                return rf"^[\s|]*{between.join(groups)}[\s|]*$"
+    return None

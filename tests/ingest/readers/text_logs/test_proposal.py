@@ -21,7 +21,7 @@ LOGS: dict[str, tuple[str, dict[str, list[float]]]] = {
             "model of 3 layers\niter      0 | train loss 2.3000 | val loss 2.5300 | acc 23.33% | lr 3.0e-04\n"
             "iter     50 | train loss nan | val loss 2.1686 | acc 34.29% | lr 3.0e-04\n"
         ),
-        {"iter": [0, 50], "val_loss": [2.53, 2.1686], "val_acc_percent": [23.33, 34.29]},
+        {"iter": [0, 50], "val_loss": [2.53, 2.1686], "acc_percent": [23.33, 34.29]},
     ),
     "colons": (
         "[01-02 10:00] Step: 10, Loss: 2.5\n[01-02 10:01] Step: 20, Loss: 1\n",

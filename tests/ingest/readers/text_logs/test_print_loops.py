@@ -1,0 +1,24 @@
+"""Logs of many print loops, ingested by following only what the command says, are what the loops printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.drafts import outcome
+from tests.ingest.made_up.print_loops import LOOPS, PrintLoop
+
+REFUSED = {
+    "XGBoost": "step_unknown",  # its step has no name
+    "the last line of each epoch is in another form": "values_disagree",  # two columns are the loss of training
+}
+
+
+def test_there_are_enough_loops_of_different_names() -> None:
+    assert len({loop.name for loop in LOOPS}) == len(LOOPS) >= 30
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: str(loop.name))
+def test_a_log_is_stored_as_it_was_printed_or_refused(tmp_path: Path, loop: PrintLoop) -> None:
+    assert outcome(loop, tmp_path).refused == REFUSED.get(loop.name)
