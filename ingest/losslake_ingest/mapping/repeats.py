@@ -17,6 +17,7 @@ from losslake_schema.reached import Flags, Floats, Integers
 # The measurements of one metric: steps; values; seconds since the start, NaN if unknown.
 Measured = tuple[Integers, Floats, Floats]
 Array = TypeVar("Array", Integers, Floats)
+_OTHER_AXIS = "choose another [[axis]], or carried under [[axis]] if rows above have the step"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def check_repeated(
             add = f'{line}   # or "last", under [metrics]'
             missing = MissingField(f"{column} has two values of {metric} at one step", add)
             # Where steps have several values each, the axis is more likely at fault than a value.
-            axis = "choose another [[axis]], or " if len(steps) >= 2 * last.sum() > 2 else ""
+            axis = f"{_OTHER_AXIS}, or " if len(steps) >= 2 * last.sum() else ""
             raise Refusal(Rule.VALUES_DISAGREE, f"{what}: {axis}add to the mapping: {add}", missing=(missing,))
         message = f"{what}: map each to its own metric, or leave one out with [[when]] (docs/mapping.md)"
         raise Refusal(Rule.VALUES_DISAGREE, message)
@@ -89,7 +90,7 @@ def check_steps_differ(metric: str, pieces: Sequence[Piece], count: int) -> None
     if count > 2 and not all(piece.metric.repeated for piece in pieces):
         step = next(int(piece.measured[0][0]) for piece in pieces if len(piece.measured[0]))
         message = f"all {count:,} measurements of {metric} are at step {step:,}, so it isn't known when they were made"
-        correct = "choose another [[axis]], or say with repeated which of them counts (docs/mapping.md)"
+        correct = f"{_OTHER_AXIS}, or say with repeated which of them counts (docs/mapping.md)"
         raise Refusal(Rule.STEP_UNKNOWN, f"{message}: {correct}")
 
 

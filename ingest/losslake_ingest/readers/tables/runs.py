@@ -199,7 +199,7 @@ class _Runs:
         """Yield the columns whose names say that they tell rows apart, if they do; a missing value is one."""
         for name in self._keys:
             words, numbers = self._table.words.get(name), self._table.numbers.get(name)
-            if words is None and (numbers is None or (numbers.missing is None and name in fields)):
+            if name in fields and not self._has_gaps(name, rows):
                 continue
             whole = None
             if numbers is not None:
@@ -214,6 +214,12 @@ class _Runs:
                 if key not in (RowKey.RUN, RowKey.RANK):
                     fields.pop(name, None)
                 yield name, column
+
+    def _has_gaps(self, name: str, rows: slice) -> bool:
+        words, numbers = self._table.words.get(name), self._table.numbers.get(name)
+        if words is not None:
+            return bool((words.codes[rows] < 0).any())
+        return numbers is not None and numbers.missing is not None and bool(numbers.missing[rows].any())
 
     def _beyond_words(
         self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice

@@ -244,7 +244,7 @@ def test_spoiled_bytes_never_raise(tmp_path_factory: pytest.TempPathFactory, at:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=18_000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30_000, suppress_health_check=list(HealthCheck))
 @given(noise, st.booleans(), st.sampled_from([None, "step", "b"]))
 def test_many_bytes_end_in_runs_or_named_faults(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, with_header: bool, run_column: str | None
