@@ -130,8 +130,8 @@ class RunLog:
     doubtful_epochs: columns named as by a writer that counts epochs from 0, which don't begin so. steps: that the run
     took; None: up to its last evaluation. attributes: to be stored as JSON whatever they are, numbers included.
     directions: by column, of metrics that aren't registered. is_extract: rows that the writer made may not be in it.
-    apart: how to read several runs of the file apart, as the end of `if these are two runs, …`. beyond_words: columns of
-    runs or splits with more values than rows are told apart by, and the line of the second value, if it is known.
+    apart: how to read several runs of the file apart, as the end of `if these are two runs, …`. beyond_words: columns
+    of runs or splits with more values than rows are told apart by, and the line of the second value, if it is known.
     """
 
     run: str

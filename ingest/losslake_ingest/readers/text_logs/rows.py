@@ -178,4 +178,11 @@ def _merged(tables: Sequence[Table]) -> LoggedRows:
             texts[name] = TextCell("", int(lines[order[0]]))
     rows = LoggedRows.of(columns)
     doubtful = [name for name in names if all(name in each.thousands for each in tables if name in each.columns)]
-    return LoggedRows(rows.columns, rows.missing, texts, thousands=frozenset(doubtful))
+    written = lines[order]
+    return LoggedRows(
+        rows.columns,
+        rows.missing,
+        texts,
+        thousands=frozenset(doubtful),
+        line_of=lambda row: int(written[row]),
+    )
