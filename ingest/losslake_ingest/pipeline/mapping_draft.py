@@ -250,7 +250,7 @@ def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
 def _axis(sample: _Sample) -> Iterator[str]:
     axis = next((axis for axis in sample.defaults.axis if _is_used(axis, sample.columns)), None)
     if axis is not None and axis.counts == "calls":
-        yield f"# The step of {sample.format} is its column {axis.column}. It counts calls unless the training gives it:"
+        yield f"# The step of {sample.format} is its column {axis.column}. It counts calls unless the training sets it:"
         yield "# [[axis]]"
         yield f"# column = {toml_string(axis.column)}"
         yield '# counts = "updates"   # or updates_from_zero, or calls with scale = the updates between two'
