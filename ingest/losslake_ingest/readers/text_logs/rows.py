@@ -178,4 +178,5 @@ def _merged(tables: Sequence[Table]) -> LoggedRows:
             texts[name] = TextCell("", int(lines[order[0]]))
     rows = LoggedRows.of(columns)
     doubtful = [name for name in names if all(name in each.thousands for each in tables if name in each.columns)]
-    return LoggedRows(rows.columns, rows.missing, texts, thousands=frozenset(doubtful))
+    first = int(lines[order[0]])
+    return LoggedRows(rows.columns, rows.missing, texts, thousands=frozenset(doubtful), line=first)
