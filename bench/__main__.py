@@ -70,7 +70,7 @@ PARTS = (
         smallest=("--rounds", "1", "--runs", "2", "--rows", "60"),
     ),
     Part(
-        "drafts", "bench.drafts", "drafts of mappings for 35 print loops", 0.3, 0.3, 0.1,
+        "drafts", "bench.drafts", "drafts of mappings for 45 print loops", 0.3, 0.3, 0.1,
         smallest=("Keras",),
     ),
     Part(

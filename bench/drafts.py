@@ -189,12 +189,12 @@ def _expect(loop: str, stored: Sequence[Curves], runs: Sequence[Curves]) -> None
                 raise WrongAnswer(f"{loop}: {what}")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each loop; raise WrongAnswer at the end if something else was stored."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="*", help="parts of the names of loops; default: all")
     parser.add_argument("--show", action="store_true", help="print the log and the mapping of each")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     wrong = []
     print("| kind | lines | result | lines of the mapping that were asked for |\n| --- | ---: | --- | --- |")
     for loop in LOOPS:

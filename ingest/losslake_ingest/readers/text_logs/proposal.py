@@ -73,17 +73,20 @@ def proposed_mapping(source: Source) -> tuple[str, LogMapping]:
         if name is not None:
             return f'extends = "{name}"\n', replace(load_mapping(bundled_mappings()[name]), extends=name)
         if text.lines:
-            return f"{_section(data, text, unread)}\n", LogMapping(text=text)
+            asks = bool(text.carried) and _asks_for_direction(data, text)
+            # Either direction will do for the columns.
+            mapping = LogMapping(text=replace(text, carried_from="above" if asks else None))
+            return f"{_section(text, unread, asks)}\n", mapping
     return "", LogMapping()
 
 
-def _section(data: bytes, text: TextLines, unread: Sequence[str]) -> str:
+def _section(text: TextLines, unread: Sequence[str], asks_for_direction: bool) -> str:
     """Return the section [text] of a mapping, with a line to complete where the log leaves something open."""
     lines = ["[text]", toml_expressions("lines", text.lines, True)]
     if text.carried:
         lines.append(f"carried = {text.carried}".replace("'", '"'))
-        if _asks_for_direction(data, text):
-            lines.append('# carried_from = "above"   # or "below": where the line of a step stands, beside its values')
+    if asks_for_direction:
+        lines.append('# carried_from = "above"   # or "below": where the line of a step stands, beside its values')
     if text.starts is not None:
         lines.append(f"starts = '{text.starts}'   # a run begins here, since its steps begin again: a guess")
     lines += [f"# No expression reads a line like this: {shown(line)}" for line in unread[:_MOST_PROPOSED]]

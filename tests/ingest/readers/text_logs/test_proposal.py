@@ -13,6 +13,7 @@ from losslake_ingest.pipeline.mapping_draft import draft_mapping
 from losslake_ingest.pipeline.reading import with_defaults
 from losslake_ingest.run import ingest
 from tests.ingest.formats.reading import cells, runs
+from tests.ingest.test_silence import planned
 
 # What the lines of some loops hold: columns and their values.
 LOGS: dict[str, tuple[str, dict[str, list[float]]]] = {
@@ -153,3 +154,123 @@ def test_a_draft_says_what_percentages_and_metrics_without_a_split_may_be(tmp_pa
     draft = draft_mapping(log).read_text()
     assert '# val_acc_percent = { metric = "val/accuracy", scale = 0.01 }   # guessed by its name\n' in draft
     assert '# loss = ""   # or "train/loss", guessed by its name, or of val or test\n' in draft
+
+
+BARS = "".join(
+    f"Epoch {epoch}: 100%|####| 50/50 [{'3:06:24' if epoch == 4 else '00:31'}<00:00, "
+    f"{'1.12s/it' if epoch == 4 else '1.41it/s'}, loss={epoch / 10}]\n"
+    + f"Test accuracy: 0.{epoch}\n"
+    * (epoch % 2 == 0)
+    for epoch in range(1, 7)
+)
+CONFIGURATIONS = "".join(
+    f"Config: {{'lr': {rate}, 'optimizer': '{name}'}} epoch {epoch} val_loss 0.{epoch}\n"
+    for rate, name in ((0.1, "sgd"), (0.01, "adam"))
+    for epoch in (1, 2, 3)
+)
+BANNERS = "".join(
+    f"--- resnet{size} ---\n" + "".join(f"step {step} val_loss 0.{step + size}\n" for step in range(4))
+    for size in (18, 34)
+)
+
+
+def drafted(folder: Path, text: str) -> tuple[str, list[dict[str, list[float | None]]]]:
+    """The draft for a log, and the columns of each run that it reads."""
+    folder.mkdir()
+    (folder / "run.log").write_text(text)
+    draft = draft_mapping(folder / "run.log")
+    mapping = with_defaults(load_mapping(draft), FORMAT)
+    found = runs(FORMAT, folder / "again", {"run.log": text.encode()}, mapping)
+    columns = [{name: cells(rows, name) for rows in run.rows for name in rows.columns} for run in found]
+    return draft.read_text(), columns
+
+
+def test_one_expression_reads_bars_with_any_rate_and_time(tmp_path: Path) -> None:
+    _, (run,) = drafted(tmp_path / "a", BARS)
+    pairs = [pair for pair in zip(run["epoch"], run["test_accuracy"], strict=True) if pair[1] is not None]
+    assert pairs == [(2, 0.2), (4, 0.4), (6, 0.6)]
+    assert [value for value in run["loss"] if value is not None] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+def test_lines_with_other_configurations_are_one_kind(tmp_path: Path) -> None:
+    draft, found = drafted(tmp_path / "a", CONFIGURATIONS)
+    assert [(run["epoch"], run["lr"]) for run in found] == [([1, 2, 3], [0.1] * 3), ([1, 2, 3], [0.01] * 3)]
+    assert "# a run begins here, since its steps begin again: a guess" in draft
+
+
+def test_a_banner_before_each_run_separates_them(tmp_path: Path) -> None:
+    draft, found = drafted(tmp_path / "a", BANNERS)
+    assert "starts = '^--- resnet'" in draft
+    assert [run["val_loss"][0] for run in found] == [0.18, 0.34]
+
+
+@pytest.mark.parametrize("log", [BANNERS, BANNERS.replace("---", "")], ids=["banner", "steps"])
+def test_a_refusal_of_two_runs_has_the_line_that_separates_them(tmp_path: Path, log: str) -> None:
+    text = "[text]\nlines = ['step (?P<step>\\d+) val_loss (?P<val_loss>\\S+)']\n"
+    metrics = '[metrics]\nval_loss = "val/loss"\n'
+    (item,) = planned(tmp_path / "asked", {"run.log": log}, text + metrics).quarantined
+    assert item.rule == "values_disagree"
+    line = item.message.partition("add to the mapping: ")[2].partition("   #")[0]
+    assert line.startswith("starts = '")
+    ((_, study),) = planned(tmp_path / "added", {"run.log": log}, f"{text}{line}\n{metrics}").studies.items()
+    assert (study.trials, study.evaluations) == (2, 8)
+
+
+def test_a_step_that_begins_again_in_each_epoch_starts_no_run(tmp_path: Path) -> None:
+    log = "".join(f"epoch {epoch} step {step} loss 0.{step}\n" for epoch in (1, 2, 3) for step in (10, 20, 30))
+    draft, found = drafted(tmp_path / "a", log)
+    assert (len(found), "starts" in draft) == (1, False)
+
+
+def test_a_split_that_names_a_time_is_not_that_of_the_next_quantity(tmp_path: Path) -> None:
+    log = "".join(f"epoch {epoch} | loss 1.{epoch} | train 2.1s | Acc {50 + epoch}%\n" for epoch in range(1, 4))
+    draft, (run,) = drafted(tmp_path / "a", log)
+    assert run["acc_percent"] == [51, 52, 53]
+    line = next(line for line in draft.splitlines() if "acc_percent =" in line)
+    assert line.startswith('# acc_percent = ""   # or { metric = "train/accuracy", scale = 0.01 }')
+    assert "train_acc" not in draft
+
+
+def test_one_name_in_two_kinds_of_lines_is_two_columns(tmp_path: Path) -> None:
+    log = "".join(f"Epoch {e}\nloss: 0.{e} [9/9]\nAccuracy: {e}%, Avg loss: 1.{e}\n" for e in range(1, 4))
+    _, (run,) = drafted(tmp_path / "a", log)
+    assert [value for value in run["loss"] if value is not None] == [0.1, 0.2, 0.3]
+    assert [value for value in run["avg_loss"] if value is not None] == [1.1, 1.2, 1.3]
+
+
+def test_a_draft_names_lines_with_a_quantity_that_it_does_not_read(tmp_path: Path) -> None:
+    log = "".join(f"step {step} loss 0.{step}\nAccuracy on 100 test images: {step}\n" for step in range(1, 4))
+    draft, _ = drafted(tmp_path / "a", log)
+    assert "# No expression reads a line like this: 'Accuracy on 100 test images: 1'" in draft
+
+
+def test_a_draft_asks_where_the_step_of_a_value_stands_if_the_log_does_not_show_it(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("val_loss: 0.9\nEpoch 1 done\nval_loss: 0.8\nEpoch 2 done\nval_loss: 0.7\n")
+    asked = draft_mapping(log).read_text()
+    assert '# carried_from = "above"   # or "below"' in asked
+    log.write_text("val_loss: 0.9\nEpoch 1 done\nval_loss: 0.8\nEpoch 2 done\n")
+    (tmp_path / "losslake.toml").unlink()
+    shown = draft_mapping(log).read_text()
+    assert ('carried = ["epoch"]' in shown, "carried_from" in shown) == (True, False)
+
+
+RANKS = "".join(
+    f"{{}}0{{}} step {step} val_loss 0.{step}\n{{}}1{{}} step {step} val_loss 0.9{step}\n" for step in range(3)
+)
+
+
+@pytest.mark.parametrize(("before", "after"), [("[rank", "]:"), ("", ":")])
+def test_lines_of_several_ranks_are_refused_and_those_of_the_first_are_drafted(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    log = RANKS.format(*[before, after] * 6)
+    draft, (run,) = drafted(tmp_path / "draft", log)
+    assert run["val_loss"] == [0.0, 0.1, 0.2]
+    text = "[text]\nlines = ['{}step (?P<step>\\d+) val_loss (?P<val_loss>\\S+)']\n[metrics]\nval_loss = \"val/loss\"\n"
+    (item,) = planned(tmp_path / "asked", {"run.log": log}, text.format("")).quarantined
+    assert (item.rule, item.line) == ("values_disagree", 2)
+    begin = item.message.partition("let it begin with ")[2].partition(" under")[0]
+    ((_, study),) = planned(tmp_path / "added", {"run.log": log}, text.format(begin)).studies.items()
+    assert study.first_rows == [(1, step, {"val/loss": step / 10}) for step in range(3)]
+    assert "rank" not in draft or "\\[rank0\\]" in draft

@@ -212,7 +212,7 @@ def test_steps_that_may_be_thousands_are_asked_for_their_scale(tmp_path: Path) -
         True,
     )
     ((field, _),) = plan.missing.items()
-    assert field.add == '[[axis]]\ncolumn = "step"\nscale = 1000   # or 1'
+    assert (item.line, field.add) == (1, '[[axis]]\ncolumn = "step"\nscale = 1000   # or 1')
     for scale, steps in ((1000, [1_000, 2_000, 10_000]), (1, [1, 2, 10])):
         axis = f'[[axis]]\ncolumn = "step"\nscale = {scale}\n'
         assert [step for step, _ in curve(tmp_path / str(scale), log, LOSS, axis)] == steps
