@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.answers import expect
-from bench.logs import MAPPING, WRITERS
+from bench.logs import COUNTERS, MAPPING, OF_LOGGERS, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake
 from losslake_ingest.contracts.run_log import RunLog
@@ -51,7 +51,8 @@ def measure(name: str, rounds: int, most_runs: int | None, most_rows: int | None
         folder = Path(place, "logs")
         writer(folder, runs, rows)
         log_format = name.partition(",")[0]
-        (folder / MAPPING_NAME).write_text(MAPPING.replace("FORMAT", log_format))
+        counters = COUNTERS if log_format in OF_LOGGERS else ""
+        (folder / MAPPING_NAME).write_text(MAPPING.replace("FORMAT", log_format) + counters)
         measured = [
             (
                 in_own_process(plain_read, folder),

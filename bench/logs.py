@@ -39,6 +39,9 @@ lines = ['step: (?P<step>\\d+) train_loss: (?P<train_loss>\\S+) val_loss: (?P<va
 [files]
 formats = ["FORMAT"]
 """
+# What the counters of loggers count, which LossLake asks for.
+COUNTERS = "".join(f'[[axis]]\ncolumn = "{column}"\ncounts = "updates"\n' for column in ("_step", "Step", "step"))
+OF_LOGGERS = ("dvclive", "sacred", "trackio", "wandb")
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy")
 
 

@@ -16,8 +16,8 @@ from losslake_schema.reached import Floats, Integers
 _LEAST_OF_A_RUN = 4
 _LEAST_OF_A_SETTING = 2
 _SETTINGS = frozenset(("lr", "learning_rate", "weight_decay", "wd", "momentum", "dropout", "batch_size", "seed"))
-_MOST_COPIES = 1_000  # of the same rows in a log
-_MOST_RESTARTS = 10  # of which times and settings are compared
+_MOST_RESTARTS = 10  # whose times and settings are compared
+_MOST_FALLS = 30  # whose values are compared: more to the first step are no restarts
 
 
 def check_one_run(metric: str, pieces: Sequence[Piece], lowest: int, log: RunLog) -> None:
@@ -37,12 +37,14 @@ def check_one_run(metric: str, pieces: Sequence[Piece], lowest: int, log: RunLog
             continue
         values = concatenate_pieces([piece.measured[1] for piece in of_writer])
         bounds = [0, *(falls + 1).tolist(), len(steps)]
+        pieces_begin = set(np.cumsum([len(piece.measured[0]) for piece in of_writer]).tolist())
         is_lowest = steps[falls + 1] <= lowest
-        for number in np.flatnonzero(is_lowest | (np.arange(len(falls)) < _MOST_RESTARTS))[: _MOST_COPIES + 1].tolist():
+        looked_at = np.flatnonzero(is_lowest | (np.arange(len(falls)) < _MOST_RESTARTS))[: _MOST_FALLS + 1]
+        for count, number in enumerate(looked_at.tolist()):
             start, fall, stop = bounds[number : number + 3]
-            before, after = slice(start, fall), slice(fall, stop)
             is_other = is_lowest[number] and (
-                _are_two_runs(steps[before], values[before], steps[after], values[after]) or number > _MOST_COPIES
+                count == _MOST_FALLS
+                or _are_two_runs(steps[:fall], values[:fall], steps[fall:stop], values[fall:stop], fall in pieces_begin)
             )
             fallen = _Fall(metric, of_writer, steps[fall - 1 : fall + 1].tolist(), fall)
             changed = fallen.changed_column(start, stop) if is_other or number < _MOST_RESTARTS else ""
@@ -122,18 +124,28 @@ def fall_of_times(steps: Integers, elapsed: Floats) -> str | None:
     return f"falls {times}, so it isn't the time since the start"
 
 
-def _are_two_runs(steps: Integers, values: Floats, later_steps: Integers, later_values: Floats) -> bool:
-    """Return True if two stretches of a column, each with rising steps, aren't the same rows written twice.
+def _are_two_runs(
+    steps: Integers, values: Floats, later_steps: Integers, later_values: Floats, are_beside: bool
+) -> bool:
+    """Return True if rows of a column that begin again aren't some of those before, written again.
 
     Rows in the order of falling steps are one curve, as are those of evaluations in another order: at other steps, and
-    few of them, or all beyond the later ones.
+    few of them, or all beyond the later ones. are_beside: the later ones are of another file, or of other rows.
     """
-    (steps, one), (later_steps, other) = (np.unique(each, return_index=True) for each in (steps, later_steps))
-    values, later_values = values[one], later_values[other]
+    (steps, values), (later_steps, later_values) = (
+        _last_written(steps, values),
+        _last_written(later_steps, later_values),
+    )
     if min(len(steps), len(later_steps)) < 2:
         return False
     common, one, other = np.intersect1d(steps, later_steps, assume_unique=True, return_indices=True)
     first, second = values[one], later_values[other]
     if not len(common):
-        return len(steps) >= _LEAST_OF_A_RUN and bool(later_steps[-1] > steps[0])
+        return not are_beside and len(steps) >= _LEAST_OF_A_RUN and bool(later_steps[-1] > steps[0])
     return bool(((first != second) & ~(np.isnan(first) & np.isnan(second))).any())
+
+
+def _last_written(steps: Integers, values: Floats) -> tuple[Integers, Floats]:
+    """Return the steps in ascending order, and the last value of each."""
+    unique, first = np.unique(steps[::-1], return_index=True)
+    return unique, values[::-1][first]

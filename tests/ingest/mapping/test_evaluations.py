@@ -88,23 +88,27 @@ def collapses(pieces: list[Written]) -> bool:
 
 
 def begins_again(pieces: list[Written], column: str) -> bool:
-    """Whether two or more rows of a column follow that begin at the lowest step of all, and aren't those before."""
-    rows = [row for piece in pieces for row in piece]
-    lowest = min((step for step, _ in rows if step is not None), default=0.0)
+    """Whether rows of a column follow that begin at the lowest step of all, and aren't some of those before."""
+    lowest = min((step for rows in pieces for step, _ in rows if step is not None), default=0.0)
     sessions: list[dict[float, str]] = []
+    are_beside: list[bool] = []  # the first rows of a piece
     before = math.inf
-    for step, values in rows:
-        value = values[column]
-        if step is not None and value is not None:
-            if step < before:
-                sessions.append({})
-            sessions[-1].setdefault(step, repr(float(value) + 0.0))
-            before = step
-    for one, other in itertools.pairwise(sessions):
+    for rows in pieces:
+        is_first = True
+        for step, values in rows:
+            value = values[column]
+            if step is not None and value is not None:
+                if step < before:
+                    sessions.append({})
+                    are_beside.append(is_first)
+                sessions[-1][step] = repr(float(value) + 0.0)
+                before, is_first = step, False
+    one: dict[float, str] = {}
+    for (before_it, other), is_beside in zip(itertools.pairwise(sessions), are_beside[1:], strict=True):
+        one |= before_it
         common = one.keys() & other.keys()
-        is_other = (
-            any(one[step] != other[step] for step in common) if common else len(one) >= 4 and max(other) > min(one)
-        )
+        is_apart = not is_beside and len(one) >= 4 and max(other) > min(one)
+        is_other = any(one[step] != other[step] for step in common) if common else is_apart
         if is_other and min(len(one), len(other)) > 1 and min(other) <= lowest:
             return True
     return False
