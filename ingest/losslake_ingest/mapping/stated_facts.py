@@ -44,8 +44,12 @@ DEVICES = (
 )  # fmt: skip
 NODES = ("num_nodes", "n_nodes", "nnodes")
 SEEDS = ("seed", "random_seed", "manual_seed", "global_seed")
-ALL_STEPS = ("max_steps", "total_steps", "train_steps", "num_train_steps", "max_train_steps", "num_training_steps")
-ALL_EPOCHS = ("epochs", "max_epochs", "num_epochs", "n_epochs", "num_train_epochs")
+ALL_STEPS = tuple(
+    f"{which}_{counted}"
+    for counted in ("steps", "iters", "iterations", "updates")
+    for which in ("max", "total", "train", "num", "n", "num_train", "max_train", "num_training")
+)
+ALL_EPOCHS = ("epochs", *(f"{which}_epochs" for which in ("max", "num", "n", "total", "num_train")))
 UNITS_OF_ROWS = ("examples", "samples", "sequences", "images")
 
 _NAMES = frozenset(

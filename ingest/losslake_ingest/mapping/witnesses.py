@@ -14,6 +14,7 @@ import numpy as np
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import RunLog, Scalar
 from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.stated_facts import ALL_EPOCHS, ALL_STEPS, last_name
 from losslake_ingest.mapping.toml import toml_key, toml_string, toml_value
 from losslake_schema.reached import Floats
 
@@ -22,8 +23,6 @@ _COUNTERS = re.compile(
 )
 _OF_EVALUATION = re.compile("val|valid|validation|eval|evaluation|test")
 _EPOCHS = re.compile("(current_|train_)?epochs?|epoch_(num|number|idx|index)")
-_ALL_STEPS = re.compile("(max|total|train|num|n|num_train|num_training)_(steps|iters|iterations|updates)")
-_ALL_EPOCHS = re.compile("((num|max|n|total|num_train)_)?epochs")
 
 
 def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: LogMapping) -> None:
@@ -32,7 +31,7 @@ def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: 
     metrics: the logged columns that are stored by it.
     """
     found = sorted({name for rows in log.rows for name in rows.columns})
-    for epochs in [name for name in found if _EPOCHS.fullmatch(_base(name))]:
+    for epochs in [name for name in found if _EPOCHS.fullmatch(last_name(name))]:
         for metric in metrics if epochs != column else ():
             for steps, positions in _written(log, column, epochs, metric):
                 falls = np.flatnonzero((steps[1:] < steps[:-1]) & (positions[1:] > positions[:-1]))
@@ -56,7 +55,7 @@ def check_steps(
         if _is_counter(name, steps, values) and (values != steps).any():
             at = int((values != steps).argmax())
             raise _refusal(column, f"{name} is {values[at]:g} where {column} is {steps[at]:g}", counter=name)
-        if _EPOCHS.fullmatch(_base(name)):
+        if _EPOCHS.fullmatch(last_name(name)):
             _check_epochs(column, name, steps, values, batch_size, fields)
     if not lasts:
         return
@@ -90,13 +89,13 @@ def check_calls(log: RunLog, column: str, batch_size: int, fields: Mapping[str, 
         if len(gaps) and at[-1] > at[0] and _is_counter(name, at, values):
             return  # check_steps refuses one that differs
         if (
-            _EPOCHS.fullmatch(_base(name))
+            _EPOCHS.fullmatch(last_name(name))
             and batches
             and (np.abs(at - values * batches) <= batches).all()
             and values.max() >= 2
         ):
             return
-    ends = [value for name, value in fields.items() if _ALL_STEPS.fullmatch(_base(name))]
+    ends = [value for name, value in fields.items() if last_name(name) in ALL_STEPS]
     if len(steps) and is_regular and steps[-1] in ends:
         return
     written = ", ".join(f"{step:g}" for step in steps[:3]) + (f" … {steps[-1]:g}" if len(steps) > 3 else "")
@@ -109,7 +108,7 @@ def check_calls(log: RunLog, column: str, batch_size: int, fields: Mapping[str, 
 
 def _is_counter(name: str, steps: Floats, values: Floats) -> bool:
     """Return True if a column counts training steps by its name, and goes up with the steps: it isn't of the epoch."""
-    if not _COUNTERS.fullmatch(_base(name)) or any(map(_OF_EVALUATION.fullmatch, re.split("[./]", name.lower()))):
+    if not _COUNTERS.fullmatch(last_name(name)) or any(map(_OF_EVALUATION.fullmatch, re.split("[./]", name.lower()))):
         return False
     later = steps[1:] > steps[:-1]
     before, after = values[:-1][later], values[1:][later]
@@ -139,11 +138,11 @@ def _check_end(
     Runs may stop before a largest number of epochs.
     """
     first, last = ends
-    base = _base(name)
+    base = last_name(name)
     what = f"the run ends at {column} {last:g}, and its {name} is {total:g}"
-    if _ALL_STEPS.fullmatch(base) and (last > total or (is_complete and 2 * last < total)):
+    if base in ALL_STEPS and (last > total or (is_complete and 2 * last < total)):
         raise _refusal(column, what)
-    if _ALL_EPOCHS.fullmatch(base) and total > 1:
+    if base in ALL_EPOCHS and total > 1:
         if last > first and total - last == 1 - min(first, 1):
             raise _refusal(column, what, counts="epochs")
         is_short = is_complete and not base.startswith("max") and last < (total - 1) * batches / 2
@@ -202,10 +201,6 @@ def _check_epochs(
         if not (epochs[at] - 1) * batches / 2 <= steps[at] <= (epochs[at] + 1) * batches * 2:
             what = f"{name} {epochs[at]:g} of {batches * batch_size:g} examples is at {column} {steps[at]:g}"
             raise _refusal(column, f"{what}, and an epoch is {batches:g} batches of {batch_size}")
-
-
-def _base(name: str) -> str:
-    return re.split("[./]", name)[-1].lower()
 
 
 def _refusal(column: str, why: str, metric: str = "", counter: str = "", counts: str = "updates") -> Refusal:
