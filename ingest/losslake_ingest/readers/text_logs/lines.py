@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, LoggedRows, Scalar, is_utf8
 from losslake_ingest.mapping.expressions import TextLines
+from losslake_ingest.readers.plain_text import in_utf8
 from losslake_ingest.readers.tables.table import is_number
 from losslake_ingest.readers.text_logs.matches import Block, Matches
 from losslake_ingest.readers.text_logs.rows import rows_of, table_of
@@ -39,7 +40,6 @@ _QUICK = 0.05
 _COLOURS = re.compile(rb"\x1b\[[0-9;]{0,20}m")
 _PRODUCT = re.compile(r"[0-9][0-9_,]{0,17}(?: *\* *[0-9][0-9_,]{0,17}){0,9}")
 _SEPARATORS = str.maketrans("", "", "_,")
-_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,7 @@ class TextRun:
 
 def lines_of(data: bytes) -> bytes:
     """Return the text with newlines only, without colours and byte order marks; UTF-16 becomes UTF-8."""
-    coding = _MARKS.get(data[:2])
-    if coding is not None:
-        data = data[2:].decode(coding, "replace").encode()
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = in_utf8(data).removeprefix(b"\xef\xbb\xbf")
     if b"\x1b" in data:
         data = b"".join(_without_colours(data))
     # A progress bar returns to the start of its line: what stands there is a line as well.
