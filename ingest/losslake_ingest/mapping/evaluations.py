@@ -20,7 +20,7 @@ from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
 from losslake_ingest.mapping.repeats import Measured, Piece, check_repeated, check_steps_differ, concatenate_pieces
 from losslake_ingest.mapping.restarts import check_one_run, fall_of_times
 from losslake_ingest.mapping.row_fields import check_fields
-from losslake_ingest.mapping.steps import StepRule, check_first, may_be_nth, step_rule
+from losslake_ingest.mapping.steps import StepRule, check_first, may_be_nth, stated_number, step_rule
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.mapping.toml import toml_string
 from losslake_ingest.mapping.witnesses import check_calls, check_restarts, check_steps
@@ -117,7 +117,7 @@ class _CurveReader:
         self._rules: dict[tuple[int, str], StepRule] = {}  # by the identity of the axis, and entry
         self._unstated: dict[tuple[str, str, str], tuple[Axis, list[Floats]]] = {}  # by column, metric and axis
         self._assumed: dict[str, list[str]] = {}  # columns that are stored by an axis that nobody stated
-        self._calls: dict[str, Axis] = {}  # the axes that count calls of a logger, by column
+        self._calls: dict[str, None] = {}  # the axes that count calls of a logger
         self._counted: dict[str, dict[str, None]] = {}  # columns by the axis that counts steps or examples
         self._lowest = LARGEST_EXACT_INTEGER  # the lowest step of the log
         self._has_times = True
@@ -227,7 +227,7 @@ class _CurveReader:
         if axis is None:
             self._unplaced[column] = None
             return
-        _check_axis(axis, rows)
+        _check_axis(axis, rows, self._fields)
         self._keep_unstated(axis, metric, column, rows)
         positions = places.get(id(axis))
         if positions is None:
@@ -236,8 +236,8 @@ class _CurveReader:
             self._counted.setdefault(axis.column, {})[column] = None
         if axis.assumed:
             self._assumed.setdefault(axis.column, []).append(column)
-        if axis.counts == "calls" and axis.scale is None:
-            self._calls[axis.column] = axis
+        if self._rule(axis).are_calls:
+            self._calls[axis.column] = None
         if positions.formula:
             self._formulas[positions.formula] = None
         usable = self._usable(positions.known, rows.missing.get(column))
@@ -377,12 +377,13 @@ class _CurveReader:
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
 
 
-def _check_axis(axis: Axis, rows: LoggedRows) -> None:
+def _check_axis(axis: Axis, rows: LoggedRows, fields: Mapping[str, Scalar]) -> None:
     """Raise Refusal for an axis that holds text, or nothing, or numbers that may be thousands."""
     cell = rows.texts.get(axis.column)
     if cell is not None and cell.text:
         raise not_a_number(axis.column, cell)
-    if axis.column in rows.thousands and axis.scale is None and axis.counts != "epochs":
+    is_scaled = stated_number(axis.scale, "scale", f"axis {axis.column}", fields) is not None
+    if axis.column in rows.thousands and not is_scaled and axis.counts != "epochs":
         what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
         add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
         missing = MissingField(what, add)

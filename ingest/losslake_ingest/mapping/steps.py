@@ -32,7 +32,7 @@ class StepRule:
 
     is_rounded: steps are rounded as the axis says; else all must be integers. formula: None if logged steps are used
     unchanged. warning: what the mapping should state, if anything. is_unstated: nothing states the offset, of epochs or
-    of a counter whose steps are assumed.
+    of a counter whose steps are assumed. are_calls: calls of a logger, and nothing states the updates between two.
     """
 
     axis: Axis
@@ -43,6 +43,7 @@ class StepRule:
     formula: str | None
     warning: str | None = None
     is_unstated: bool = False
+    are_calls: bool = False
 
     def steps(self, positions: Floats, known: Flags) -> Integers:
         """Return the steps of positions, 0 where unknown. Raises Refusal."""
@@ -84,13 +85,14 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
     is_unstated = offset is None and (axis.counts == "epochs" or axis.assumed)
     if axis.counts == "updates_from_zero":
         offset, is_unstated = Fraction(1), False
+    are_calls = axis.counts == "calls" and scale is None
     scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
     name = axis.column if scale == 1 else f"{axis.column} x {shown_number(scale)}"
     if offset:
         name = f"({name} {'+' if offset > 0 else '-'} {shown_number(abs(offset))})"
     if axis.counts not in ("examples", "epochs"):
         formula = None if scale == 1 and not offset else name
-        return StepRule(axis, scale, offset, Fraction(1), False, formula, is_unstated=is_unstated)
+        return StepRule(axis, scale, offset, Fraction(1), False, formula, None, is_unstated, are_calls)
     if axis.counts == "examples":
         ratio = f"{name} / {batch_size}"
         formula = f"ceil({ratio})" if axis.rounding == "up" else ratio

@@ -123,3 +123,10 @@ def test_a_step_that_counts_epochs_is_told_how_to_be_one(tmp_path: Path) -> None
     files = {"a.jsonl": b'{"step": 1, "epoch": 1, "loss": 3}\n{"step": 2, "epoch": 2, "loss": 2}\n'}
     (missing,) = dry_run(tmp_path, files).missing
     assert steps(dry_run(tmp_path, files, missing.add.replace('"…"', "640"))) == [10, 20]
+
+
+def test_calls_whose_scale_is_an_unknown_field_are_asked_for(tmp_path: Path) -> None:
+    files = history([{"_step": n, "loss": 0.5} for n in range(3)])
+    axis = '[[axis]]\ncolumn = "_step"\ncounts = "calls"\nscale = "{log_every}"\n'
+    assert [item.rule for item in dry_run(tmp_path, files, axis).quarantined] == ["step_unknown"]
+    assert steps(dry_run(tmp_path, files, f"{axis}[fields]\nlog_every = 50\n")) == [0, 50, 100]
