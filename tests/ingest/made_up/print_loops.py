@@ -267,6 +267,15 @@ def _ranks(run: Run) -> Iterator[str]:
         yield f"[rank0]: step {step} loss {run.loss('train/loss', step)}\n[rank1]: step {step} loss 9.{step}\n"
 
 
+@loop(
+    "dictionaries of two ranks",
+    {"eval_loss": "val/loss", "eval_accuracy": "val/accuracy", "'loss'": "train/loss", "loss": "train/loss"},
+)
+def _dictionaries_of_ranks(run: Run) -> Iterator[str]:
+    for line in "".join(_dictionaries(run)).splitlines():
+        yield f"[rank0]: {line}\n[rank1]: {line.replace('0.', '9.')}\n"
+
+
 @loop("a validation every second epoch", {"(val_)?accuracy.*": "val/accuracy"})
 def _every_second(run: Run) -> Iterator[str]:
     for epoch in range(1, 9):

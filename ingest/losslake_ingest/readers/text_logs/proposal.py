@@ -19,8 +19,8 @@ from losslake_ingest.mapping.mapping import LogMapping, bundled_mappings, load_m
 from losslake_ingest.mapping.metrics import guess_metric
 from losslake_ingest.readers.text_logs.kinds import Kind, Reading, kinds_of
 from losslake_ingest.readers.text_logs.lines import lines_of, read_text
-from losslake_ingest.readers.text_logs.named_numbers import STEP_NAMES, column, literal
-from losslake_ingest.readers.text_logs.ranks import first_rank
+from losslake_ingest.readers.text_logs.named_numbers import STEP_NAMES, column
+from losslake_ingest.readers.text_logs.ranks import first_rank, of_rank
 from losslake_ingest.readers.text_logs.starts import proposed_starts
 from losslake_ingest.sources.member import Member, Source
 
@@ -165,8 +165,7 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     text = lines_of(sample).decode("utf-8", "replace")
     lines = [line for line in text.split("\n", _MOST_LINES)[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
     rank = first_rank(lines)
-    lines = [line for line in lines if line.startswith(rank)]
-    prefix = f"^{literal(rank)}.*?" if rank else ""
+    lines = [line.removeprefix(rank) for line in lines if line.startswith(rank)]
     kinds = kinds_of(lines)
     stepped = [kind for kind in kinds if kind.steps]
     metrics = [kind for kind in kinds if kind.has_metric]
@@ -182,22 +181,24 @@ def _proposed(data: bytes) -> tuple[TextLines, list[str]]:
     if not chosen:
         table = _of_table(lines)
         if table is not None:
-            return TextLines([table]), []
+            return TextLines([of_rank(rank, table)]), []
         chosen = [kind for kind in metrics if len(kind.lines) > 1]  # the author has to say where the step is
     kept: list[str] = []
     used: list[Kind] = []
     reading = Reading(lines, kinds)
     for kind in chosen[:_MOST_TRIED]:
         for expression in kind.expressions() if not reading.is_read(kind) else ():
-            is_short = len(expression) <= LONGEST_EXPRESSION - len(prefix)
+            is_short = len(of_rank(rank, expression)) <= LONGEST_EXPRESSION
             if is_short and len(kept) < _MOST_PROPOSED and reading.add(expression):
-                kept.append(prefix + expression)
+                kept.append(of_rank(rank, expression))
                 used.append(kind)
             if reading.is_read(kind):
                 break
     steps = sorted({name for kind in used for name in kind.steps})
     is_carried = any(not kind.steps for kind in used)
-    text_lines = TextLines(kept, carried=steps if is_carried else [], starts=proposed_starts(lines, used))
+    starts = proposed_starts(lines, used)
+    starts = of_rank(rank, starts) if starts else None
+    text_lines = TextLines(kept, carried=steps if is_carried else [], starts=starts)
     others = (kind for kind in kinds if kind not in chosen and _QUANTITY.search(lines[kind.lines[0]]))
     return text_lines, [lines[kind.lines[0]] for kind in (*chosen, *others) if not reading.is_read(kind)]
 

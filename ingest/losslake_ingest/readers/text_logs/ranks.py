@@ -34,6 +34,13 @@ def first_rank(lines: Sequence[str]) -> str:
     return firsts[0] if is_rank and len(set(firsts)) == 1 else ""
 
 
+def of_rank(rank: str, expression: str) -> str:
+    """Return an expression for lines that begin with a rank, from one for what follows it."""
+    if not rank:
+        return expression
+    return f"^{literal(rank)}" + (expression[1:] if expression.startswith("^") else f".*?{expression}")
+
+
 def check_ranks(data: bytes, text: TextLines) -> None:
     """Raise Refusal if an expression matches lines of several ranks. A group `rank` tells them apart."""
     sample = data[:_SAMPLE].decode("utf-8", "replace").splitlines()[:-1]
