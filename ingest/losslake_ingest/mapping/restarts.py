@@ -15,7 +15,7 @@ from losslake_schema.reached import Floats, Integers
 
 _LEAST_OF_A_RUN = 4
 _LEAST_OF_A_SETTING = 2
-_SETTINGS = frozenset(("lr", "learning_rate", "weight_decay", "wd", "momentum", "dropout", "batch_size", "seed"))
+_SETTINGS = frozenset(("lr", "learning_rate", "weight_decay", "wd", "momentum", "dropout"))
 _MOST_RESTARTS = 10  # whose times and settings are compared
 _MOST_FALLS = 30  # whose values are compared: more to the first step are no restarts
 

@@ -216,7 +216,10 @@ def last_written(rows: Sequence[Row], fields: Sequence[str], status: str) -> Sto
         groups.setdefault(tuple(row.get(name) for name in fields), []).append(row)
     written: list[tuple[int, float, int, int]] = []
     session = 0
+    lowest = min(int(row["step"] or 0) for row in rows if row.get("step") is not None)
     for number, some in enumerate(groups.values()):
+        if begins_again(some, lowest):
+            return None
         session += 1
         previous = -1
         for row in some:
@@ -235,6 +238,28 @@ def last_written(rows: Sequence[Row], fields: Sequence[str], status: str) -> Sto
                 return None
         values[step] = loss, number, at
     return status, {step: loss for step, (loss, *_) in sorted(values.items())}
+
+
+def begins_again(rows: Sequence[Row], lowest: int) -> bool:
+    """Whether rows go back to the lowest step of their log, and aren't some of those before."""
+    before: dict[int, float] = {}
+    stretch: dict[int, float] = {}
+    previous = -1
+    measured = [
+        (int(row["step"]), float(row["loss"])) for row in rows if None not in (row.get("step"), row.get("loss"))
+    ]  # type: ignore[arg-type]
+    for step, loss in [*measured, (-1, 0.0)]:
+        if step < previous:
+            common = before.keys() & stretch.keys()
+            is_apart = len(before) >= 4 and max(stretch) > min(before)
+            is_other = any(before[at] != stretch[at] for at in common) if common else before and is_apart
+            if is_other and min(len(before), len(stretch)) > 1 and min(stretch) <= lowest:
+                return True
+            before |= stretch
+            stretch = {}
+        stretch[step] = loss
+        previous = step
+    return False
 
 
 @functools.cache
