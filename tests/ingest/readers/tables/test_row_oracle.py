@@ -245,9 +245,8 @@ def begins_again(rows: Sequence[Row], lowest: int) -> bool:
     before: dict[int, float] = {}
     stretch: dict[int, float] = {}
     previous = -1
-    measured = [
-        (int(row["step"]), float(row["loss"])) for row in rows if None not in (row.get("step"), row.get("loss"))
-    ]  # type: ignore[arg-type]
+    cells = [(row.get("step"), row.get("loss")) for row in rows]
+    measured = [(int(step), float(loss)) for step, loss in cells if step is not None and loss is not None]
     for step, loss in [*measured, (-1, 0.0)]:
         if step < previous:
             common = before.keys() & stretch.keys()
