@@ -1,4 +1,4 @@
-"""What becomes of logs of many print loops if only what the command says is followed, beside what the loops printed.
+"""Ingest the logs of many print loops by following only the command, and compare with the values printed.
 
 python -m bench.drafts [names…] [--show]
 
@@ -36,7 +36,7 @@ Curves = dict[str, dict[int, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a log. asked: lines that an ingest asked for. refused: the rule and its message."""
+    """The result for one log. asked: lines that the ingest asked for. refused: the rule, if the log was refused."""
 
     loop: str
     n_lines: int

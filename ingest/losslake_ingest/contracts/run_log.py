@@ -27,6 +27,8 @@ def check_size(n_rows: int, n_columns: int) -> None:
 
 NOT_UTF8 = "a line isn't UTF-8: its unknown characters are replaced"
 NOT_ENDED = "the last line doesn't end in a newline: read as it is"
+CUT_SHORT = "the last line is cut short: left out"
+CUT_ADVICE = "copy the file again, or end the line if it is whole"
 
 
 class Damage(str):

@@ -253,8 +253,9 @@ class _CurveReader:
         if not self._rule(axis).is_unstated:
             return
         measured = rows.columns[axis.column][rows.known(axis.column) & rows.known(column)]
-        if axis.counts == "epochs" or may_be_nth(measured):
-            self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
+        if axis.counts != "epochs" and not may_be_nth(measured):
+            return
+        self._unstated.setdefault((column, metric.name, axis.column), (axis, []))[1].append(measured)
         if measured.min(initial=0.0) < 0:
             check_first(axis, column, measured, is_doubtful=False)
 
@@ -276,7 +277,7 @@ class _CurveReader:
         rule, known, elapsed = self._rule(axis), rows.known(axis.column), self._elapsed(rows)
         steps = rule.steps(rows.columns[axis.column], known)
         self._lowest = min(self._lowest, int(steps.min(where=known, initial=LARGEST_EXACT_INTEGER)))
-        self._check_times(steps[known], elapsed[known])
+        self._check_times(steps, elapsed, known)
         return _Positions(steps, known, elapsed, rule.formula)
 
     def _rule(self, axis: Axis) -> StepRule:
@@ -313,9 +314,9 @@ class _CurveReader:
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
 
-    def _check_times(self, steps: Integers, elapsed: Floats) -> None:
+    def _check_times(self, steps: Integers, elapsed: Floats, known: Flags) -> None:
         """Leave the times out if they fall, or raise Refusal if the author states them."""
-        fall = fall_of_times(steps, elapsed)
+        fall = fall_of_times(steps, elapsed, known)
         if fall is None:
             return
         time = self._mapping.time

@@ -288,7 +288,7 @@ class RunSections:
 class When(RunSections):
     """Sections for the runs, or the entries of logs, whose fields have these values (`if`); `*` matches any text."""
 
-    condition: Annotated[dict[str, _Value | list[_Value]], Field(alias="if", min_length=1)] = field(kw_only=True)
+    condition: Annotated[Condition, Field(alias="if")] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         """Raise ValueError if it says how to read rows, which are read before their fields are known."""

@@ -11,7 +11,7 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.mapping.repeats import Piece, concatenate_pieces
 from losslake_ingest.mapping.toml import toml_key, toml_string
-from losslake_schema.reached import Floats, Integers
+from losslake_schema.reached import Flags, Floats, Integers
 
 _LEAST_OF_A_RUN = 4
 _LEAST_OF_A_SETTING = 2
@@ -99,16 +99,16 @@ class _Fall:
         return None
 
 
-def fall_of_times(steps: Integers, elapsed: Floats) -> str | None:
+def fall_of_times(steps: Integers, elapsed: Floats, known: Flags) -> str | None:
     """Return how the time falls from a step to a later one, None if it doesn't: seconds to a target would be wrong.
 
-    steps, elapsed: of the same rows in the order written; NaN where the time is unknown. A restart may take the time
-    back with the step, to that of the checkpoint.
+    steps, elapsed: of the same rows in the order written; NaN where the time is unknown. known: flags of known steps. A
+    restart may take the time back with the step, to that of the checkpoint.
     """
-    known = np.flatnonzero(~np.isnan(elapsed))
-    if len(known) < 2:
+    timed = np.flatnonzero(known & ~np.isnan(elapsed))
+    if len(timed) < 2:
         return None
-    steps, elapsed = steps[known], elapsed[known]
+    steps, elapsed = steps[timed], elapsed[timed]
     is_earlier = elapsed[1:] < elapsed[:-1]
     is_restart = (steps[1:] < steps[:-1]) | ((steps[1:] == steps[:-1]) & is_earlier)
     falls = np.flatnonzero(is_earlier & (steps[1:] > steps[:-1]))

@@ -14,7 +14,10 @@ FLAG_WORDS = ("true", "false", "yes", "no")
 
 
 class RowKey(Enum):
-    """What a key tells apart. Of SPLIT, rows without a value are a split too; PHASE may also be a later phase."""
+    """The kind of a key column.
+
+    Rows without a value of SPLIT are a split of their own. Values of PHASE may follow each other.
+    """
 
     SPLIT = "split"
     PHASE = "phase"

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
+from losslake_ingest.contracts.run_log import CUT_ADVICE, CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.mapping.row_keys import named_key, row_key
 from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE, Layout, find_layout, split_line, with_newlines
 from losslake_ingest.readers.tables.table import (
@@ -39,10 +39,8 @@ from losslake_ingest.readers.tables.table import (
 from losslake_schema.reached import Flags
 
 HEADER_REPEATED = "header line repeated"
-CUT_SHORT = "the last line is cut short: left out"
 CUT_CELL = "the last line has no line end, so its last cell may be cut: left out"
 CUT_KEY = "the last line has no line end, so its last cell, which tells rows apart, may be cut: the line is left out"
-CUT_ADVICE = "copy the file again, or end the line if it is whole"
 LONE_RETURN = "a carriage return without a newline: read as the end of a line"
 NO_NAME = "a column without a name: left out"
 MOST_BLANK_LINES = 100_000

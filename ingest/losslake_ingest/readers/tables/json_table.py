@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
+from losslake_ingest.contracts.run_log import CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.plain_text import check_nuls, in_utf8
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
@@ -41,7 +41,6 @@ _DEEPEST = 16
 _UTF8_MARK = b"\xef\xbb\xbf"
 _ENOUGH_OTHER_LINES = 100_000
 _LIST = "a column of lists left out: {name}"
-CUT_SHORT = "the last line is cut short: left out"
 _DAMAGED_LINE = Damage("a line with a damaged JSON object: skipped")
 NOT_AN_OBJECT = Damage("entry that isn't an object: left out")
 _EMPTY = frozenset(EMPTY_WORDS)

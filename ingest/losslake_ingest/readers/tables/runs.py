@@ -37,7 +37,7 @@ _LONGEST_INTEGER = 18
 
 @dataclass(frozen=True)
 class RowRules:
-    """What a mapping says of the rows of a table.
+    """The rules of a mapping for the rows of a table.
 
     long: the columns that make it a long table, if it has them. omitted: columns that tell no rows apart, whatever
     their names; None: only words do. carried: conditions on the rows whose number of a column holds for those below.

@@ -142,7 +142,7 @@ def _tell_apart(kinds: Sequence[Kind]) -> None:
 
 
 class Reading:
-    """What expressions read from the lines of a log, beside what the lines name."""
+    """The numbers that expressions read from the lines of a log, compared with those that the lines name."""
 
     def __init__(self, lines: Sequence[str], kinds: Sequence[Kind]) -> None:
         """Take the lines and their kinds."""

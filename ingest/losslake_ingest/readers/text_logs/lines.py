@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import NOT_ENDED, NOT_UTF8, Damage, LoggedRows, Scalar, is_utf8
+from losslake_ingest.contracts.run_log import CUT_ADVICE, NOT_ENDED, NOT_UTF8, Damage, LoggedRows, Scalar, is_utf8
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.readers.plain_text import in_utf8
 from losslake_ingest.readers.tables.table import is_number
 from losslake_ingest.readers.text_logs.matches import Block, Matches
 from losslake_ingest.readers.text_logs.rows import rows_of, table_of
-from losslake_ingest.readers.text_logs.skipped import CUT, CUT_ADVICE, SkippedLines
+from losslake_ingest.readers.text_logs.skipped import CUT, SkippedLines
 from losslake_schema.reached import Integers
 
 LONGEST_LINE = 1 << 16

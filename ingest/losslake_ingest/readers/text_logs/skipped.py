@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake_ingest.contracts.rules import shown
-from losslake_ingest.contracts.run_log import Damage
+from losslake_ingest.contracts.run_log import CUT_ADVICE, Damage
 from losslake_ingest.mapping.expressions import TextLines, words_before
 from losslake_ingest.readers.text_logs.numbers import read_numbers
 from losslake_schema.reached import Flags, Floats, Integers
@@ -28,7 +28,6 @@ _ERROR = (
     r"|DUE TO TIME LIMIT|KeyboardInterrupt"
 )
 CUT = "the last line has no line end"
-CUT_ADVICE = "copy the file again, or end the line if it is whole"
 _LONGEST_SHOWN = 200
 _ENDED = 'if it did end there as planned, say status = "COMPLETE" under [run]'
 _LOST = 'extend the expression, or give the line one of its own, whose groups have NAME = "" under [metrics]'

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal
-from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, RunLog
+from losslake_ingest.contracts.run_log import CUT_ADVICE, NOT_ENDED, Damage, RunLog
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
 from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE
-from losslake_ingest.readers.tables.csv_table import CUT_ADVICE, CUT_CELL, CUT_KEY, read_csv
+from losslake_ingest.readers.tables.csv_table import CUT_CELL, CUT_KEY, read_csv
 from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
