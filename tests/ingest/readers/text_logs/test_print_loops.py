@@ -14,11 +14,19 @@ REFUSED = {
     "the last line of each epoch is in another form": "values_disagree",  # two columns are the loss of training
 }
 
+_EVERY = 3  # in make test; all loops take a quarter of a minute
+
 
 def test_there_are_enough_loops_of_different_names() -> None:
     assert len({loop.name for loop in LOOPS}) == len(LOOPS) >= 30
 
 
-@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: str(loop.name))
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param(loop, id=loop.name, marks=[] if at % _EVERY == 0 or loop.name in REFUSED else pytest.mark.slow)
+        for at, loop in enumerate(LOOPS)
+    ],
+)
 def test_a_log_is_stored_as_it_was_printed_or_refused(tmp_path: Path, loop: PrintLoop) -> None:
     assert outcome(loop, tmp_path).refused == REFUSED.get(loop.name)
