@@ -62,7 +62,7 @@ class Sender:
 
     def review(self, name: str) -> Any:
         """Return the response with the review of a submission, once it is there."""
-        responses = []
+        responses: list[Any] = []
 
         def is_there() -> bool:
             responses[:] = [self.send("GET", f"/v1/submissions/{name}/review")]

@@ -216,8 +216,9 @@ def _result(name: str, making: Future[Path]) -> Path:
         return making.result()
     if isinstance(error, ContributionError):
         raise error
-    _log.warning("the review of %s can't be made", name, exc_info=error)
-    reason = str(error) if isinstance(error, LossLakeError) else "an error in the service, which is in its log"
+    is_known = isinstance(error, LossLakeError)
+    _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
+    reason = str(error) if is_known else "an error in the service, which is in its log"
     raise ContributionError("review-failed", f"The review can't be made: {reason}")
 
 

@@ -148,6 +148,8 @@ def test_a_review_that_fails_says_so_once_and_is_tried_again(
         make(*arguments)
 
     monkeypatch.setattr(Reviews, "_make", make_later)
+    # The review that nobody asked for would be told of the failure.
+    monkeypatch.setattr(submissions, "SECONDS_BEFORE_REVIEW", 1000.0)
     name = ada.submitted(SpooledRun())
     failed = reviewer.review(name)
     assert (failed.status_code, failed.json()["type"]) == (500, "urn:losslake:problem:review-failed")
