@@ -23,10 +23,10 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.watching import Watching
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
-from losslake_contributions.review.review import Review, Reviews
+from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
 from losslake_contributions.routes.live import add_live
-from losslake_contributions.routes.requests import contribution_problem
+from losslake_contributions.routes.requests import contribution_problem, in_thread
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
 from losslake_contributions.routes.uploads import Uploads
 from losslake_contributions.settings import Settings
@@ -36,11 +36,12 @@ from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
 from losslake_contributions.store.signing_key import signing_key
 from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.web import pages
-from losslake_contributions.web.draft_apps import DraftApps
+from losslake_contributions.web.draft_apps import DraftApps, draft_folder
 from losslake_contributions.web.drafts import Drafts
 from losslake_contributions.web.lake_app import LakeApp
 from losslake_contributions.web.live_page import add_live_pages
 from losslake_contributions.web.site import problem_page
+from losslake_service.operation.allowances import HOUR, Allowance
 from losslake_service.operation.operate import operate
 from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.openapi import describe, model_schemas
@@ -48,8 +49,8 @@ from losslake_service.routes.readiness import readiness
 from losslake_service.web.static_files import PREFIX as STATIC
 from losslake_service.web.static_files import static_file
 
-# Most of them wait for the database, whose pool has 15 connections, or for a disk.
-_THREADS = 12
+# For questions about drafts; what waits for the database has threads of its own.
+_THREADS = 4
 _SECONDS_BETWEEN_GAUGES = 5.0
 _SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent
 _DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
@@ -62,8 +63,13 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     """Return the application for a lake; without settings it uses the defaults and writes no log."""
     settings = settings or Settings.model_construct(log_format="off")
     database, metrics = Database.create(lake), ContributionMetrics()
-    reviews, links = Reviews(database), Links(settings.public_url, signing_key(database))
-    drafts, lake_app, watching = DraftApps(reviews.draft, settings), LakeApp(lake, settings), Watching(database)
+    seconds = Allowance(settings.review_seconds_per_hour, HOUR) if settings.review_seconds_per_hour else None
+    reviews, links = Reviews(database, seconds), Links(settings.public_url, signing_key(database))
+    drafts, lake_app, watching = (
+        DraftApps(partial(draft_folder, reviews), settings),
+        LakeApp(lake, settings),
+        Watching(database),
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -111,7 +117,17 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.include_router(readiness({"database": partial(_check_database, database)}))
     schemas = partial(
         model_schemas,
-        *(ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review),
+        *(
+            ProblemDocument,
+            RunFacts,
+            Finish,
+            LivePieces,
+            SubmissionRequest,
+            ReturnRequest,
+            SplitRequest,
+            Review,
+            PendingReview,
+        ),
     )
     app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened.
@@ -160,7 +176,7 @@ async def _repeat(work: Callable[[], object], seconds: float) -> None:
     """Run work in a thread again and again; an error is logged, and the next run may do better."""
     while True:
         try:
-            await asyncio.to_thread(work)
+            await in_thread(work, kind="background")
         except Exception:  # noqa: BLE001 - whatever it is, requests are answered meanwhile
             _log.exception("a task in the background failed")
         await asyncio.sleep(seconds)

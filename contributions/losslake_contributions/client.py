@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import httpx
 from pydantic import BaseModel, ValidationError
 
-from losslake.client.client import Client, RemoteError, parse_url, redact
+from losslake.client.client import Client, RemoteError, TransientError, parse_url, redact
 from losslake_contributions.contract.texts import reason_of
 from losslake_schema.errors import LossLakeError
 
@@ -58,6 +59,8 @@ class ContributionClient:
     ) -> Kind:
         """Send a request, again after network errors and while the server is busy, and return the document it gives.
 
+        A document that the server is still making (202) is asked for again, for up to ten minutes.
+
         path: with its query. document: the body. Raises RemoteError.
         """
         url = self._base.join(f"{self._base.path.rstrip('/')}/{path}")
@@ -68,6 +71,8 @@ class ContributionClient:
 
         def attempt() -> bytes:
             with self._client.stream(method, url, sent, content=body) as response:
+                if response.status_code == 202:
+                    raise _pending(response)
                 text = bytearray()
                 for chunk in response.iter_bytes():
                     text += chunk
@@ -84,6 +89,14 @@ class ContributionClient:
             ) from None
         except (ValueError, RecursionError):
             raise RemoteError(f"{redact(url)} does not return JSON: is it the URL of a contribution service?") from None
+
+
+def _pending(response: httpx.Response) -> TransientError:
+    """Return the error for a document that isn't there yet, after which it is asked for again."""
+    seconds = response.headers.get("retry-after", "")
+    error = TransientError(f"{redact(response.url)} isn't there yet", float(seconds) if seconds.isdigit() else None)
+    error.has_progressed = True
+    return error
 
 
 def _known_fields(kind: type[BaseModel], document: Any) -> Any:

@@ -23,6 +23,7 @@ KINDS = {
     "unknown-draft": (404, "There is no such draft"),
     "unknown-live-run": (404, "There is no such live run"),
     "too-many-watchers": (503, "Too many runs are watched"),
+    "review-failed": (500, "The review can't be made"),
     "not-storable": (409, "A run can't be stored in the lake"),
     "draft-unavailable": (503, "The draft can't be shown"),
     "too-large": (413, "The request's body is too large"),

@@ -28,6 +28,8 @@ class Settings(ServerSettings):
     """Megabytes of JSON lines that may be sent with a token in an hour, for each worker process; 0: unlimited."""
     submissions_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 200
     """Requests to submit runs with a token in an hour, for each worker process; 0: unlimited."""
+    review_seconds_per_hour: Annotated[float, Field(ge=0, le=86_400)] = 1200.0
+    """Seconds that reviews of a contributor's submissions take in an hour before others have to wait; 0: any."""
     uploads: Annotated[int, Field(ge=1, le=1_000)] = 16
     """Segments that each worker process receives at once; more are refused with 429. Each takes up to 35 MB."""
     uploads_per_token: Annotated[int, Field(ge=1, le=1_000)] = 8

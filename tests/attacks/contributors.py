@@ -74,7 +74,7 @@ class Target:
 
     def wait_for_review(self, submission: str) -> dict[str, Any]:
         """The review of a submission, for the reviewer."""
-        answer = self.reviewer.send("GET", f"/v1/submissions/{submission}/review", timeout=120)
+        answer = self.reviewer.review(submission)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 

@@ -18,6 +18,7 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Quota, create_token
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.postgresql import PostgreSQL
+from tests.servers.processes import wait_until
 
 ADA, BOB = "0000-0002-1825-0097", "0000-0001-5109-3700"
 
@@ -58,6 +59,17 @@ class Sender:
             assert self.create(run).status_code == 201
             assert {self.put(run, path).status_code for path in run.segments} == {201}
             assert self.finish(run).status_code == 200
+
+    def review(self, name: str) -> Any:
+        """Return the response with the review of a submission, once it is there."""
+        responses: list[Any] = []
+
+        def is_there() -> bool:
+            responses[:] = [self.send("GET", f"/v1/submissions/{name}/review")]
+            return bool(responses[0].status_code != 202)
+
+        wait_until(is_there, "the review is made")
+        return responses[0]
 
     def submit(self, *runs: SpooledRun, **facts: Any) -> Any:
         document = {"contributions": [run.id for run in runs], "licence": "CC-BY-4.0", **facts}

@@ -83,7 +83,7 @@ def make(lake: Lake) -> Made:
         response = reviewer.send("POST", f"/v1/submissions/{accepted}/accept")
         assert response.status_code == 200, response.text
         copied = bob.submitted(copy, note=NOTE)
-        assert bob.send("GET", f"/v1/submissions/{copied}/review").status_code == 200
+        assert bob.review(copied).status_code == 200
     lake.engine.dispose()
     return Made(lake, secret, other, copy, accepted, copied)
 

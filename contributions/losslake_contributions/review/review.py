@@ -1,7 +1,7 @@
 """The review of a submission: its draft, the report of the checks, and the changes that its runs make.
 
-A review is made when it is first asked for, and kept in a folder on this machine until the submission, the newest
-release or the checks change. It can be deleted at any time.
+A review is made in the background when it is first asked for, and kept in a folder on this machine until the
+submission, the newest release or the checks change. It can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import shutil
 import threading
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from concurrent.futures import Future
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.lake.machine import atomic_write, locked
 from losslake_contributions.archive import spool_files, stored_runs
@@ -32,11 +34,17 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import DRAFTS
-from losslake_contributions.store.submissions import find_any, submissions_of_owner
+from losslake_contributions.store.submissions import find_any, owner_of, submissions_of_owner
 from losslake_schema.errors import LossLakeError
+from losslake_service.operation.allowances import Allowance
+from losslake_service.operation.places import FairThreads, NoPlace, UsedUp
 
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
+# Reviews that wait in this process; half of them of one contributor.
+_MOST_WAITING = 100
+# Until it is worth to ask again for a review, and for one for which there was no place.
+_SECONDS_TO_MAKE, SECONDS_TO_WAIT = 2, 10
 _log = logging.getLogger(__name__)
 
 
@@ -51,60 +59,77 @@ class Review(BaseModel):
     changes: DraftChanges
 
 
+class PendingReview(BaseModel):
+    """A review that is not there yet."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    submission: str
+    """The submission."""
+    state: Annotated[Literal["waiting", "being_made"], Field(examples=["being_made"])]
+    """waiting: for reviews of other submissions, or because those of its contributor took too much time."""
+    seconds: Annotated[int, Field(examples=[2], json_schema_extra={"x-unit": "seconds"})]
+    """Seconds until it is worth to ask again, as in Retry-After."""
+
+
 class Reviews:
     """The reviews of the submissions to a lake, below a folder of this machine."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, seconds: Allowance | None = None) -> None:
+        """Take the submissions. seconds: that reviews may take, by contributor; None: any."""
         self._database = database
         self._folder = database.lake.folder / DRAFTS
         # Of this process; a file's lock keeps other processes out.
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         # One after the other: a large one takes a core and up to 1 GB of memory.
-        self._background = ThreadPoolExecutor(1, "reviews")
-        self._begun: set[Path] = set()
-        self._failures: dict[Path, str] = {}
+        self._threads = FairThreads("reviews", 1, _MOST_WAITING, seconds)
+        self._beginning = threading.Lock()
+        self._begun: dict[Path, Future[Path]] = {}
 
-    def begin(self, name: str) -> bool:
-        """Have the review of a submission made in the background; return True if it is there already.
+    def progress(self, name: str) -> Review | PendingReview:
+        """Return the review of a submission, or how far it is; begin to make it if needed.
 
-        Raises ContributionError if the submission doesn't wait for one.
+        Raises ContributionError if the submission doesn't wait for one, or if it can't be made; that is told once, and
+        then it is tried again, as a full disk may be empty by then.
         """
+        try:
+            making = self.begin(name)
+        except (NoPlace, UsedUp) as refusal:
+            seconds = math.ceil(refusal.seconds) if isinstance(refusal, UsedUp) else SECONDS_TO_WAIT
+            return PendingReview(submission=name, state="waiting", seconds=seconds)
+        if making.done():
+            return _read(_result(name, making))
+        state: Literal["waiting", "being_made"] = "being_made" if making.running() else "waiting"
+        return PendingReview(submission=name, state=state, seconds=_SECONDS_TO_MAKE)
+
+    def begin(self, name: str) -> Future[Path]:
+        """Return the future folder of a review. Raises ContributionError, NoPlace and UsedUp."""
         folder = self._place(*self._waiting(name))
-        if (folder / _REVIEW).is_file():
-            return True
-        if folder not in self._begun and folder not in self._failures:
-            self._begun.add(folder)
-            self._background.submit(self._try_to_make, name, folder)
-        return False
-
-    def failure(self, name: str) -> str:
-        """Return why the review of a submission could not be made in the background; empty if it was, or will be.
-
-        It is told once: then `begin` tries again, as a full disk may be empty by then.
-        """
-        return self._failures.pop(self._place(*self._waiting(name)), "")
+        with self._beginning:
+            making = self._begun.get(folder)
+            if making is not None and making.done():
+                del self._begun[folder]
+                if making.cancelled() or making.exception() is None:
+                    making = None
+            if making is None and (folder / _REVIEW).is_file():
+                making = Future()
+                making.set_result(folder)
+            if making is None:
+                owner = owner_of(self._database, name)
+                making = self._begun[folder] = self._threads.submit(owner, partial(self._made, name))
+        return making
 
     def close(self) -> None:
         """Begin no more reviews, and wait for the one that is being made."""
-        self._background.shutdown(cancel_futures=True)
-
-    def _try_to_make(self, name: str, folder: Path) -> None:
-        try:
-            self._made(name)
-        except Exception as error:  # noqa: BLE001 - whoever asks for the review gets it
-            _log.warning("the review of %s can't be made: %s", name, error)
-            reason = str(error) if isinstance(error, LossLakeError) else "an error in the service, which is in its log"
-            self._failures[folder] = f"The review can't be made: {reason}"
-        finally:
-            self._begun.discard(folder)
+        self._threads.shutdown()
 
     def review(self, name: str) -> Review:
         """Return the review of a submission that waits for one, and make it if needed. Raises ContributionError."""
         return _read(self._made(name))
 
-    def draft(self, name: str) -> Path:
-        """Return the folder of the draft lake of a submission, and make it if needed. Raises ContributionError."""
-        folder = self._made(name)
+    def draft(self, name: str, making: Future[Path]) -> Path:
+        """Return the folder of the draft lake of a submission whose review was made. Raises ContributionError."""
+        folder = _result(name, making)
         if _read(folder).changes.after is None:
             raise ContributionError("not-storable", f"no run of {name} can be stored: its review says why")
         return folder / LAKE
@@ -180,6 +205,21 @@ class Reviews:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
         return {run.id: read_spool(folder / run.id) for run in runs}
+
+
+def _result(name: str, making: Future[Path]) -> Path:
+    """Return the folder of a review that was made; raise ContributionError if that failed."""
+    if making.cancelled():
+        raise ContributionError("review-failed", "the service is ending: try again", retry_after=SECONDS_TO_WAIT)
+    error = making.exception()
+    if error is None:
+        return making.result()
+    if isinstance(error, ContributionError):
+        raise error
+    is_known = isinstance(error, LossLakeError)
+    _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
+    reason = str(error) if is_known else "an error in the service, which is in its log"
+    raise ContributionError("review-failed", f"The review can't be made: {reason}")
 
 
 @lru_cache(maxsize=4)

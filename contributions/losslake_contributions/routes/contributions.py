@@ -104,7 +104,7 @@ def add_segments(
         numbers = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(store.segment_file, database, identity, parse_run(run), *numbers)
         headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"', "Cache-Control": "no-store"}
-        return Response(await in_thread(read_segment, *file), 200, headers, "application/jsonl")
+        return Response(await in_thread(read_segment, *file, kind="bulk"), 200, headers, "application/jsonl")
 
     @router.put(
         f"{PREFIX}/{{run}}/segments/{{attempt}}/{{n}}",

@@ -1,11 +1,17 @@
-"""What routes share: who sends a request, documents in bodies, errors, work in threads."""
+"""What routes share: who sends a request, documents in bodies, errors, work in threads.
+
+Work of each kind has threads of its own, so that none waits for work of another kind. Each thread may hold a connection
+to the database, whose pool has 15; two more threads read runs that are watched, and one makes reviews.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.responses import Response
@@ -20,17 +26,33 @@ from losslake_service.problems import ParameterProblem, problem_document
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 _LONGEST_ID = 64
+# quick: a few statements. bulk: whole segments. acceptance: an ingest, which takes up to 1 GB of memory. background:
+# what nobody waits for.
+Kind = Literal["authentication", "quick", "bulk", "acceptance", "background"]
+THREADS: Mapping[Kind, int] = {"authentication": 2, "quick": 6, "bulk": 2, "acceptance": 1, "background": 1}
+# Of each event loop.
+_limiters = RunVar[dict[Kind, CapacityLimiter]]("limiters")
 
 
-async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of work that waits for the database or the store."""
-    return await run_sync(partial(work, *arguments))
+async def in_thread(work: Callable[..., T], *arguments: Any, kind: Kind = "quick") -> T:
+    """Return the result of work that waits for the database or the store, in a thread of its kind."""
+    try:
+        limiters = _limiters.get()
+    except LookupError:
+        limiters = {each: CapacityLimiter(count) for each, count in THREADS.items()}
+        _limiters.set(limiters)
+    return await run_sync(partial(work, *arguments), limiter=limiters[kind])
+
+
+async def find_identity(database: Database, authorization: str | None) -> Identity:
+    """Return who has the token of a header; raise ContributionError if nobody has."""
+    return await in_thread(authenticate, database, authorization, kind="authentication")
 
 
 async def identify(request: Request, database: Database, *scopes: Scope) -> Identity:
     """Return who sends a request; raise ContributionError without a valid token that has one of the scopes."""
     given = request.headers.getlist("authorization")
-    identity = await in_thread(authenticate, database, given[0] if len(given) == 1 else None)
+    identity = await find_identity(database, given[0] if len(given) == 1 else None)
     if not set(scopes).intersection(identity.scopes):
         identity.require(scopes[0])
     return identity

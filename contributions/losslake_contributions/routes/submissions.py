@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -19,7 +21,7 @@ from losslake_contributions.contract.submissions import (
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import SUBMISSIONS, Links
-from losslake_contributions.review.review import Review, Reviews
+from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import body_of
 from losslake_contributions.routes.requests import (
     check_submission_name,
@@ -38,6 +40,10 @@ from losslake_service.problems import ParameterProblem, problem_responses
 # Reviewers come later, and a review made for each of many submissions at once slows those that follow.
 SECONDS_BEFORE_REVIEW = 5.0
 _ERRORS = problem_responses(413, 422)
+_REVIEW_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **_ERRORS,
+    202: {"description": "The review is not there yet: retry after `Retry-After` seconds.", "model": PendingReview},
+}
 
 
 def add_submissions(
@@ -83,13 +89,16 @@ def add_submissions(
         identity = await identify(request, database, "contribute", "review")
         return await answer(request, identity, check_submission_name(name))
 
-    @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_ERRORS, response_model=Review)
+    @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_REVIEW_RESPONSES, response_model=Review)
     async def get_review(request: Request, name: str) -> Response:
-        """Return the report of the checks on a submission that waits for a review, and what it would change."""
+        """Return the report of the checks on a submission that waits for a review, and what it would change.
+
+        202 with Retry-After while the review waits or is being made.
+        """
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
         await in_thread(store.find, database, identity, check_submission_name(name))
-        return respond(await in_thread(reviews.review, name))
+        return respond_progress(await in_thread(reviews.progress, name))
 
     @router.post(f"{SUBMISSIONS}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_withdrawal(request: Request, name: str) -> Response:
@@ -104,14 +113,19 @@ async def _begin_review(reviews: Reviews, name: str) -> None:
     """Have a review made before anybody asks for it, unless the submission is withdrawn or decided first."""
     await asyncio.sleep(SECONDS_BEFORE_REVIEW)
     with suppress(ContributionError):
-        await in_thread(reviews.begin, name)
+        await in_thread(reviews.progress, name)
+
+
+def respond_progress(progress: Review | PendingReview, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a review, or how far it is: 202 with Retry-After."""
+    if isinstance(progress, Review):
+        return respond(progress, headers=headers)
+    return respond(progress, 202, {"Retry-After": str(progress.seconds), **(headers or {})})
 
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the routes by which reviewers decide."""
     answer = partial(_answer, database, links)
-    # One at a time: an ingest takes up to 1 GB of memory.
-    accepting = asyncio.Lock()
 
     @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
     async def post_acceptance(request: Request, name: str) -> Response:
@@ -119,9 +133,8 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         only_parameters(request)
         identity = await identify(request, database, "review")
         check_submission_name(name)
-        async with accepting:
-            # It goes on if the client leaves: the next request finds it done.
-            await asyncio.shield(in_thread(accept_as, database, reviews, name, identity))
+        # It goes on if the client leaves: the next request finds it done.
+        await asyncio.shield(in_thread(accept_as, database, reviews, name, identity, kind="acceptance"))
         return await answer(request, identity, name)
 
     @router.post(

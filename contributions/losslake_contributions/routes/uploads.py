@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from losslake_contributions.contract.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
 from losslake_contributions.errors import ContributionError
+from losslake_service.operation.places import NoPlace, Places
 from losslake_service.sandbox.errors import ClientDisconnected
 
 _PIECE = 1 << 16
@@ -27,23 +27,21 @@ class Uploads:
     """The segments that a process receives at once."""
 
     def __init__(self, most: int, most_of_token: int, seconds: float) -> None:
-        self._most = most
-        self._most_of_token = most_of_token
+        self._places = Places(most, most_of_token)
         self._seconds = seconds
-        self._of_tokens: Counter[str] = Counter()
 
     @contextmanager
     def place(self, token: str) -> Iterator[None]:
         """Hold a place for a segment; raise ContributionError if there is none."""
-        if self._of_tokens.total() >= self._most or self._of_tokens[token] >= self._most_of_token:
+        try:
+            self._places.take(token)
+        except NoPlace:
             detail = f"too many segments are being sent at once: try again in {_RETRY_SECONDS} s"
-            raise ContributionError("too-fast", detail, retry_after=_RETRY_SECONDS)
-        self._of_tokens[token] += 1
+            raise ContributionError("too-fast", detail, retry_after=_RETRY_SECONDS) from None
         try:
             yield
         finally:
-            self._of_tokens[token] -= 1
-            self._of_tokens += Counter()  # forget those without any
+            self._places.leave(token)
 
     async def receive(self, request: Request, sha256: str) -> bytes:
         """Return the JSON lines of a request's body; raise ContributionError if they aren't those of the digest."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
-from limits import RateLimitItemPerHour
-from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter
 from sqlalchemy import bindparam, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.tables import Token
+from losslake_service.operation.allowances import HOUR, Allowance
 
-_KIBIBYTE = 1024
 # Made once: to build it for each request takes time.
 _USE = (
     update(Token)
@@ -60,10 +56,9 @@ class HourlyQuotas:
     """The hourly quotas of all tokens, for one process."""
 
     def __init__(self, quota: HourlyQuota) -> None:
-        self._limiter = FixedWindowRateLimiter(MemoryStorage())
-        amounts = {"runs": quota.runs, "segments": quota.segments, "bytes": quota.megabytes * 1_000_000 // _KIBIBYTE}
+        amounts = {"runs": quota.runs, "segments": quota.segments, "bytes": quota.megabytes * 1_000_000}
         amounts["submissions"] = quota.submissions
-        self._limits = {name: RateLimitItemPerHour(amount) for name, amount in amounts.items() if amount}
+        self._allowances = {name: Allowance(amount, HOUR) for name, amount in amounts.items() if amount}
 
     def use_run(self, token: str) -> None:
         """Count a new run; raise ContributionError if there were too many."""
@@ -79,17 +74,14 @@ class HourlyQuotas:
 
     def use_bytes(self, token: str, n_bytes: int) -> None:
         """Count the JSON lines of a segment; raise ContributionError if there were too many."""
-        self._use(token, "bytes", math.ceil(n_bytes / _KIBIBYTE))
+        self._use(token, "bytes", n_bytes)
 
     def _use(self, token: str, name: str, cost: int) -> None:
-        limit = self._limits.get(name)
-        if limit is None or cost == 0:
+        allowance = self._allowances.get(name)
+        if allowance is None:
             return
-        if self._limiter.test(limit, token, name, cost=cost):
-            self._limiter.hit(limit, token, name, cost=cost)
-            return
-        reset = self._limiter.get_window_stats(limit, token, name).reset_time
-        seconds = max(1, math.ceil(reset - time.time()))
-        raise ContributionError(
-            "too-fast", f"the token has sent its {name} of this hour: try again in {seconds:,} s", retry_after=seconds
-        )
+        balance = allowance.take(token, cost)
+        if not balance.is_allowed:
+            seconds = math.ceil(balance.retry)
+            detail = f"the token has sent its {name} of an hour: try again in {seconds:,} s"
+            raise ContributionError("too-fast", detail, retry_after=seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -12,7 +12,11 @@ from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from losslake.lake.lake import Lake
+from losslake_contributions.errors import ContributionError
+from losslake_contributions.review.review import SECONDS_TO_WAIT, Reviews
+from losslake_contributions.routes.requests import in_thread
 from losslake_contributions.web.open_app import OpenApp, application_over
+from losslake_service.operation.places import NoPlace, UsedUp
 from losslake_service.settings import ServerSettings
 
 MOST_OPEN = 4
@@ -20,7 +24,21 @@ NOTICE = "Draft of the submission {submission}, not reviewed: don't cite it. {re
 BESIDE_STORED = "Release 1 has the stored trials of the same data set and model, release 2 the submitted ones as well."
 ALONE = "The lake has no trials of the same data set and model, so it has the submitted ones only."
 # Returns the folder of a submission's draft lake, and makes it first. Raises LossLakeError.
-FolderOf = Callable[[str], Path]
+FolderOf = Callable[[str], Awaitable[Path]]
+
+
+async def draft_folder(reviews: Reviews, name: str) -> Path:
+    """Return the folder of a submission's draft lake; wait for its review. Raises ContributionError."""
+    try:
+        making = await in_thread(reviews.begin, name)
+    except (NoPlace, UsedUp):
+        detail = f"the draft waits for those of other submissions: try again in {SECONDS_TO_WAIT} s"
+        raise ContributionError("draft-unavailable", detail, retry_after=SECONDS_TO_WAIT) from None
+    # Others wait for it as well, so that it goes on if this request is cancelled.
+    waiting = asyncio.wrap_future(making)
+    waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await asyncio.wait([waiting])
+    return await in_thread(reviews.draft, name, making)
 
 
 class DraftApps:
@@ -52,7 +70,7 @@ class DraftApps:
     async def _draft(self, submission: UUID) -> OpenApp:
         lock = self._opening.setdefault(submission, asyncio.Lock())
         async with lock:
-            folder = await asyncio.to_thread(self._folder_of, str(submission))
+            folder = await self._folder_of(str(submission))
             draft = self._open.get((submission, folder))
             if draft is None:
                 app = await asyncio.to_thread(self._application, submission, folder)

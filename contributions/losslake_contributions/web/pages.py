@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -16,13 +17,14 @@ from losslake_contributions.contract.texts import reason_of
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
-from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import parse_number
-from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
+from losslake_contributions.routes.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
+from losslake_contributions.routes.submissions import respond_progress
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
-from losslake_contributions.store.tokens import Identity, authenticate
+from losslake_contributions.store.tokens import Identity
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
 from losslake_contributions.web.drafts import HOME
 from losslake_contributions.web.site import (
@@ -71,7 +73,7 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
         form = await read_form(request)
         token, following = form.get("token", "").strip(), _within(form.get("next"))
         try:
-            await in_thread(authenticate, database, f"Bearer {token}")
+            await find_identity(database, f"Bearer {token}")
         except ContributionError as error:
             trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
             return page("sign_in.html", "Sign in", SIGN_IN, None, 401, next=following, trouble=trouble)
@@ -125,8 +127,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
     async def get_review_as_json(request: Request, name: str) -> Response:
         identity = await _identified(request, database)
         await in_thread(submissions.find, database, identity, check_submission_name(name))
-        review = await in_thread(reviews.review, name)
-        return Response(review.model_dump_json(indent=1), 200, PRIVATE, "application/json")
+        return respond_progress(await in_thread(reviews.progress, name), PRIVATE)
 
     @router.post(f"{REVIEWS}/{{name}}/{{decision}}", include_in_schema=False)
     async def post_decision(request: Request, name: str, decision: str) -> Response:
@@ -134,7 +135,10 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         identity = await _identified(request, database)
         check_submission_name(name)
         try:
-            shown = await in_thread(_decide, database, reviews, identity, name, decision, form)
+            kind: Kind = "acceptance" if decision == "accept" else "quick"
+            # An acceptance goes on if the client leaves.
+            decided = in_thread(_decide, database, reviews, identity, name, decision, form, kind=kind)
+            shown = await asyncio.shield(decided)
         except ContributionError as error:
             if error.kind in ("unknown-submission", "forbidden"):
                 raise
@@ -161,7 +165,7 @@ def add_runs(router: APIRouter, database: Database) -> None:
         check_submission_name(name)
         place = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
-        data = await in_thread(read_segment, *file)
+        data = await in_thread(read_segment, *file, kind="bulk")
         return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
 
 
@@ -185,9 +189,12 @@ async def _review_page(
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
     is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     is_waiting = status.state in IN_REVIEW
-    is_made = is_waiting and await in_thread(reviews.begin, name)
-    failure = await in_thread(reviews.failure, name) if is_waiting and not is_made else ""
-    review = await in_thread(reviews.review, name) if is_made else None
+    progress, failure = None, ""
+    try:
+        progress = await in_thread(reviews.progress, name) if is_waiting else None
+    except ContributionError as error:
+        failure = str(error)
+    review = progress if isinstance(progress, Review) else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
     return page(
@@ -198,8 +205,8 @@ async def _review_page(
         code,
         **content_of(status, review, report, links.draft(name) if is_waiting else ""),
         trouble=trouble or failure,
-        is_being_made=is_waiting and not is_made and not failure,
-        may_decide=identity.is_reviewer and (is_made or bool(failure)),
+        pending=progress if isinstance(progress, PendingReview) else None,
+        may_decide=identity.is_reviewer and (review is not None or bool(failure)),
         may_accept=not is_own,
         may_withdraw=status.state == "submitted" and is_own,
     )

@@ -14,9 +14,9 @@ from jinja2 import Environment
 from starlette.types import Scope
 
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.routes.requests import in_thread
+from losslake_contributions.routes.requests import find_identity
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import Identity, authenticate
+from losslake_contributions.store.tokens import Identity
 from losslake_service.web.bare_page import SITE, accepts_html
 from losslake_service.web.templates import environment_of
 
@@ -53,7 +53,7 @@ async def signed_in(request: Request, database: Database) -> Identity | None:
     if token is None:
         return None
     try:
-        return await in_thread(authenticate, database, f"Bearer {token}")
+        return await find_identity(database, f"Bearer {token}")
     except ContributionError:
         return None
 

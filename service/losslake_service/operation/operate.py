@@ -16,13 +16,14 @@ from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from losslake.questions.release.releases import Releases
+from losslake_service.operation.allowances import Allowance
 from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
 from losslake_service.operation.hosts import AllowedHosts
 from losslake_service.operation.logs import RequestLog, log_format
 from losslake_service.operation.metrics import Metrics, ServerMetrics
 from losslake_service.operation.observing import ObserveRequests
-from losslake_service.operation.rate_limits import LimitRates, RateLimit
+from losslake_service.operation.rate_limits import LimitRates
 from losslake_service.operation.request_limits import LimitRequests, no_stream
 from losslake_service.operation.slow_readers import EndSlowReaders
 from losslake_service.settings import ServerSettings
@@ -79,7 +80,7 @@ def _middlewares(
     # Outside the limits, so that pages of other origins can read a 429.
     yield Middleware(BrowserHeaders, settings.origins)
     if settings.rate_limit:
-        yield Middleware(LimitRates, RateLimit(settings.rate_limit, settings.rate_burst))
+        yield Middleware(LimitRates, Allowance(settings.rate_burst, settings.rate_burst / settings.rate_limit))
     yield Middleware(AllowedHosts, settings.hosts, settings.port)
     limits = settings.request_head_bytes, settings.request_body_bytes, settings.request_seconds
     yield Middleware(LimitRequests, *limits, is_streamed)

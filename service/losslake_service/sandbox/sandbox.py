@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import json
 import logging
 import math
@@ -12,17 +11,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from losslake_service.operation.allowances import MINUTE, Allowance
+from losslake_service.operation.places import FairThreads, NoPlace, Places, UsedUp
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.confinement import Confinement
-from losslake_service.sandbox.errors import SqlLimits, SqlProblem, busy, unavailable
+from losslake_service.sandbox.errors import BUSY, CLIENT, SqlLimits, SqlProblem, busy, unavailable
 from losslake_service.sandbox.results import SqlResult
-from losslake_service.sandbox.shares import ClientShares
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.workers import PROGRAM, DataFiles, Worker
 
@@ -36,8 +37,7 @@ class SqlSandbox:
     """Runs statements in confined worker processes. Create one per process, and close it.
 
     A worker serves a single release. A spare worker, loaded but not yet confined to a release, is ready to replace one
-    that was killed. After a worker failed to start, requests for its release fail at once for a while. Of the waiting
-    statements, the next one is that of the client that used the fewest seconds.
+    that was killed. After a worker failed to start, requests for its release fail at once for a while.
     """
 
     def __init__(self, limits: SqlLimits | None = None, program: str = PROGRAM) -> None:
@@ -45,17 +45,15 @@ class SqlSandbox:
         self.limits = limits or SqlLimits()
         self._program = program
         # Workers end with the thread that started them, so these threads must live as long as the sandbox.
-        self._threads = concurrent.futures.ThreadPoolExecutor(self.limits.workers, "sql")
-        # Reentrant, as a result that nobody closed may be collected while it is held.
-        self._lock = threading.RLock()
+        seconds = Allowance(self.limits.client_seconds, MINUTE) if self.limits.client_seconds else None
+        self._threads = FairThreads("sql", self.limits.workers, self.limits.waiting, seconds)
+        # A statement has one from when it is sent until it fails, or its result is closed.
+        self._results = Places(self.limits.open_results, max(1, self.limits.open_results // 2))
+        self._lock = threading.Lock()
         self._idle: list[Worker] = []
         self._running: set[Worker] = set()
         self._spare: Worker | None = None
         self._failures: dict[Path, _StartFailure] = {}
-        self._waiting: list[_Job] = []
-        self._shares = ClientShares(self.limits)
-        self._pending = 0
-        self._open_results = 0
         self._is_closed = False
 
     async def start(self, serving_file: Path, data_files: DataFiles) -> Confinement:
@@ -64,7 +62,7 @@ class SqlSandbox:
             if self._is_closed:
                 raise unavailable()
             acquire = partial(self._acquire, serving_file, data_files)
-            starting = [self._threads.submit(acquire) for _ in range(self.limits.workers)]
+            starting = [self._threads.submit(None, acquire) for _ in range(self.limits.workers)]
         started = await asyncio.gather(*map(asyncio.wrap_future, starting), return_exceptions=True)
         for worker in started:
             if isinstance(worker, Worker):
@@ -115,16 +113,15 @@ class SqlSandbox:
             limits = replace(limits, result_rows=max_rows)
         request = {"statement": statement, "parameters": parameters, "format": output, "facts": dict(reply or {})}
         job = _Job(serving_file, data_files, request, limits, client)
-        self._enqueue(job)
-        has_expired = False
+        future, has_expired = self._enqueue(job), False
 
         def expire() -> None:
             nonlocal has_expired
-            has_expired = job.future.cancel()
+            has_expired = future.cancel()
 
         waiting = asyncio.get_running_loop().call_later(limits.waiting_seconds, expire)
         try:
-            return await asyncio.wrap_future(job.future)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if has_expired:
                 raise busy(limits, f"the statement waited {limits.waiting_seconds:g} s in the queue") from None
@@ -140,69 +137,36 @@ class SqlSandbox:
         """Stop all workers, those that are starting as well; running and waiting statements fail."""
         with self._lock:
             self._is_closed = True
-            waiting = [*self._waiting]
             workers = [*self._idle, *([self._spare] if self._spare else [])]
             # All at once, as the system takes a while to end each.
             for worker in (*self._running, *workers):
                 worker.kill()
             self._idle, self._spare = [], None
-            self._threads.shutdown(wait=False, cancel_futures=True)
-        for job in waiting:
-            job.future.cancel()
+        self._threads.shutdown(wait=False)
         for worker in workers:
             worker.close()
 
-    def _enqueue(self, job: _Job) -> None:
+    def _enqueue(self, job: _Job) -> Future[SqlResult]:
         """Let a statement wait for a worker; raise SqlProblem."""
-        limits = self.limits
-        with self._lock:
-            if self._is_closed:
-                raise unavailable()
-            self._shares.check(job.client)
-            if self._pending >= limits.workers + limits.waiting:
-                raise busy(limits, f"{limits.workers} statements are running and {limits.waiting} are waiting")
-            if self._open_results >= limits.open_results:
-                raise busy(limits, f"{limits.open_results} results are being sent")
-            self._pending += 1
-            self._shares.change(job.client, statements=1)
-            self._waiting.append(job)
-            job.future.add_done_callback(lambda _: self._on_done(job))
-            self._threads.submit(self._run_waiting)
+        if self._is_closed:
+            raise unavailable()
+        limits, client = self.limits, job.client
+        try:
+            self._results.take(client)
+        except NoPlace as full:
+            whose = ("to your address", CLIENT) if full.is_of_client else ("", BUSY)
+            raise busy(limits, f"{full.count} results are being made or sent {whose[0]}".rstrip(), whose[1]) from None
+        try:
+            future = self._threads.submit(client, partial(self._run, job))
+        except (NoPlace, UsedUp) as refusal:
+            self._results.leave(client)
+            raise _refused(limits, refusal) from None
+        future.add_done_callback(partial(self._leave_without_result, client))
+        return future
 
-    def _on_done(self, job: _Job) -> None:
-        with self._lock:
-            self._pending -= 1
-            self._shares.change(job.client, statements=-1)
-            if job in self._waiting:
-                self._waiting.remove(job)
-
-    def _run_waiting(self) -> None:
-        """Run statements until none waits that may run: the end of one may let another of its client run."""
-        while (job := self._next()) is not None:
-            started = time.monotonic()
-            try:
-                result: SqlResult | BaseException = self._run(job)
-            except BaseException as error:  # noqa: BLE001  # the request gets it
-                result = error
-            with self._lock:
-                self._shares.change(job.client, running=-1)
-                self._shares.charge(job.client, time.monotonic() - started)
-            if isinstance(result, BaseException):
-                job.future.set_exception(result)
-            else:
-                job.future.set_result(result)
-            del job, result
-
-    def _next(self) -> _Job | None:
-        """Return the statement to run now, if any."""
-        with self._lock:
-            jobs = [job for job in self._waiting if self._shares.may_run(job.client)]
-            for job in sorted(jobs, key=lambda job: self._shares.used_seconds(job.client)):
-                self._waiting.remove(job)
-                if job.future.set_running_or_notify_cancel():
-                    self._shares.change(job.client, running=1)
-                    return job
-        return None
+    def _leave_without_result(self, client: str | None, future: Future[SqlResult]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            self._results.leave(client)
 
     def _run(self, job: _Job) -> SqlResult:
         """Run a statement in a worker and wait for it; raise SqlProblem."""
@@ -221,8 +185,7 @@ class SqlSandbox:
                 with self._lock:
                     job.worker = None
                 self._release_worker(worker)
-            self._count_results(job.client, 1)
-            return SqlResult(path, reply, partial(self._count_results, job.client, -1))
+            return SqlResult(path, reply, partial(self._results.leave, job.client))
         except (OSError, KeyError, ValueError, TypeError) as error:
             path.unlink(missing_ok=True)
             _log.error("a worker for SQL reported a result that makes no sense: %s", error)
@@ -291,11 +254,6 @@ class SqlSandbox:
             if self._spare is None and not self._is_closed and not self._failures:
                 self._spare = Worker(self._program)
 
-    def _count_results(self, client: str | None, change: int) -> None:
-        with self._lock:
-            self._open_results += change
-            self._shares.change(client, results=change)
-
 
 @dataclass(frozen=True)
 class _StartFailure:
@@ -327,9 +285,18 @@ class _Job:
     request: Mapping[str, Any]
     limits: SqlLimits
     client: str | None
-    future: concurrent.futures.Future[SqlResult] = field(default_factory=concurrent.futures.Future)
     worker: Worker | None = None
     is_abandoned: bool = False
+
+
+def _refused(limits: SqlLimits, refusal: NoPlace | UsedUp) -> SqlProblem:
+    if isinstance(refusal, UsedUp):
+        seconds = math.ceil(refusal.seconds)
+        why = f"statements from your address ran {limits.client_seconds:g} s a minute, the limit sql_client_seconds"
+        return SqlProblem(CLIENT, f"{why}: try again in {seconds} s", retry_after=seconds)
+    if refusal.is_of_client:
+        return busy(limits, f"{refusal.count} statements from your address are running or waiting", CLIENT)
+    return busy(limits, f"{limits.workers} statements are running and {limits.waiting} are waiting")
 
 
 def _check_length(statement: str, parameters: Parameters, limits: SqlLimits) -> None:

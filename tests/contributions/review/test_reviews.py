@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from losslake_contributions.checks.report import Report
-from losslake_contributions.review.review import CURVES, Reviews
+from losslake_contributions.review.review import CURVES, PendingReview, Review, Reviews
 from losslake_contributions.routes import submissions
-from losslake_contributions.store.submissions import report_of
+from losslake_contributions.store.submissions import owner_of, report_of
+from losslake_schema.errors import LossLakeError
+from losslake_service.operation.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.processes import wait_until
+from tests.service.operation.conftest import Clock
 
 
 class RunWithGoal(SpooledRun):
@@ -25,7 +29,7 @@ class RunWithGoal(SpooledRun):
 
 
 def review_of(sender: Sender, name: str) -> dict[str, Any]:
-    response = sender.send("GET", f"/v1/submissions/{name}/review")
+    response = sender.review(name)
     assert response.status_code == 200
     document: dict[str, Any] = response.json()
     return document
@@ -110,6 +114,63 @@ def test_review_is_made_before_anybody_asks_for_it(
     name = ada.submitted(SpooledRun())
     drafts = service.lake.folder / "drafts"
     wait_until(lambda: len([*drafts.glob(f"{name}/*/review.json")]) == 1, "the review is made")
+
+
+def test_a_review_that_is_being_made_gives_202_and_holds_up_nobody(
+    service: Service, ada: Sender, reviewer: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, make = threading.Event(), Reviews._make
+
+    def make_when_told(*arguments: Any) -> None:
+        assert may_go_on.wait(60)
+        make(*arguments)
+
+    monkeypatch.setattr(Reviews, "_make", make_when_told)
+    names = [ada.submitted(SpooledRun(batch_size=size)) for size in range(1, 9)]
+    for _ in range(3):
+        for name in names:
+            pending = reviewer.send("GET", f"/v1/submissions/{name}/review")
+            assert (pending.status_code, pending.headers["retry-after"]) == (202, "2")
+            assert pending.json()["state"] in ("waiting", "being_made")
+            assert f"/reviews/{name}" in reviewer.send("GET", f"/v1/submissions/{name}").json()["links"]["review"]
+    may_go_on.set()
+    assert [reviewer.review(name).json()["submission"] for name in names] == names
+
+
+def test_a_review_that_fails_says_so_once_and_is_tried_again(
+    service: Service, ada: Sender, reviewer: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, failures = Reviews._make, [LossLakeError("the disk is full")]
+
+    def make_later(*arguments: Any) -> None:
+        if failures:
+            raise failures.pop()
+        make(*arguments)
+
+    monkeypatch.setattr(Reviews, "_make", make_later)
+    # The review that nobody asked for would be told of the failure.
+    monkeypatch.setattr(submissions, "SECONDS_BEFORE_REVIEW", 1000.0)
+    name = ada.submitted(SpooledRun())
+    failed = reviewer.review(name)
+    assert (failed.status_code, failed.json()["type"]) == (500, "urn:losslake:problem:review-failed")
+    assert "the disk is full" in failed.json()["detail"]
+    assert reviewer.review(name).status_code == 200
+
+
+def test_reviews_of_a_contributor_wait_when_they_took_too_long(service: Service, ada: Sender, bob: Sender) -> None:
+    clock = Clock()
+    seconds = Allowance(10, HOUR, clock=clock)
+    reviews = Reviews(service.database, seconds)
+    mine, other = ada.submitted(SpooledRun()), bob.submitted(SpooledRun())
+    seconds.charge(owner_of(service.database, mine), 11)
+    pending = reviews.progress(mine)
+    assert isinstance(pending, PendingReview)
+    assert (pending.state, pending.seconds) == ("waiting", 360)
+    reviews.begin(other).result(60)
+    assert isinstance(reviews.progress(other), Review)
+    clock.now += 360
+    reviews.begin(mine).result(60)
+    reviews.close()
 
 
 def test_no_review_is_begun_of_a_submission_that_was_withdrawn(

@@ -29,7 +29,7 @@ BROWSER = {"accept": "text/html"}
 
 
 def outer(folders: dict[UUID, Path], most: int = 4) -> FastAPI:
-    def folder_of(submission: str) -> Path:
+    async def folder_of(submission: str) -> Path:
         if UUID(submission) not in folders:
             raise LossLakeError("its runs can't be read: push them again")
         return folders[UUID(submission)]

@@ -28,6 +28,16 @@ BODY = json.dumps({"rows": list(range(2000))}).encode()
 TAG = '"abc"'
 
 
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @dataclass
 class Operated:
     """A client of the application, and the lines that were written."""

@@ -1,67 +1,25 @@
-"""Each client has a bucket of tokens; what it may do is counted against a slow and obvious bucket."""
+"""Requests above the rate limit of a client are refused; which clients have one."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import partial
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
 
 from losslake_service.operation import operate as module
-from losslake_service.operation.rate_limits import RateLimit
+from losslake_service.operation.allowances import Allowance
 from losslake_service.settings import Settings
 from tests.repository.checkout import ROOT
-from tests.service.operation.conftest import Make
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.service.operation.conftest import Clock, Make
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Return the clock of the applications of a test: it stands still."""
     stopped = Clock()
-    monkeypatch.setattr(module, "RateLimit", partial(RateLimit, clock=stopped))
+    monkeypatch.setattr(module, "Allowance", partial(Allowance, clock=stopped))
     return stopped
-
-
-@given(
-    st.integers(1, 8),
-    st.integers(1, 5),
-    st.lists(st.integers(0, 64), max_size=60),
-)
-def test_rate_limit_equals_a_token_bucket(rate: int, burst: int, waits: list[int]) -> None:
-    clock = Clock()
-    limit = RateLimit(float(rate), burst, clock=clock)
-    tokens = Fraction(burst)
-    for wait in waits:
-        clock.now += wait / 64
-        tokens = min(Fraction(burst), tokens + Fraction(wait * rate, 64))
-        allowance = limit.acquire("client")
-        assert allowance.is_allowed == (tokens >= 1)
-        if allowance.is_allowed:
-            tokens -= 1
-            assert allowance.remaining == int(tokens)
-        else:
-            assert allowance.retry == pytest.approx(float((1 - tokens) / rate), abs=1e-6)
-        assert allowance.full == pytest.approx(float((burst - tokens) / rate), abs=1e-6)
-
-
-def test_each_client_has_a_bucket_and_memory_is_bounded() -> None:
-    clock = Clock()
-    limit = RateLimit(1.0, 1, max_clients=1000, clock=clock)
-    for number in range(100_000):
-        assert limit.acquire(f"client {number}").is_allowed
-    assert len(limit) == 1000
-    assert not limit.acquire("client 99999").is_allowed
 
 
 def test_requests_above_the_rate_get_429_with_retry_after(operated: Make, clock: Clock) -> None:
