@@ -44,6 +44,7 @@ LONGEST = (
 TOGETHER = ("tests/browser/", "tests/service/sandbox/")
 pytest_plugins = [
     "tests.leftovers", "tests.without_proxies", "tests.copied_lakes", "tests.without_history", "tests.made_up_lake",
+    "tests.failed_workers",
 ]  # fmt: skip
 
 # A busy machine is not a fault, so nothing has a deadline. A commit has the same examples each time; `make fuzz` looks

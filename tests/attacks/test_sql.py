@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.attack]
 GIGABYTE = 10**9
 LISTS = "SELECT range(1000) FROM range(1000000)"
 TINY_INTEGERS = "SELECT list_resize([1::TINYINT], 10000000, 1::TINYINT) FROM range(100)"
+NAMELESS = ("FROM ''", "DESCRIBE ''", "SUMMARIZE ''", "FROM trials JOIN '' ON true")
 # Thirty megabytes, of which the kernel buffers less than five.
 LONG_RESULT = "SELECT repeat('x', 1000) AS a FROM range(30000)"
 
@@ -70,6 +72,31 @@ def test_large_lists_as_json_whose_clients_leave_leave_neighbours_alone(
     assert status == 200
     # The workers of those who left were killed, and others have started.
     assert seconds < 15
+
+
+def test_statements_that_name_no_table_leave_neighbours_alone(running: Running) -> None:
+    """A worker that fails costs another start, for which others wait."""
+    over = threading.Event()
+    statuses: list[int] = []
+
+    def attack(number: int) -> None:
+        while not over.is_set():
+            statement = NAMELESS[len(statuses) % len(NAMELESS)]
+            statuses.append(measure_sql(running, f"203.0.113.{number}", statement)[0])
+
+    attackers = [threading.Thread(target=attack, args=(number,)) for number in range(4)]
+    with neighbours(running, "4 clients with empty names of tables", with_sql=True) as seen:
+        for attacker in attackers:
+            attacker.start()
+        time.sleep(8)
+        over.set()
+        for attacker in attackers:
+            attacker.join()
+    print(f"{len(statuses)} statements, answered {sorted(set(statuses))}")
+    check(seen)
+    assert set(statuses) == {422}
+    assert not seen.refused
+    assert seen.quantile(SQL, 1) < 2
 
 
 def read_nothing(running: Running, address: Callable[[int], str]) -> list[socket.socket]:

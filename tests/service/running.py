@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.files.ranges import ServedFile
 from losslake_service.serve import application
 from losslake_service.settings import Settings
+from tests.failed_workers import failures_in, write_failures
 from tests.forked import Forked
 from tests.servers.processes import SECONDS, wait_until
 
@@ -124,6 +126,8 @@ def served(folder: Path, **settings: Any) -> Iterator[Running]:
                 process.end()
             finally:
                 running.wait_for_lines()
+        failures = failures_in(running.errors)
+        assert not failures, failures
 
 
 def _greeted(running: Running, greeting: TextIO) -> list[str]:
@@ -150,6 +154,7 @@ def _serve(folder: Path, settings: Mapping[str, Any]) -> None:
 
 def _with_more_paths(folder: Path, settings: Settings) -> FastAPI:
     app = application(settings)
+    write_failures(sys.stderr.write)
 
     async def file(request: Request, name: str) -> Response:
         path = folder / name

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.failed_workers import failures_in
 from tests.forked import Forked, start_command
 from tests.servers.failing_proxy import FailingProxy, failing_proxy
 from tests.servers.nginx import nginx_server
@@ -119,9 +120,16 @@ def topology(folder: Path, s3: S3, seed: int) -> Iterator[Topology]:
         port = free_port()
         configuration = rendered(folder, port, [replica.port for replica in replicas], store.port)
         nginx = stack.enter_context(nginx_server(configuration, port))
+        stack.callback(_check_logs, folder)
         for replica in replicas:
             stack.callback(replica.stop)
         yield Topology(folder, lake, database, store, replicas, nginx.url)
+
+
+def _check_logs(folder: Path) -> None:
+    """Raise AssertionError if a worker for SQL of a replica failed."""
+    failures = [line for log in folder.glob("replica-*.log") for line in failures_in(log.read_text().splitlines())]
+    assert not failures, failures
 
 
 def _restore(environment: dict[str, str]) -> None:

@@ -33,6 +33,9 @@ _EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "LAMBDA",
     "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
 }  # fmt: skip
+# Names that DuckDB takes for functions wherever no column has them, and which functions.txt leaves out. Those of times
+# are allowed: a test compares this list with DuckDB's keywords.
+_VALUES_OF_THE_SESSION = {"current_catalog", "current_role", "current_schema", "current_user", "session_user", "user"}
 _SHOWN = {"tables", "schemas", "__show_tables_expanded"}
 _TABLE_FUNCTIONS = {"generate_series", "json_each", "json_tree", "range", "unnest", *MACROS}
 _INFORMATION = {("information_schema", name) for name in ("columns", "schemata", "tables")}
@@ -128,6 +131,8 @@ def _check(syntax: list[Any], tables: Tables) -> None:
             _check_table(_path(node), tables, ctes)
         elif node.get("type") == "SHOW_REF":
             _check_shown(node, tables)
+        elif node.get("class") == "COLUMN_REF":
+            _check_column(node)
         elif "function_name" in node and not any(node is function for function in table_functions):
             _check_function(node, allowed_functions(), "the function")
 
@@ -156,12 +161,20 @@ def _check_kind(node: dict[str, Any]) -> None:
 
 
 def _check_function(function: dict[str, Any], allowed: Iterable[str], what: str) -> None:
-    names = {str(function["function_name"]).lower(), str(_path(function)[-1]).lower()}
+    names = {str(part).lower() for part in (function.get("function_name", ""), *_path(function)[-1:])}
     for name in names - set(allowed):
         raise _refused(f"{what} {name}() is unknown or not allowed{_suggestions(name, allowed)}")
 
 
+def _check_column(column: dict[str, Any]) -> None:
+    names = column.get("column_names", [])
+    if len(names) == 1 and str(names[0]).lower() in _VALUES_OF_THE_SESSION:
+        raise _refused(f"{names[0]} is a value of DuckDB: to read a column of that name, put its table before it")
+
+
 def _check_table(path: list[str], tables: Tables, ctes: set[str]) -> None:
+    if not path:
+        raise _refused("the name of a table is empty: SHOW TABLES lists all tables")
     lowered = [part.lower() for part in path]
     schema, name = (lowered[-2] if len(lowered) > 1 else "main"), lowered[-1]
     if (schema, name) in tables.readable or (len(path) == 1 and name in ctes and re.fullmatch(r"\w+", name)):

@@ -41,6 +41,7 @@ class SqlLimits:
 
 NOT_ALLOWED, ERROR, TIME, MEMORY = "sql-not-allowed", "sql-error", "sql-time-limit", "sql-memory-limit"
 BUSY, CLIENT, UNAVAILABLE = "sql-busy", "sql-client-limit", "sql-unavailable"
+INTERNAL = "sql-internal-error"
 
 # HTTP status and title by kind.
 KINDS = {
@@ -51,6 +52,7 @@ KINDS = {
     BUSY: (503, "Too many statements at once"),
     CLIENT: (429, "Too much SQL from your address"),
     UNAVAILABLE: (503, "SQL is not available now"),
+    INTERNAL: (500, "The service failed to run the statement"),
 }
 
 ADVICE = "reduce the query, or download the release and run it on your own machine"
@@ -91,9 +93,14 @@ def too_large(limits: SqlLimits) -> SqlProblem:
 
 
 def crashed(limits: SqlLimits) -> SqlProblem:
-    """Return the error for a dead worker; lack of memory causes an abort, a stack overflow, or an OOM kill."""
+    """Return the error for a worker that ended because it lacked memory."""
     why = f"most likely because it needs more than {limits.memory_mb} MB of memory, the limit sql_memory_mb"
     return SqlProblem(MEMORY, f"the statement crashed its worker, {why}: {ADVICE}")
+
+
+def internal() -> SqlProblem:
+    """Return the error for a worker that failed although no limit was reached; the log has the details."""
+    return SqlProblem(INTERNAL, "the service failed to run the statement; this has been logged: please report it")
 
 
 def busy(limits: SqlLimits, why: str, kind: str = BUSY) -> SqlProblem:

@@ -107,6 +107,7 @@ class OpenRelease:
         text, max_bytes = job["statement"], self._limits.result_mb * MEGABYTE
         # A separate connection: variables, temporary tables and random seeds end with it.
         cursor = self._connection.cursor()
+        statement: duckdb.Statement | None = None
         try:
             statement = self._admitted.get(text, lambda: self._admit(cursor, text, self._tables))
             relation = cursor.sql(statement, params=_checked_parameters(statement, job["parameters"]))
@@ -130,6 +131,8 @@ class OpenRelease:
             # Arrow reports DuckDB's errors within a result as OSError.
             if _NO_MEMORY.search(str(error)):
                 raise WorkerDamaged(too_large(self._limits)) from None
+            if statement is None and not isinstance(error, duckdb.Error):
+                raise  # an error of admission
             has_failed = self._client is not None and self._client.has_failed
             if has_failed or isinstance(error, duckdb.IOException | OSError):
                 raise WorkerDamaged(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None

@@ -7,6 +7,7 @@ import platform
 import signal
 import socket
 import sys
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from losslake.output.imports import without_pandas
 from losslake_service.sandbox.admission import admit, allowed_functions
 from losslake_service.sandbox.channel import MAX_REQUEST_BYTES, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import MEGABYTE, address_space, confine, limit_cpu_seconds, limit_memory
-from losslake_service.sandbox.errors import SqlLimits, SqlProblem
+from losslake_service.sandbox.errors import INTERNAL, SqlLimits, SqlProblem
 from losslake_service.sandbox.kernel_filters import allowed_calls
 from losslake_service.sandbox.statement import Admission, OpenRelease, WorkerDamaged, warm_up, warm_up_stored_files
 from losslake_service.sandbox.stored_data import DataFileClient, LocalFiles
@@ -25,10 +26,12 @@ def main(admit: Admission) -> None:
     """Serve requests on the socket at standard input until it is closed."""
     channel = socket.socket(fileno=os.dup(0))
     channel.set_inheritable(False)
-    # Discard everything that statements print, and give them empty input.
+    # Empty input and output. Standard error is a pipe that the service reads when this process has ended: a full one
+    # must stop nothing.
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
+    for stream in (0, 1):
         os.dup2(nothing, stream)
+    os.set_blocking(2, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     os.environ.clear()
@@ -86,6 +89,8 @@ def _reply(release: OpenRelease, job: dict[str, Any], spooled: int, file: int) -
         return _problem_reply(suspect.problem) | {"worn": True}
     except SqlProblem as problem:
         return _problem_reply(problem)
+    except Exception:  # noqa: BLE001  # the service logs any error
+        return {"problem": INTERNAL, "detail": traceback.format_exc(), "worn": True}
     return {"rows": result.rows, "truncated": result.truncated, "digest": result.digest}
 
 

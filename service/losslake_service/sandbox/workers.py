@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import os
+import re
 import select
 import signal
 import socket
@@ -22,7 +23,7 @@ from losslake_schema.release import Release
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.channel import MAX_REPLY_BYTES, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import Confinement
-from losslake_service.sandbox.errors import SqlLimits, SqlProblem, crashed, too_slow, unavailable
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem, crashed, internal, too_slow, unavailable
 from losslake_service.sandbox.stored_data import DataFileServer, LocalFiles, StoredData, StoreUnavailable, open_pair
 
 # A release's Parquet files, or a source of their ranges.
@@ -33,6 +34,14 @@ MOST_LISTED_FILES = 100_000
 _OPEN_SECONDS = 30
 _GRACE_SECONDS = 0.5
 _LONGEST_REPORT = 1000
+_LONGEST_TRACEBACK = 3000
+# The beginning of the log's message on a worker that failed although no limit was reached. No statement may cause that.
+FAILED = "an SQL worker failed, and no limit explains it"
+# What libraries write to standard error before they abort for lack of memory.
+_NO_MEMORY = re.compile(
+    r"bad_alloc|MemoryError|out of memory|cannot allocate memory|memory allocation of|resource temporarily unavailable",
+    re.IGNORECASE,
+)
 _ENVIRONMENT = {
     # A single thread during confinement, and little address space for later threads.
     "OPENBLAS_NUM_THREADS": "1",
@@ -58,7 +67,7 @@ class Worker:
                     [sys.executable, "-P", "-s", "-m", program],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,  # until it serves: why it can't start
+                    stderr=subprocess.PIPE,  # read when it has ended
                     env=_ENVIRONMENT | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
                     start_new_session=True,
                 )
@@ -94,7 +103,8 @@ class Worker:
         except ChannelClosed:
             if self._is_killed:
                 raise unavailable() from None
-            reply = {"failed": self._end_report()}
+            status, line = self._end()
+            reply = {"failed": f"exit status {status}: {line}"}
         if "failed" in reply:
             failed = str(reply["failed"])
             _log.error("an SQL worker could not open %s: %s", serving_file, failed)
@@ -129,14 +139,14 @@ class Worker:
             raise unavailable() from None
         except ChannelClosed:
             was_killed = self._is_killed
-            self.kill()
+            status, line = self._end()
             if was_killed:
                 raise unavailable() from None
-            raise self._death_problem(limits) from None
+            raise _death_problem(status, line, limits) from None
         if reply.get("worn", False) or self._statements >= limits.statements_per_worker:
             self.kill()
         if "problem" in reply:
-            raise _problem(reply, limits)
+            raise _problem(reply)
         return reply
 
     def _reply(self, deadline: float) -> dict[str, Any]:
@@ -173,30 +183,40 @@ class Worker:
         if self._files is not None:
             self._files.close()
 
-    def _end_report(self) -> str:
-        """Return the exit status and the last line that a worker wrote before it served."""
+    def _end(self) -> tuple[int | None, str]:
+        """Kill a worker that closed its channel; return its own exit status, None if it had none, and its last line."""
+        try:
+            status = self._process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = None
         self.kill()
         assert self._process.stderr is not None
         last = self._process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-        return f"exit status {self._process.wait()}: {last[:_LONGEST_REPORT]}"
+        return status, last[:_LONGEST_REPORT]
 
-    def _death_problem(self, limits: SqlLimits) -> SqlProblem:
-        status = self._process.wait()
-        if status == -signal.SIGXCPU:
-            return too_slow(limits)
-        _log.warning("a statement killed an SQL worker, exit status %s", status)
+
+def _death_problem(status: int | None, line: str, limits: SqlLimits) -> SqlProblem:
+    """Return the problem of a statement whose worker ended, and log it; an end that no limit explains is our error."""
+    if status == -signal.SIGXCPU:
+        return too_slow(limits)
+    # Without memory, the kernel kills a process, and libraries abort and say why.
+    if status == -signal.SIGKILL or _NO_MEMORY.search(line):
+        _log.warning("a statement killed an SQL worker, exit status %s: %s", status, line)
         return crashed(limits)
+    _log.error("%s: exit status %s: %s", FAILED, status, line)
+    return internal()
 
 
-def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
+def _problem(reply: dict[str, Any]) -> SqlProblem:
     """Return the problem that a worker reports; don't trust it, as a statement may have taken it over."""
     kind, detail = str(reply["problem"]), str(reply.get("detail"))
     line, column = reply.get("line"), reply.get("column")
     if kind == errors.UNAVAILABLE:
         _log.error("an SQL worker could not read its release: %s", detail)
         return unavailable()
-    if kind not in errors.KINDS:
-        return crashed(limits)
+    if kind == errors.INTERNAL or kind not in errors.KINDS:
+        _log.error("%s: %s", FAILED, detail[-_LONGEST_TRACEBACK:])
+        return internal()
     has_position = isinstance(line, int) and isinstance(column, int)
     return SqlProblem(kind, detail, line if has_position else None, column if has_position else None)
 

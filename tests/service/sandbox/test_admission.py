@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from typing import Any
+
 import duckdb
 import pytest
 
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors
-from losslake_service.sandbox.admission import allowed_functions
+from losslake_service.sandbox.admission import admit, allowed_functions, tables_of
+from losslake_service.sandbox.errors import SqlProblem
 from tests.service.sandbox.sandbox_client import SandboxClient
 
 REFUSED = [
@@ -84,6 +91,16 @@ REFUSED = [
     "SELECT 1 UNION SELECT content FROM read_text('/etc/passwd')",
     'WITH t AS (FROM "x.parquet"), "x.parquet" AS (SELECT 1) FROM t',
     "FROM trials JOIN read_text('/etc/passwd') ON true",
+    # Names of nothing.
+    "FROM ''",
+    "FROM '' AS a",
+    "DESCRIBE ''",
+    "SUMMARIZE ''",
+    "EXPLAIN FROM ''",
+    "FROM trials JOIN '' ON true",
+    "SELECT (FROM '')",
+    "WITH a AS (FROM '') FROM a",
+    "PIVOT '' ON a IN (1) USING count(*)",
     # SQL from strings, and pointers.
     "FROM query('SELECT 1')",
     "FROM query_table('trials')",
@@ -124,6 +141,73 @@ def test_anything_but_a_query_of_the_release_is_refused(query: SandboxClient, st
 def test_the_catalog_of_duckdb_is_no_table_of_the_release(query: SandboxClient, name: str) -> None:
     for statement in (f"FROM {name}", f"DESCRIBE {name}", f"SHOW {name}"):
         assert "there is no table" in query.fails(statement).detail
+
+
+@pytest.fixture(scope="module")
+def release(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An open release, to bind what is admitted."""
+    with open_release(lake, lake.release()) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "SELECT {}",
+        'SELECT "{}" FROM range(2) AS t(x)',
+        "SELECT 1 WHERE {} IS NOT NULL",
+        "SELECT [({})] ORDER BY {}",
+        "SELECT list_transform([1], lambda x: {})",
+        "SELECT {}.a",
+        "SELECT main.{}",
+        "SELECT 1 FROM range(2) AS t(x) GROUP BY ({})",
+    ],
+)
+def test_words_without_parentheses_are_columns_constants_or_allowed_functions(
+    release: duckdb.DuckDBPyConnection, form: str
+) -> None:
+    """DuckDB takes some names for functions if no column has them; a plan has these functions, or only their values."""
+    words = {word for (word,) in release.execute(_WORDS).fetchall()} | _TIMES
+    tables, found = tables_of(release), set()
+    for word in words:
+        statement = form.format(word, word)
+        try:
+            admit(release, statement, tables)
+            plan = release.execute("SELECT json_serialize_plan($1)", [statement]).fetchall()[0][0]
+        except (SqlProblem, duckdb.Error):
+            continue
+        if json.loads(plan)["error"] or word in ("true", "false", "null"):
+            continue
+        found.add(word)
+        functions = {path[-1] for path in _paths_in(json.loads(plan))} - _OF_THE_FORMS
+        assert functions
+        assert functions <= allowed_functions(), word
+    if form in ("SELECT {}", "SELECT [({})] ORDER BY {}"):
+        assert found >= _TIMES
+
+
+_WORDS = """
+SELECT keyword_name FROM duckdb_keywords()
+UNION SELECT function_name FROM duckdb_functions() WHERE function_type = 'scalar' AND len(parameters) = 0
+"""
+_OF_THE_FORMS = {"range", "list_value", "list_transform", "count_star", "__cast", "timetz_byte_comparable"}
+_TIMES = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+
+
+def _paths_in(plan: Any) -> Iterator[list[str]]:
+    if isinstance(plan, dict):
+        if "path" in plan.get("qname", {}):
+            yield plan["qname"]["path"]
+        plan = list(plan.values())
+    for part in plan if isinstance(plan, list) else []:
+        yield from _paths_in(part)
+
+
+@pytest.mark.parametrize("name", ["current_catalog", "CURRENT_USER", '"user"', "session_user", "current_role", "user"])
+def test_values_of_the_session_are_refused_and_columns_of_their_name_are_not(query: SandboxClient, name: str) -> None:
+    assert query.fails(f"SELECT {name}").kind == errors.NOT_ALLOWED
+    assert "put its table before it" in query.fails(f"SELECT list_transform([1], lambda x: {name})").detail
+    assert query(f"SELECT t.{name} AS a FROM (SELECT 1) AS t({name})") == [{"a": 1}]
 
 
 def test_long_and_deep_statements_are_refused(query: SandboxClient) -> None:
