@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -20,6 +22,8 @@ from losslake_service.problems import ParameterProblem, problem_document
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 _LONGEST_ID = 64
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_log = logging.getLogger(__name__)
 
 
 async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
@@ -90,3 +94,12 @@ async def contribution_problem(request: Request, error: Any) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     status, title = KINDS[error.kind]
     return problem_document(request.scope, error.kind, status, title, str(error), headers, **error.more)
+
+
+async def no_space_problem(request: Request, error: Any) -> Response:
+    """Return the problem document of a full disk; raise any other OSError again. See `contribution_problem`."""
+    if error.errno not in _NO_SPACE:
+        raise error
+    _log.error("there is no space left: %s", error)
+    detail = "there is no space left: tell the operator, then send the same request again"
+    return await contribution_problem(request, ContributionError("no-space", detail))
