@@ -26,7 +26,7 @@ from losslake_contributions.review.links import Links
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
 from losslake_contributions.routes.live import add_live
-from losslake_contributions.routes.requests import contribution_problem, in_thread
+from losslake_contributions.routes.requests import contribution_problem, in_thread, no_space_problem
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
 from losslake_contributions.routes.uploads import Uploads
 from losslake_contributions.settings import Settings
@@ -101,6 +101,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     )
     add_problem_handlers(app, problem_page)
     app.add_exception_handler(ContributionError, contribution_problem)
+    app.add_exception_handler(OSError, no_space_problem)
     quota = HourlyQuota(
         settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour, settings.submissions_per_hour
     )

@@ -1,6 +1,7 @@
-"""The runs of a submission as one archive of spools, which an ingest reads: the same bytes each time it is made.
+"""The runs of a submission as one archive of spools, which an ingest reads: the same bytes each time it is read.
 
-Its name is that of the submission, never that of a file on this machine: the lake's ledger has only what stays.
+It is made while it is read, one segment after the other, and nowhere stored. Its name is that of the submission, never
+that of a file on this machine: the lake's ledger has only what stays.
 """
 
 from __future__ import annotations
@@ -9,135 +10,192 @@ import hashlib
 import io
 import json
 import tarfile
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from losslake.record.spool import END, RUN
 from losslake_contributions.contract.contributions import Finish, Segment
 from losslake_contributions.contract.submissions import SubmissionRequest
-from losslake_contributions.errors import unknown_submission
+from losslake_contributions.errors import ContributionError, unknown_submission
 from losslake_contributions.store.contributions import segment_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.submissions import source_name
 from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_schema.errors import LossLakeError
 
 
 @dataclass(frozen=True)
-class SubmissionArchive:
-    """The archive of a submission, as a `SourceFile` of an ingest. file: where its bytes are now."""
+class SpoolFile:
+    """A file of a run's spool. path: within the run's folder. read: returns its bytes, or raises LakeBroken."""
 
-    name: str
-    file: Path
+    path: str
+    size: int
+    read: Callable[[], bytes]
+
+
+class SubmissionArchive:
+    """The archive of a submission, as a `SourceFile` of an ingest. failure: why it could not be read to its end."""
 
     top = None
-    is_streamed = True  # so that its place is its name, and not where its bytes are
+    is_streamed = True  # so that its place is its name, and nothing is published before `sha256` has verified it
+
+    def __init__(self, database: Database, submission: str) -> None:
+        """Raise ContributionError if there is no such submission. No segment is read yet."""
+        self._database = database
+        self._submission = submission
+        self._sha256: str | None = None
+        self.name = source_name(submission)
+        self.failure: LossLakeError | OSError | None = None
+        self.size = sum(len(header) + file.size + padding for header, file, padding in self._members())
+        self._end = bytes(-(self.size + 2 * tarfile.BLOCKSIZE) % tarfile.RECORDSIZE + 2 * tarfile.BLOCKSIZE)
+        self.size += len(self._end)
 
     @property
     def path(self) -> Path:
         """A path for mappings; nothing exists there."""
         return Path("/", self.name)
 
-    @property
-    def size(self) -> int:
-        """The size in bytes."""
-        return self.file.stat().st_size
-
     def open(self) -> IO[bytes]:
-        """Open the archive for reading bytes."""
-        return self.file.open("rb")
+        """Open the archive for reading once from start to end. Reading raises SourceBroken if a segment can't be."""
+        return cast(IO[bytes], _Reader(self._verified()))
 
     def sha256(self) -> str:
-        """Return the SHA-256 of the archive."""
+        """Return the SHA-256 of the archive; raise SourceBroken if it could not be read."""
+        if self._sha256 is None and self.failure is None:
+            for _ in self._verified():
+                pass
+        if self._sha256 is None or self.failure is not None:
+            raise SourceBroken(str(self.failure))
         return self._sha256
 
-    def expected_sha256(self) -> str:
-        """Return the SHA-256 of the archive."""
+    def expected_sha256(self) -> str | None:
+        """Return the SHA-256 of the archive once it was read."""
         return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        with self.file.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def stamp(self) -> tuple[int, ...]:
-        """Return an empty tuple: the archive doesn't change."""
+        """Return an empty tuple: `sha256` notices changes."""
         return ()
+
+    def _verified(self) -> Iterator[bytes]:
+        """Yield the archive in pieces. Raises SourceBroken if a segment can't be read, or bytes differ from before."""
+        whole = hashlib.sha256()
+        try:
+            for piece in self._pieces():
+                whole.update(piece)
+                yield piece
+            if self._sha256 not in (None, whole.hexdigest()):
+                raise ContributionError("conflict", f"the runs of {self._submission} changed while they were read")
+        except (LossLakeError, OSError) as error:
+            self.failure = error
+            raise SourceBroken(str(error)) from error
+        self._sha256 = whole.hexdigest()
+
+    def _pieces(self) -> Iterator[bytes]:
+        for header, file, padding in self._members():
+            yield header
+            yield file.read()
+            yield bytes(padding)
+        yield self._end
+
+    def _members(self) -> Iterator[tuple[bytes, SpoolFile, int]]:
+        """Yield the header, the file and the length of the padding of each entry."""
+        for run in stored_runs(self._database, self._submission):
+            for file in spool_files(self._database, run):
+                member = tarfile.TarInfo(f"{run.id}/{file.path}")
+                member.size = file.size
+                yield member.tobuf(tarfile.PAX_FORMAT), file, -file.size % tarfile.BLOCKSIZE
+
+
+class _Reader(io.RawIOBase):
+    """A file that is read once from start to end."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, except at the end, and return the number of bytes."""
+        filled = 0
+        while filled < len(buffer):
+            if not self._rest:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    break
+                self._rest = memoryview(piece)
+            size = min(len(buffer) - filled, len(self._rest))
+            buffer[filled : filled + size] = self._rest[:size]
+            self._rest = self._rest[size:]
+            filled += size
+        self._at += filled
+        return filled
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run of a submission. segments: with the path of their file in the store."""
+    """A run of a submission. facts: its run.json. segments: with the path of their file in the store."""
 
     id: str
-    facts: str
+    facts: Mapping[str, Any]
     end: Finish
     segments: tuple[tuple[Segment, str], ...]
 
 
-@contextmanager
-def submission_archive(database: Database, submission: str) -> Iterator[SubmissionArchive]:
-    """Provide the archive of a submission. Raises LakeBroken if a segment isn't as it was acknowledged."""
-    licence, runs = stored_runs(database, submission)
-    with tempfile.TemporaryDirectory(prefix="losslake-submission-") as folder:
-        file = Path(folder) / "spools.tar"
-        with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
-            for run in runs:
-                for name, data in spool_files(database, run, licence):
-                    _add(archive, f"{run.id}/{name}", data)
-        yield SubmissionArchive(source_name(submission), file)
-
-
-def spool_files(database: Database, run: StoredRun, licence: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and the bytes of each file of a run's spool, one at a time.
-
-    licence: of the submission; it is that of a run that states none.
-    """
-    facts = json.loads(run.facts)
-    if facts.get("licence") is None:
-        facts["licence"] = licence
-    yield "run.json", _document(facts)
+def spool_files(database: Database, run: StoredRun) -> Iterator[SpoolFile]:
+    """Yield the files of a run's spool; none is read yet."""
+    yield _document(RUN, run.facts)
     for segment, path in run.segments:
-        yield segment.path, read_segment(database.lake, path, segment.sha256)
+        yield SpoolFile(segment.path, segment.bytes, partial(read_segment, database.lake, path, segment.sha256))
     digests = {segment.path: {"bytes": segment.bytes, "sha256": segment.sha256} for segment in run.end.segments}
     end = run.end.model_dump(exclude={"segments"} if run.end.gaps else {"segments", "gaps"})
-    yield "end.json", _document({**end, "segments": digests})
+    yield _document(END, {**end, "segments": digests})
 
 
-def stored_runs(database: Database, submission: str) -> tuple[str, list[StoredRun]]:
-    """Return the licence of a submission, and its runs by id."""
+def stored_runs(database: Database, submission: str) -> Iterator[StoredRun]:
+    """Yield the runs of a submission by id, each read from the database when it is drawn.
 
-    def query(session: Session) -> tuple[str, list[StoredRun]]:
+    The licence of the submission is that of a run that states none. Raises ContributionError for an unknown submission.
+    """
+
+    def request_of(session: Session) -> SubmissionRequest:
         row = session.get(Submission, submission)
         if row is None:
             raise unknown_submission(submission)
-        request = SubmissionRequest.model_validate_json(row.request)
-        rows = select(Contribution).where(Contribution.id.in_(request.contributions)).order_by(Contribution.id)
-        held = select(HeldSegment).where(HeldSegment.contribution.in_(request.contributions))
-        segments: dict[str, list[tuple[Segment, str]]] = {}
-        for each in session.scalars(held.order_by(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n)):
-            segments.setdefault(each.contribution, []).append((segment_of(each), each.path))
-        return request.licence, [
-            StoredRun(row.id, row.facts, Finish.model_validate_json(row.end or ""), tuple(segments.get(row.id, ())))
-            for row in session.scalars(rows)
-        ]
+        return SubmissionRequest.model_validate_json(row.request)
 
-    return database.read(query)
+    def run_of(session: Session, run: str) -> StoredRun:
+        row = session.get_one(Contribution, run)
+        if row.end is None:
+            raise ContributionError("conflict", f"{run} isn't in the submission {submission} any more")
+        held = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
+        segments = tuple((segment_of(each), each.path) for each in session.scalars(held))
+        facts = json.loads(row.facts)
+        if facts.get("licence") is None:
+            facts["licence"] = request.licence
+        return StoredRun(run, facts, Finish.model_validate_json(row.end), segments)
+
+    request = database.read(request_of)
+    for run in sorted(request.contributions):
+        yield database.read(partial(run_of, run=run))
 
 
-def _document(document: object) -> bytes:
+def _document(name: str, document: object) -> SpoolFile:
     """Return a document as the recorder writes it."""
-    return json.dumps(document, indent=1, ensure_ascii=False).encode()
-
-
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size = len(data)
-    archive.addfile(member, io.BytesIO(data))
+    data = json.dumps(document, indent=1, ensure_ascii=False).encode()
+    return SpoolFile(name, len(data), lambda: data)

@@ -28,6 +28,7 @@ KINDS = {
     "draft-unavailable": (503, "The draft can't be shown"),
     "too-large": (413, "The request's body is too large"),
     "too-slow": (408, "The request took too long to arrive"),
+    "no-space": (507, "The service has no space left"),
 }
 
 

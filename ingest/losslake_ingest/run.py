@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import last_erasure
+from losslake.lake.publishing import Also, PublicationRefused, last_erasure
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
@@ -51,6 +51,7 @@ def ingest(
     notes: str = "",
     progress: Progress | None = None,
     engine: Engine | None = None,
+    also: Also | None = None,
 ) -> Summary:
     """Read everything at the paths and publish it as one release. Ingestion is idempotent.
 
@@ -59,13 +60,14 @@ def ingest(
     ingested completely before is skipped: see `losslake_ingest.pipeline.memory`. If another ingest changes the same
     study first, everything is read again on top of its release. Before it reads, raises UnknownSource if a path holds
     nothing readable, BadMapping or UnknownFormat for an invalid request, and LakeBroken if the lake isn't where its
-    catalog says.
+    catalog says. also: makes further changes of the database in the transaction that stores the outcome, or raises
+    PublicationRefused, and then nothing is stored.
     """
     can_recall = True
     for _ in range(ATTEMPTS):
         try:
             attempt = _Attempt(lake, paths, request, progress or NoProgress())
-            return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall)
+            return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall, also)
         except ConcurrentChange:
             continue
         except _MustRead:
@@ -93,7 +95,7 @@ class _Attempt:
         files = lake.files(base) if base is not None else []
         self._stored = Stored(lake.store, files, self._withdrawn, cache(partial(sources_of, lake)), Places(lake).of)
 
-    def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
+    def publish(self, engine: Engine, notes: str, can_recall: bool, also: Also | None) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""
         memory = Memory(self._lake, self._request)
         with _no_garbage_collection():
@@ -105,7 +107,7 @@ class _Attempt:
             changes = merge_offers(self._lake.store, self._stored, offers, leaving)
             left = without_moved(self._lake.store, self._stored, leaving, changes)
             changes |= left.studies
-            published = self._publish(offers, changes, left.dropped, moved, notes)
+            published = self._publish(offers, changes, left.dropped, moved, notes, also)
         for study, change in changes.items():
             if study not in published.studies:
                 discard(self._lake.store, change.written)
@@ -154,8 +156,12 @@ class _Attempt:
         dropped: frozenset[Study],
         moved: Mapping[Trial, Move],
         notes: str,
+        also: Also | None,
     ) -> Published:
-        """Publish the changes. Raises ConcurrentChange, and _MustRead for a conflict with a recalled source."""
+        """Publish the changes, or discard what was written for them.
+
+        Raises ConcurrentChange, PublicationRefused, and _MustRead for a conflict with a recalled source.
+        """
         self._progress.stage("publishing")
         n_offered = sum((offer.n_trials for offer in offers), Counter[Study]())
         at = datetime.now(UTC)
@@ -178,8 +184,9 @@ class _Attempt:
         )
 
         try:
-            return publish(self._lake, all_changes, partial(_Entries, offers, moved, self._stored.placed, at), notes)
-        except (ConcurrentChange, DirectionConflict, GoalConflict) as conflict:
+            entries = partial(_Entries, offers, moved, self._stored.placed, at)
+            return publish(self._lake, all_changes, entries, notes, also)
+        except (ConcurrentChange, DirectionConflict, GoalConflict, PublicationRefused) as conflict:
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
             if isinstance(conflict, GoalConflict) and any(offer.is_recalled for offer in offers):
                 raise _MustRead from None

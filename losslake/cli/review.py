@@ -27,9 +27,7 @@ SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="I
 
 @review.command("list")
 def listopen_queue(
-    state: Annotated[
-        str, typer.Option(help="submitted, accepting, accepted, returned, withdrawn, or all.")
-    ] = "submitted",
+    state: Annotated[str, typer.Option(help="submitted, accepted, returned, withdrawn, or all.")] = "submitted",
     lake: LakeOption = None,
     url: ReviewUrlOption = None,
     token_file: TokenFileOption = None,
@@ -63,11 +61,9 @@ def show(
     token_file: TokenFileOption = None,
 ) -> None:
     """Show a submission, its checks, and what it changes."""
-    from losslake_contributions.contract.contributions import IN_REVIEW
-
     with open_queue(lake, url, token_file) as queue:
         status = queue.show(submission)
-        review = queue.review(submission) if status.state in IN_REVIEW else None
+        review = queue.review(submission) if status.state == "submitted" else None
     show_submission(status)
     echo(f"from         {status.owner.name} {status.owner.orcid or ''}".rstrip())
     for credit in status.contributors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -33,6 +33,8 @@ from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, TABLES, file_sch
 
 _ENTRIES_PER_BATCH = 5000
 _LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
+Also = Callable[[Session, Release | None], None]
+"""Further changes in the transaction of a publication; release: None if nothing new is published."""
 
 
 @dataclass
@@ -111,6 +113,10 @@ class ErasedMeanwhile(Exception):
     """Trials were erased since an ingest began: its files may be deleted."""
 
 
+class PublicationRefused(LossLakeError):
+    """What belongs to a publication refuses it, so that nothing is published."""
+
+
 def last_erasure(lake: Lake) -> int:
     """Return a number that differs after an erasure."""
     return lake.read(_last_erasure)
@@ -120,28 +126,39 @@ def _last_erasure(session: Session) -> int:
     return session.scalar(select(func.max(LedgerEntry.id)).where(LedgerEntry.outcome == ERASED)) or 0
 
 
-def save_ledger(lake: Lake, ledger: Iterable[LedgerEntry]) -> None:
+def save_ledger(lake: Lake, ledger: Iterable[LedgerEntry], also: Also | None = None) -> None:
     """Insert ledger entries of an ingest that publishes nothing; see `publish_release`."""
-    _save(lake, None, ledger, None)
+    _save(lake, None, ledger, None, also)
 
 
 def publish_release(
-    lake: Lake, staged: StagedRelease, ledger: Iterable[LedgerEntry], erasure: int | None = None
+    lake: Lake,
+    staged: StagedRelease,
+    ledger: Iterable[LedgerEntry],
+    erasure: int | None = None,
+    also: Also | None = None,
 ) -> Release | None:
     """Publish a release, its tables and ledger entries in one transaction; return None if another process was first.
 
     erasure: `last_erasure` before any file of the release was written; raises ErasedMeanwhile if it is another now.
     ledger: iterated again if the transaction is tried again; no more than _ENTRIES_PER_BATCH of it are kept in memory.
+    also: called last in the transaction, once the ledger has its entries; may raise PublicationRefused.
     """
     try:
-        _save(lake, staged, ledger, erasure)
+        _save(lake, staged, ledger, erasure, also)
     except (IntegrityError, iceberg.TablesChanged):
         return None
     iceberg.delete_outdated(lake, staged.tables)
     return staged.release
 
 
-def _save(lake: Lake, staged: StagedRelease | None, ledger: Iterable[LedgerEntry], erasure: int | None) -> None:
+def _save(
+    lake: Lake,
+    staged: StagedRelease | None,
+    ledger: Iterable[LedgerEntry],
+    erasure: int | None,
+    also: Also | None,
+) -> None:
     attempts = 0
 
     def work() -> None:
@@ -163,6 +180,8 @@ def _save(lake: Lake, staged: StagedRelease | None, ledger: Iterable[LedgerEntry
             rows = (_ledger_row(entry, release) for entry in ledger)
             while batch := list(islice(rows, _ENTRIES_PER_BATCH)):
                 session.execute(insert(LedgerEntry), batch)
+            if also is not None:
+                also(session, release)
             session.commit()
 
     with_retries(work, SECONDS_TO_WRITE)

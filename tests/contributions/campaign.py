@@ -150,9 +150,8 @@ def push_the_rest(target: Target, folder: str) -> None:
 
 def accept_all(lake: str) -> None:
     database = Database.open(Lake.open(lake))
-    for state in ("accepting", "submitted"):
-        for submission in list_submissions(database, state).submissions:
-            accept(database, submission.id, "me")
+    for submission in list_submissions(database, "submitted").submissions:
+        accept(database, submission.id, "me")
 
 
 @dataclass

@@ -34,8 +34,7 @@ from losslake_schema.registry import Direction
 
 RunStatus = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
 ContributionState = Literal["open", "finished"]
-SubmissionState = Literal["submitted", "accepting", "accepted", "returned", "withdrawn"]
-IN_REVIEW: tuple[SubmissionState, ...] = ("submitted", "accepting")
+SubmissionState = Literal["submitted", "accepted", "returned", "withdrawn"]
 
 
 class RunGoal(Document):

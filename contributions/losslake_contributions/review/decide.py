@@ -6,7 +6,7 @@ from losslake_contributions.accept import Acceptance, accept
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any, owner_of, store_report
+from losslake_contributions.store.submissions import find_any, owner_of
 from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 3
@@ -25,14 +25,15 @@ def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: s
 
     Raises ContributionError if a check refuses a run, or a run can't be stored.
     """
-    if find_any(database, name).state not in ("accepting", "accepted"):
+    checked = None
+    if find_any(database, name, with_runs=False).state != "accepted":
         report = reviews.review(name).report
         if report.refuses:
             errors = [str(finding) for finding in report.findings if finding.severity == "error"]
             more = f", and {len(errors) - _MOST_NAMED:,} more" if len(errors) > _MOST_NAMED else ""
             detail = f"the checks refuse it: {'; '.join(errors[:_MOST_NAMED])}{more}: return it, or split the runs off"
             raise ContributionError("refused", detail, findings=errors[:1000])
-        store_report(database, name, report.to_json().decode())
-    acceptance = accept(database, name, reviewer)
+        checked = report.to_json().decode()
+    acceptance = accept(database, name, reviewer, checked)
     reviews.forget(name)
     return acceptance

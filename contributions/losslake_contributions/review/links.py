@@ -7,7 +7,6 @@ from uuid import UUID
 
 from fastapi import Request
 
-from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.signed_links import link_token
 
@@ -36,7 +35,7 @@ class Links:
         """Return the links of a submission, by what they lead to. One that is decided has no draft."""
         base, name = self.base(request), status.id
         links = {"self": f"{base}{SUBMISSIONS}/{name}", "review": f"{base}{REVIEWS}/{name}"}
-        return {**links, "draft": f"{base}{self.draft(name)}"} if status.state in IN_REVIEW else links
+        return {**links, "draft": f"{base}{self.draft(name)}"} if status.state == "submitted" else links
 
     def of_run(self, request: Request, run: str) -> dict[str, str]:
         """Return the links of a run, by what they lead to: its live page, by a link that expires."""

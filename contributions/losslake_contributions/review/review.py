@@ -26,7 +26,6 @@ from losslake_contributions.checks.evidence import Claim, Evidence
 from losslake_contributions.checks.report import Report
 from losslake_contributions.checks.rules import CHECKS_VERSION
 from losslake_contributions.checks.run import check
-from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.changes import DraftChanges, changes
 from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
@@ -145,7 +144,7 @@ class Reviews:
                 continue
             name = folder.stem
             try:
-                waits = find_any(self._database, name, with_runs=False).state in IN_REVIEW
+                waits = find_any(self._database, name, with_runs=False).state == "submitted"
             except ContributionError:
                 waits = False
             if not waits:
@@ -155,7 +154,7 @@ class Reviews:
     def _waiting(self, name: str) -> tuple[SubmissionStatus, int | None]:
         """Return a submission that waits for a review, and the newest release. Raises ContributionError."""
         status = find_any(self._database, name, with_runs=False)
-        if status.state not in IN_REVIEW:
+        if status.state != "submitted":
             ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
             raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
         base = self._database.lake.newest_release()
@@ -181,6 +180,13 @@ class Reviews:
 
     def _make(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
         """Make the draft, and at last the file with the review, which says that the folder is whole."""
+        try:
+            self._make_whole(status, folder, base)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)  # the disk may be full
+            raise
+
+    def _make_whole(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
         spools = self._spools(status.id, folder / RUNS)
         draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
         claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
@@ -198,13 +204,14 @@ class Reviews:
             unfinished.write_text(found.model_dump_json(), "utf-8")
 
     def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
-        licence, runs = stored_runs(self._database, name)
-        for run in runs:
-            for path, data in spool_files(self._database, run, licence):
-                file = folder / run.id / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(data)
-        return {run.id: read_spool(folder / run.id) for run in runs}
+        spools = {}
+        for run in stored_runs(self._database, name):
+            for file in spool_files(self._database, run):
+                path = folder / run.id / file.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(file.read())
+            spools[run.id] = read_spool(folder / run.id)
+        return spools
 
 
 def _result(name: str, making: Future[Path]) -> Path:

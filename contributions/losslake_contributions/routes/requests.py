@@ -6,6 +6,8 @@ to the database, whose pool has 15; two more threads read runs that are watched,
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -32,6 +34,8 @@ Kind = Literal["authentication", "quick", "bulk", "acceptance", "background"]
 THREADS: Mapping[Kind, int] = {"authentication": 2, "quick": 6, "bulk": 2, "acceptance": 1, "background": 1}
 # Of each event loop.
 _limiters = RunVar[dict[Kind, CapacityLimiter]]("limiters")
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_log = logging.getLogger(__name__)
 
 
 async def in_thread(work: Callable[..., T], *arguments: Any, kind: Kind = "quick") -> T:
@@ -112,3 +116,12 @@ async def contribution_problem(request: Request, error: Any) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     status, title = KINDS[error.kind]
     return problem_document(request.scope, error.kind, status, title, str(error), headers, **error.more)
+
+
+async def no_space_problem(request: Request, error: Any) -> Response:
+    """Return the problem document of a full disk; raise any other OSError again. See `contribution_problem`."""
+    if error.errno not in _NO_SPACE:
+        raise error
+    _log.error("there is no space left: %s", error)
+    detail = "there is no space left: tell the operator, then send the same request again"
+    return await contribution_problem(request, ContributionError("no-space", detail))

@@ -17,8 +17,8 @@ from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.migrating import migrate, version_of
 
 T = TypeVar("T")
-# Made once: to build it for each request takes time.
-_LOCK = (
+# Locks a contributor until the transaction ends. Made once: to build it for each request takes time.
+LOCK = (
     update(Contributor)
     .where(Contributor.id == bindparam("contributor"))
     .values(n_writes=Contributor.n_writes + 1)
@@ -68,7 +68,7 @@ class Database:
 
         def attempt() -> T:
             with Session(self.lake.engine, expire_on_commit=False) as session:
-                session.execute(_LOCK, {"contributor": contributor})
+                session.execute(LOCK, {"contributor": contributor})
                 result = work(session)
                 session.commit()
                 return result

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.lake import Lake
 from losslake_contributions.checks.report import Report
-from losslake_contributions.contract.contributions import IN_REVIEW, Finish
+from losslake_contributions.contract.contributions import Finish
 from losslake_contributions.contract.submissions import SubmissionRequest
 from losslake_contributions.store.database import Database, takes_contributions
 from losslake_contributions.store.files import DRAFTS, FOLDER
@@ -97,7 +97,7 @@ def _erase_from_submission(session: Session, row: Submission, erased: Collection
     row.request = request.model_copy(update=changed).model_dump_json()
     row.reason = GONE if row.reason else None
     row.report = _report_without(row.report, gone) if row.report else None
-    if row.state in IN_REVIEW:
+    if row.state == "submitted":
         row.state, row.reason = "returned", GONE
         session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
 

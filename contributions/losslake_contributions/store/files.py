@@ -41,16 +41,18 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
-    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged."""
-    name = lake.store.display_name(path)
+    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged.
+
+    Contributors and reviewers see its message, which has the path within the lake only.
+    """
     try:
         data = zstandard.ZstdDecompressor().decompress(bytes(lake.store.read(path)), max_output_size=LARGEST_SEGMENT)
     except FileNotFoundError:
-        raise LakeBroken(f"{name} is missing: restore it") from None
+        raise LakeBroken(f"{path} is missing: restore it") from None
     except zstandard.ZstdError as error:
-        raise LakeBroken(f"{name} can't be unpacked ({error}): restore it") from None
+        raise LakeBroken(f"{path} can't be unpacked ({error}): restore it") from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise LakeBroken(f"{name} was altered: restore it")
+        raise LakeBroken(f"{path} was altered: restore it")
     return data
 
 

@@ -11,7 +11,8 @@ from typing import get_args
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from losslake_contributions.contract.contributions import IN_REVIEW, Finish, RunFacts, SubmissionState
+from losslake.lake.publishing import PublicationRefused
+from losslake_contributions.contract.contributions import Finish, RunFacts, SubmissionState
 from losslake_contributions.contract.submissions import (
     Credit,
     SubmissionList,
@@ -22,10 +23,11 @@ from losslake_contributions.contract.submissions import (
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
 from losslake_contributions.store import quotas
-from losslake_contributions.store.database import Database
+from losslake_contributions.store.database import LOCK, Database
 from losslake_contributions.store.tables import Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
-from losslake_schema.database import LedgerEntry
+from losslake_schema.database import LedgerEntry, ReleaseRow
+from losslake_schema.release import Release
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
@@ -231,40 +233,34 @@ def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, 
     return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def begin_acceptance(database: Database, reviewer: str, name: str) -> bool:
-    """Let nobody withdraw, return or split a submission any more; return False if it is accepted already."""
+def record_acceptance(
+    session: Session, release: Release | None, *, read: SubmissionStatus, reviewer: str, report: str | None
+) -> None:
+    """Record that a submission is accepted, in the transaction that publishes its runs; a `publishing.Also`.
 
-    def work(session: Session) -> bool:
-        row = _found(session, name)
-        if row.state == "accepted":
-            return False
-        if row.state not in IN_REVIEW:
-            raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be accepted")
-        row.state, row.reviewer, row.changed_at = "accepting", reviewer, datetime.now(UTC)
-        return True
-
-    return database.write(owner_of(database, name), work)
-
-
-def end_acceptance(database: Database, name: str, release: int | None) -> None:
-    """Record that a submission is in a release; None: that nothing of it was stored, so that it waits again."""
-
-    def work(session: Session) -> None:
-        row = _found(session, name)
-        if row.state == "accepting":
-            row.state = "submitted" if release is None else "accepted"
-            row.release, row.changed_at = release, datetime.now(UTC)
-
-    database.write(owner_of(database, name), work)
+    release: None if all runs were stored before. read: the submission as its runs were read; report: JSON, of the
+    checks. Raises PublicationRefused if it was decided or changed since, or a run isn't stored.
+    """
+    owner = _found(session, read.id).contributor
+    session.execute(LOCK, {"contributor": owner})
+    row = session.get_one(Submission, read.id, populate_existing=True)
+    now = _status(session, row, with_runs=False)
+    if row.state != "submitted":
+        raise PublicationRefused(f"{row.id} was {row.state} meanwhile")
+    if (now.contributions, now.licence, now.contributors) != (read.contributions, read.licence, read.contributors):
+        raise PublicationRefused(f"{row.id} was changed while it was accepted: look at it again")
+    n_missing = len(now.contributions) - len(trials_of(session, row.id))
+    if n_missing:
+        raise PublicationRefused(f"{n_missing:,} runs of {row.id} were stored by others meanwhile: accept it again")
+    row.state, row.reviewer, row.changed_at = "accepted", reviewer, datetime.now(UTC)
+    row.report = report if report is not None else row.report
+    row.release = release.number if release is not None else _first_release(session, row.id)
 
 
-def store_report(database: Database, name: str, report: str) -> None:
-    """Keep the report of the checks with which a submission is accepted. report: JSON."""
-
-    def work(session: Session) -> None:
-        _found(session, name).report = report
-
-    database.write(owner_of(database, name), work)
+def _first_release(session: Session, submission: str) -> int | None:
+    """Return the release that first had runs of a submission, as the ledger has it, or the newest."""
+    first = select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission))
+    return session.scalar(first) or session.scalar(select(func.max(ReleaseRow.number)))
 
 
 def report_of(database: Database, name: str) -> str | None:
@@ -292,7 +288,7 @@ def queue(database: Database) -> tuple[dict[str, int], float]:
 
     def query(session: Session) -> tuple[dict[str, int], datetime | None]:
         counts = session.execute(select(Submission.state, func.count()).group_by(Submission.state))
-        waiting = Submission.state.in_(IN_REVIEW)
+        waiting = Submission.state == "submitted"
         return {str(state): int(count) for state, count in counts}, session.scalar(
             select(Submission.submitted_at).where(waiting).order_by(Submission.submitted_at).limit(1)
         )
@@ -360,8 +356,3 @@ def trials_of(session: Session, submission: str) -> dict[str, str]:
         LedgerEntry.source == source_name(submission), LedgerEntry.outcome == _PLACED
     )
     return {str(run): trial for run, trial in session.execute(query.order_by(LedgerEntry.id))}
-
-
-def release_of(session: Session, submission: str) -> int | None:
-    """Return the release that first had runs of a submission, as the ledger has it; None if none of them was new."""
-    return session.scalar(select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission)))

@@ -13,7 +13,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0002"
+NEWEST = "0003"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.

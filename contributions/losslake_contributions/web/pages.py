@@ -11,7 +11,6 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.checks.report import Report
-from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest
 from losslake_contributions.contract.texts import reason_of
 from losslake_contributions.errors import ContributionError
@@ -56,7 +55,7 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
             HOME,
             identity,
             base=links.base(request),
-            n_waiting=counts["submitted"] + counts["accepting"],
+            n_waiting=counts["submitted"],
             n_accepted=counts["accepted"],
             oldest=in_words(seconds) if seconds else "",
             has_draft=DRAFT_COOKIE in request.cookies,
@@ -188,7 +187,7 @@ async def _review_page(
     """Return the page of a submission. trouble: why a decision could not be made."""
     status = await in_thread(submissions.find, database, identity, check_submission_name(name))
     is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
-    is_waiting = status.state in IN_REVIEW
+    is_waiting = status.state == "submitted"
     progress, failure = None, ""
     try:
         progress = await in_thread(reviews.progress, name) if is_waiting else None

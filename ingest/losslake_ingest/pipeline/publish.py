@@ -148,21 +148,22 @@ class ConcurrentChange(Exception):
     """Another ingest changed a study to which this one adds trials; the sources have to be read again."""
 
 
-def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Published:
+def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str, also: publishing.Also | None = None) -> Published:
     """Publish the changes on top of the newest release; studies that don't differ are skipped.
 
     If another ingest publishes first, the changes are applied to its release, and both succeed. ledger: returns the
-    entries for the studies that get published, which are stored in the same transaction. Raises ConcurrentChange.
+    entries for the studies that get published, which are stored in the same transaction, as is what `also` changes.
+    Raises ConcurrentChange, and PublicationRefused if `also` does.
     """
     for _ in range(ATTEMPTS):
         base = lake.newest_release()
         draft = _Draft(lake, base, changes)
         studies = frozenset(draft.changes)
         if not draft.is_new:
-            publishing.save_ledger(lake, ledger(studies))
+            publishing.save_ledger(lake, ledger(studies), also)
             return Published(None, studies, draft.files.all)
         try:
-            release = publishing.publish_release(lake, draft.stage(notes), ledger(studies), changes.erasure)
+            release = publishing.publish_release(lake, draft.stage(notes), ledger(studies), changes.erasure, also)
         except publishing.ErasedMeanwhile:
             raise ConcurrentChange("trials were erased") from None
         if release is not None:
