@@ -27,7 +27,7 @@ from losslake_contributions.errors import ContributionError, unknown_contributio
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
-from losslake_contributions.store.open_segments import delete_segment, delete_segments
+from losslake_contributions.store.open_segments import count_segments, delete_segment, delete_segments
 from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Submission
 from losslake_contributions.store.tokens import Identity
 
@@ -113,10 +113,16 @@ def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegmen
             raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
         return held
     check_free(session, row)
-    if row.segments >= MOST_SEGMENTS:
-        raise ContributionError("too-large", f"{place.run} has {MOST_SEGMENTS:,} segments: it takes no more")
+    if held is None and session.get(OpenSegment, (place.run, place.attempt, place.n)) is None:
+        check_number(place.run, count_segments(session, [row])[place.run])
     check_attempt(session, place.run, place.attempt, place.from_step)
     return None
+
+
+def check_number(run: str, n_segments: int) -> None:
+    """Raise ContributionError if a run takes no more segments. n_segments: those that it has, open ones included."""
+    if n_segments >= MOST_SEGMENTS:
+        raise ContributionError("too-large", f"{run} has {MOST_SEGMENTS:,} segments: it takes no more")
 
 
 def check_attempt(session: Session, run: str, attempt: int, from_step: int | None) -> None:
@@ -162,38 +168,30 @@ def _replace_pieces(session: Session, identity: Identity, segment: Segment, path
     """Add a whole segment in place of its pieces; return the files that aren't used any more."""
     n_held = delete_segment(session, run, segment.attempt, segment.n)
     part = session.get(HeldSegment, (run, segment.attempt, segment.n))
-    unused = []
-    if part is not None:
-        n_held += part.bytes
-        unused = [part.path]
-        forget_segment(session, part)
+    unused = [part.path] if part is not None else []
+    n_held += part.bytes if part is not None else 0
     quotas.use(session, identity.token, segments=1, n_bytes=max(0, segment.bytes - n_held))
     row = session.get_one(Contribution, run)
     row.end, row.finished_at, row.is_silent = None, None, False
-    hold_segment(session, row, segment, path)
+    hold_segment(session, row, segment, path, part)
     return unused
 
 
-def hold_segment(session: Session, row: Contribution, segment: Segment, path: str, is_partial: bool = False) -> None:
-    """Add a segment whose file is stored to a run."""
-    row.segments += 1
-    row.bytes += segment.bytes
-    session.add(
-        HeldSegment(
-            contribution=row.id, attempt=segment.attempt, n=segment.n, from_step=segment.from_step,
-            bytes=segment.bytes, sha256=segment.sha256, path=path, received_at=datetime.now(UTC), is_partial=is_partial,
-        )
-    )  # fmt: skip
-    session.flush()
-
-
-def forget_segment(session: Session, held: HeldSegment) -> None:
-    """Take a segment from its run; its file stays."""
-    row = session.get_one(Contribution, held.contribution)
-    row.segments -= 1
-    row.bytes -= held.bytes
-    session.delete(held)
-    session.flush()
+def hold_segment(
+    session: Session, row: Contribution, segment: Segment, path: str, part: HeldSegment | None, is_partial: bool = False
+) -> None:
+    """Add a segment whose file is stored to a run, in place of the part of it that is held."""
+    held = {
+        "from_step": segment.from_step, "bytes": segment.bytes, "sha256": segment.sha256, "path": path,
+        "received_at": datetime.now(UTC), "is_partial": is_partial,
+    }  # fmt: skip
+    row.bytes += segment.bytes - (part.bytes if part is not None else 0)
+    if part is None:
+        row.segments += 1
+        session.add(HeldSegment(contribution=row.id, attempt=segment.attempt, n=segment.n, **held))
+        return
+    for name, value in held.items():
+        setattr(part, name, value)
 
 
 def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
@@ -210,7 +208,7 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
             return False, []
         check_not_erased(row)
         check_free(session, row)
-        unused = _settle_partial(session, run, end.segments)
+        unused = _settle_partial(session, row, end.segments)
         _check_whole(run, end.segments, _whole_segments(session, run))
         delete_segments(session, run)
         quotas.use(session, identity.token, n_bytes=len(text.encode()))
@@ -222,18 +220,23 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
     return is_new
 
 
-def _settle_partial(session: Session, run: str, named: Sequence[Segment]) -> list[str]:
+def _settle_partial(session: Session, row: Contribution, named: Sequence[Segment]) -> list[str]:
     """Keep the partial segments that an end names as they are, forget the others; return the files of these.
 
     The end says what a run consists of: the training's machine may have lost lines that it had sent.
     """
     unused = []
-    for row in session.scalars(select(HeldSegment).where(HeldSegment.contribution == run, HeldSegment.is_partial)):
-        if segment_of(row) in named:
-            row.is_partial = False
-        elif not any((row.attempt, row.n) == (each.attempt, each.n) for each in named):
-            unused.append(row.path)
-            forget_segment(session, row)
+    by_place = {(segment.attempt, segment.n): segment for segment in named}
+    for part in session.scalars(select(HeldSegment).where(HeldSegment.contribution == row.id, HeldSegment.is_partial)):
+        segment = by_place.get((part.attempt, part.n))
+        if segment == segment_of(part):
+            part.is_partial = False
+        elif segment is None:
+            unused.append(part.path)
+            row.segments -= 1
+            row.bytes -= part.bytes
+            session.delete(part)
+    session.flush()
     return unused
 
 

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import zstandard
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, exists, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
-from losslake_contributions.store.tables import OpenSegment, Piece
+from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Piece
+
+_IS_HELD = exists().where(
+    HeldSegment.contribution == OpenSegment.contribution,
+    HeldSegment.attempt == OpenSegment.attempt,
+    HeldSegment.n == OpenSegment.n,
+)
+_ONLY_OPEN = (
+    select(OpenSegment.contribution, func.count())
+    .where(OpenSegment.contribution.in_(bindparam("runs", expanding=True)), ~_IS_HELD)
+    .group_by(OpenSegment.contribution)
+)
+
+
+def count_segments(session: Session, runs: Collection[Contribution]) -> dict[str, int]:
+    """Return how many segments each run has, held and open ones together: one that is both counts once."""
+    counts = {row.id: row.segments for row in runs}
+    for run, n_open in session.execute(_ONLY_OPEN, {"runs": [*counts]}):
+        counts[run] += n_open
+    return counts
 
 
 def lines_of(session: Session, run: str, attempt: int, n: int, start: int = 0) -> bytes:
@@ -30,7 +51,10 @@ def delete_segment(session: Session, run: str, attempt: int, n: int) -> int:
     return segment.bytes
 
 
-def delete_segments(session: Session, run: str) -> None:
-    """Delete the pieces of all segments of a run."""
-    session.execute(delete(Piece).where(Piece.contribution == run))
-    session.execute(delete(OpenSegment).where(OpenSegment.contribution == run))
+def delete_segments(session: Session, run: str, places: Collection[tuple[int, int]] | None = None) -> None:
+    """Delete the pieces of segments of a run. places: attempt and number of each; None: all."""
+    for kind in (Piece, OpenSegment):
+        rows = delete(kind).where(kind.contribution == run)
+        if places is not None:
+            rows = rows.where(tuple_(kind.attempt, kind.n).in_(places))
+        session.execute(rows.execution_options(synchronize_session=False))
