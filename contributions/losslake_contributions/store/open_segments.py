@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 import zstandard
@@ -9,7 +10,7 @@ from sqlalchemy import bindparam, delete, exists, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
-from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Piece
+from losslake_contributions.store.tables import HeldSegment, OpenSegment, Piece
 
 _IS_HELD = exists().where(
     HeldSegment.contribution == OpenSegment.contribution,
@@ -23,11 +24,11 @@ _ONLY_OPEN = (
 )
 
 
-def count_segments(session: Session, runs: Collection[Contribution]) -> dict[str, int]:
-    """Return how many segments each run has, held and open ones together: one that is both counts once."""
-    counts = {row.id: row.segments for row in runs}
-    for run, n_open in session.execute(_ONLY_OPEN, {"runs": [*counts]}):
-        counts[run] += n_open
+def count_only_open(session: Session, runs: Collection[str]) -> Counter[str]:
+    """Return how many open segments each run has at places where it has no segment with a file."""
+    counts = Counter[str]()
+    for run, n_open in session.execute(_ONLY_OPEN, {"runs": runs}):
+        counts[run] = n_open
     return counts
 
 
@@ -41,14 +42,11 @@ def lines_of(session: Session, run: str, attempt: int, n: int, start: int = 0) -
     return b"".join(lines for _, lines in found)[start - found[0][0] :] if found else b""
 
 
-def delete_segment(session: Session, run: str, attempt: int, n: int) -> int:
-    """Delete the pieces of a segment; return how many bytes of JSON lines they had."""
-    segment = session.get(OpenSegment, (run, attempt, n))
-    if segment is None:
-        return 0
-    session.execute(delete(Piece).where(Piece.contribution == run, Piece.attempt == attempt, Piece.n == n))
+def delete_segment(session: Session, segment: OpenSegment) -> None:
+    """Delete an open segment and its pieces."""
+    of_segment = Piece.contribution == segment.contribution, Piece.attempt == segment.attempt, Piece.n == segment.n
+    session.execute(delete(Piece).where(*of_segment).execution_options(synchronize_session=False))
     session.delete(segment)
-    return segment.bytes
 
 
 def delete_segments(session: Session, run: str, places: Collection[tuple[int, int]] | None = None) -> None:

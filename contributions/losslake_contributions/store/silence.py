@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from losslake_contributions.contract.contributions import Finish, Gap, Segment
 from losslake_contributions.contract.limits import MOST_SEGMENTS
+from losslake_contributions.store import quotas
 from losslake_contributions.store.contributions import held_segments, hold_segment
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
@@ -142,10 +143,18 @@ def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, s
         if part is not None:
             unused.append(part.path)
         hold_segment(session, row, segment, path, part, is_partial=True)
+    quotas.give_back(session, row.token, _surplus(session, silent))
     delete_segments(session, silent.run, silent.taken if silent.left else None)
     row.end = _end_of(session, silent, n_left).model_dump_json()
     row.finished_at, row.is_silent = datetime.now(UTC), True
     return unused
+
+
+def _surplus(session: Session, silent: _Silent) -> int:
+    """Return how many bytes the pieces of the segments that get files have counted more than they have."""
+    query = select(OpenSegment.attempt, OpenSegment.n, OpenSegment.charged - OpenSegment.bytes)
+    rows = session.execute(query.where(OpenSegment.contribution == silent.run))
+    return sum(surplus for attempt, n, surplus in rows if (attempt, n) not in silent.left)
 
 
 def _end_of(session: Session, silent: _Silent, n_left: int) -> Finish:
