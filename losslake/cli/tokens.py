@@ -29,7 +29,11 @@ def create(
         int | None, typer.Option(min=0, help="Segments that may be sent with it. Default: 100,000.")
     ] = None,
     megabytes: Annotated[
-        int | None, typer.Option(min=0, help="Megabytes that may be sent with it. Default: 20,000.")
+        int | None, typer.Option(min=0, help="Megabytes of JSON lines that may be sent with it. Default: 20,000.")
+    ] = None,
+    document_megabytes: Annotated[
+        int | None,
+        typer.Option(min=0, help="Megabytes of run.json, ends and notes that may be sent with it. Default: 100."),
     ] = None,
     contributor: Annotated[
         str | None, typer.Option(help="The id of a contributor without ORCID iD who gets another token.")
@@ -48,6 +52,8 @@ def create(
         quota = replace(quota, segments=segments)
     if megabytes is not None:
         quota = replace(quota, bytes=megabytes * _MEGABYTE)
+    if document_megabytes is not None:
+        quota = replace(quota, document_bytes=document_megabytes * _MEGABYTE)
     database = Database.create(Lake.create(lake))
     echo(create_token(database, name, orcid, scopes or ["contribute"], days, quota, contributor))
 
@@ -61,11 +67,16 @@ def list_all(lake: LakeOption = None) -> None:
         (
             each.id, each.state, each.scopes, each.name, each.orcid or "", each.contributor,
             f"{each.expires_at:%Y-%m-%d}", f"{each.runs:,} of {each.quota.runs:,}",
+            f"{each.segments:,} of {each.quota.segments:,}",
             f"{each.bytes / _MEGABYTE:,.1f} of {each.quota.bytes / _MEGABYTE:,.0f}",
+            f"{each.document_bytes / _MEGABYTE:,.1f} of {each.quota.document_bytes / _MEGABYTE:,.0f}",
         )
         for each in list_tokens(open_database(lake))
     ]  # fmt: skip
-    columns = ("token", "state", "scopes", "name", "orcid", "contributor", "expires", "runs", "megabytes")
+    columns = (
+        "token", "state", "scopes", "name", "orcid", "contributor", "expires", "runs", "segments", "megabytes",
+        "document megabytes",
+    )  # fmt: skip
     show_table(columns, rows)
 
 

@@ -147,10 +147,10 @@ def test_quotas_by_small_requests(target: Target) -> None:
 
 def test_database_filled_by_documents(target: Target) -> None:
     """fill the database by texts that are no measurements: run.json, ends, submissions withdrawn and sent again"""
-    writer = target.someone("Writer", quota=Quota(bytes=100_000))
+    writer = target.someone("Writer", quota=Quota(document_bytes=100_000))
     long = [fresh_run(parameters={str(n): "x" * 9_000 for n in range(8)}) for _ in range(2)]
     assert [writer.create(run).status_code for run in long] == [201, 403]
-    short = target.someone("Short", quota=Quota(bytes=60_000))
+    short = target.someone("Short", quota=Quota(document_bytes=60_000))
     run = fresh_run()
     short.contribute(run)
     states = []
@@ -163,7 +163,7 @@ def test_database_filled_by_documents(target: Target) -> None:
     assert states[-1] == 403
     gaps = [{"reason": "x" * 9_000, "n": 1}] * 10
     other = fresh_run()
-    stopped = target.someone("Stopped", quota=Quota(bytes=20_000))
+    stopped = target.someone("Stopped", quota=Quota(document_bytes=20_000))
     stopped.create(other)
     stopped.put(other)
     refused(stopped.send("POST", f"/v1/contributions/{other.id}/finish", json={**other.end, "gaps": gaps}), 403)

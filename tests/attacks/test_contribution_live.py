@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select
 
-from losslake_contributions.contract.limits import MOST_PIECES
+from losslake_contributions.contract.limits import MOST_PIECES, MOST_SEGMENTS
 from losslake_contributions.live.run_reader import MOST_SERIES, RunReader
+from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.store.tables import Piece
 from losslake_contributions.store.tokens import Quota
 from losslake_schema.errors import LossLakeError
@@ -49,6 +51,31 @@ def test_pieces_that_become_no_segment(target: Target) -> None:
     assert codes == sorted(codes)
     assert codes[-1] == 403
     assert n_bytes(target) - before <= 3_000_000
+
+
+def test_runs_with_too_many_open_segments(target: Target) -> None:
+    """keep silent runs of all from getting an end, by a run with more open segments than an end may have"""
+    run, other = fresh_run(), fresh_run()
+    target.mallory.create(run)
+    target.victim.create(other)
+    piece = run.piece(CURVE) | {"lines": "{}\n"}
+    answers = [
+        target.mallory.live(*[piece | {"n": n} for n in range(first, first + MOST_PIECES)], timeout=120)
+        for first in range(1, MOST_SEGMENTS + 2, MOST_PIECES)
+    ]
+    target.victim.live(other.piece(CURVE))
+    ended = end_silent_runs(target.database, timedelta(0))
+    states = [
+        sender.send("GET", f"/v1/contributions/{each.id}").json()
+        for sender, each in ((target.mallory, run), (target.victim, other))
+    ]
+    print(
+        f"\n{MOST_SEGMENTS + MOST_PIECES:,} open segments of a run: {states[0]['n_segments']:,} are in its end",
+        flush=True,
+    )
+    assert [each["state"] for each in states] == ["finished", "finished"]
+    assert (ended >= 2, states[0]["n_segments"]) == (True, MOST_SEGMENTS)
+    assert [each["kind"] for each in answers[-1].json()["refused"]] == ["too-large"]
 
 
 def test_too_many_pieces(target: Target) -> None:

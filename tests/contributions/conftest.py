@@ -46,9 +46,9 @@ class Sender:
         body = zstandard.ZstdCompressor().compress(data)
         return self.send("PUT", where, params=query, content=body, headers={"Content-Encoding": "zstd"})
 
-    def live(self, *pieces: dict[str, Any], alive: Sequence[str] = ()) -> Any:
+    def live(self, *pieces: dict[str, Any], alive: Sequence[str] = (), **options: Any) -> Any:
         """Send pieces of segments that are still being written."""
-        return self.send("POST", "/v1/live", json={"pieces": pieces, "alive": [*alive]})
+        return self.send("POST", "/v1/live", json={"pieces": pieces, "alive": [*alive]}, **options)
 
     def finish(self, run: SpooledRun) -> Any:
         return self.send("POST", f"/v1/contributions/{run.id}/finish", json=run.end)

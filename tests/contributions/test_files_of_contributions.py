@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from losslake.index.maintenance import clean
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
 from losslake.lake.retention import RetentionPolicy
+from losslake.lake.store.folder import FolderStore
 from losslake.lake.verification import verify
 from losslake_contributions.accept import accept
 from losslake_contributions.app import clean_contributions
@@ -103,6 +104,35 @@ def test_files_that_were_never_acknowledged_are_deleted_after_a_day(either: Serv
     assert delete_orphans(either.database) == 0
     assert delete_orphans(either.database, timedelta(seconds=-60)) == 1
     assert files_of(either.lake) == before
+
+
+def test_file_or_run_that_cannot_be_deleted_does_not_keep_others(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [SpooledRun(batch_size=size) for size in (1, 2, 3)]
+    for run in runs:
+        ada.create(run)
+        ada.put(run)
+        service.lake.store.put(f"contributions/{run.id}/1-1-left.jsonl.zst", b"left by a request that was killed")
+    delete = FolderStore.delete
+
+    def delete_others(store: FolderStore, paths: Sequence[str]) -> None:
+        if any(runs[1].id in path for path in paths):
+            raise PermissionError("not permitted")
+        delete(store, paths)
+
+    monkeypatch.setattr(FolderStore, "delete", delete_others)
+    assert delete_orphans(service.database, timedelta(seconds=-60)) == 2
+    owner = service.database.read(lambda session: session.get_one(Contribution, runs[0].id).contributor)
+    long_ago = datetime.now(UTC) - timedelta(days=31)
+
+    def age(session: Session) -> None:
+        session.execute(update(Contribution).values(created_at=long_ago))
+        session.execute(update(HeldSegment).values(received_at=long_ago))
+
+    service.database.write(owner, age)
+    assert delete_unfinished(service.database, timedelta(days=30)) == 3
+    assert {path.split("/")[1] for path in files_of(service.lake)} == {runs[1].id}, "which are orphans now"
 
 
 @pytest.mark.parametrize("either", ["empty_lake", "lake_in_postgresql"], indirect=True)

@@ -15,7 +15,7 @@ def test_a_token_sends_no_more_than_its_quota_even_after_a_restart(empty_lake: L
     run = SpooledRun(segments={f"0001/{n:06d}.jsonl": rows(range(n)) for n in (1, 2, 3)})
     first, second, third = run.segments
     document = len(parse_facts(json.dumps(run.facts).encode()).encode())
-    room = document + len(run.data(first)) + len(run.data(second))
+    room = len(run.data(first)) + len(run.data(second))
     with serving(empty_lake) as service:
         ada = service.sender("Ada", ADA, quota=Quota(runs=1, segments=5, bytes=room))
         assert ada.create(run).status_code == 201
@@ -27,7 +27,7 @@ def test_a_token_sends_no_more_than_its_quota_even_after_a_restart(empty_lake: L
         assert "1 of 1 runs" in refused[1].json()["detail"]
         assert (again.create(run).status_code, again.put(run, first).status_code) == (200, 200)
         (facts,) = list_tokens(service.database)
-        assert (facts.runs, facts.segments, facts.bytes) == (1, 2, room)
+        assert (facts.runs, facts.segments, facts.bytes, facts.document_bytes) == (1, 2, room, document)
         names = [file.path for file in empty_lake.store.list_files("contributions")]
         assert len(names) == 2, "what is refused leaves no file"
 
@@ -59,10 +59,10 @@ def test_bytes_in_an_hour_are_limited(empty_lake: Lake) -> None:
         assert service.client.get("/metrics").text.count('outcome="too-fast"') >= 1
 
 
-def test_documents_count_as_well(empty_lake: Lake) -> None:
+def test_documents_have_a_quota_of_their_own(empty_lake: Lake) -> None:
     run, gap = SpooledRun(), {"reason": "x" * 9_000, "n": 1}
     with serving(empty_lake) as service:
-        ada = service.sender("Ada", ADA, quota=Quota(bytes=20_000))
+        ada = service.sender("Ada", ADA, quota=Quota(document_bytes=20_000))
         assert ada.create(SpooledRun(parameters={str(n): "x" * 9_000 for n in range(3)})).status_code == 403
         ada.create(run)
         ada.put(run)
@@ -71,9 +71,10 @@ def test_documents_count_as_well(empty_lake: Lake) -> None:
         assert ada.send("POST", end, json=run.end).status_code == 200
         assert ada.submit(run, note="x" * 9_000).status_code == 201
         (facts,) = list_tokens(service.database)
-        assert 9_000 < facts.bytes <= 20_000
+        assert 9_000 < facts.document_bytes <= 20_000
+        assert facts.bytes == len(run.data("0001/000001.jsonl"))
         assert ada.submit(run, note="x" * 9_000).status_code == 200
-        assert list_tokens(service.database)[0].bytes == facts.bytes, "the same again costs nothing"
+        assert list_tokens(service.database)[0] == facts, "the same again costs nothing"
 
 
 def test_submissions_in_an_hour_are_limited(empty_lake: Lake) -> None:

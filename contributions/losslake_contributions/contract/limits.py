@@ -10,6 +10,8 @@ LARGEST_ENCODED_SEGMENT = LARGEST_SEGMENT + 65_536
 """Bytes of a request's body with a segment."""
 LARGEST_PIECE = 2**20
 """Characters of a piece of a segment that is still being written."""
+LEAST_PIECE = 1_024
+"""Bytes that a piece counts in quotas at least, in all until its segment is whole."""
 MOST_PIECES = 1_000
 """Pieces of a request, and runs that it says are being recorded."""
 MOST_SEGMENTS = 5_000

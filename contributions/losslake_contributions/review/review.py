@@ -142,14 +142,19 @@ class Reviews:
         for folder in self._folder.iterdir() if self._folder.is_dir() else ():
             if folder.name == CURVES:
                 continue
-            name = folder.stem
             try:
-                waits = find_any(self._database, name, with_runs=False).state == "submitted"
-            except ContributionError:
-                waits = False
-            if not waits:
-                self.forget(name)
-                (self._folder / f"{name}.lock").unlink(missing_ok=True)
+                self._forget_if_decided(folder.stem)
+            except Exception:  # noqa: BLE001 - whatever it is, the other drafts are deleted
+                _log.exception("the draft of %s can't be deleted", folder.stem)
+
+    def _forget_if_decided(self, name: str) -> None:
+        try:
+            waits = find_any(self._database, name, with_runs=False).state == "submitted"
+        except ContributionError:
+            waits = False
+        if not waits:
+            self.forget(name)
+            (self._folder / f"{name}.lock").unlink(missing_ok=True)
 
     def _waiting(self, name: str) -> tuple[SubmissionStatus, int | None]:
         """Return a submission that waits for a review, and the newest release. Raises ContributionError."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -13,7 +17,7 @@ from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.routes.contributions import body_of
 from losslake_contributions.routes.requests import identify, in_thread, only_parameters, parse_body, respond
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.live import add_pieces
+from losslake_contributions.store.live import add_pieces, charge
 from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_service.problems import problem_responses
 
@@ -22,13 +26,15 @@ _ERRORS = problem_responses(413, 422)
 # Requests a second of all senders together: each takes some 5 ms.
 _MOST_REQUESTS = 80
 _LONGEST_PAUSE_S = 2.5
+MOST_WAITING = 16
+_RETRY_SECONDS = 1
 
 
 def add_live(
     router: APIRouter, database: Database, hourly: HourlyQuotas, metrics: ContributionMetrics, seconds: float
 ) -> None:
     """Add the route. seconds: at least so long are senders to wait between two requests."""
-    pace = Pace(seconds)
+    pace, turns = Pace(seconds), Turns()
 
     @router.post(LIVE, responses=_ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
     async def post_live(request: Request) -> Response:
@@ -36,11 +42,11 @@ def add_live(
         began = time.monotonic()
         only_parameters(request)
         identity = await identify(request, database, "contribute")
-        sent = await parse_body(request, LivePieces)
-        n_bytes = sum(len(piece.lines) for piece in sent.pieces)
         try:
-            hourly.use_bytes(identity.token, n_bytes)
-            held, refused = await in_thread(add_pieces, database, identity, sent)
+            async with turns.of(identity.token):
+                sent = await parse_body(request, LivePieces)
+                hourly.use_bytes(identity.token, sum(map(charge, sent.pieces)))
+                held, refused = await in_thread(add_pieces, database, identity, sent, kind="live")
         except ContributionError as error:
             metrics.received.labels(error.kind).inc()
             raise
@@ -48,6 +54,29 @@ def add_live(
         return respond(
             LiveAnswer(held=tuple(held), refused=tuple(refused), seconds=pace.next(time.monotonic() - began))
         )
+
+
+class Turns:
+    """The turns of tokens: one request of a token at a time, and few that wait for it."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._present: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def of(self, token: str) -> AsyncIterator[None]:
+        """Wait for the turn of a token's request; raise ContributionError if too many wait already."""
+        if self._present[token] > MOST_WAITING:
+            detail = f"{MOST_WAITING} requests of the token wait already: try again in {_RETRY_SECONDS} s"
+            raise ContributionError("too-fast", detail, retry_after=_RETRY_SECONDS)
+        self._present[token] += 1
+        try:
+            async with self._turns.setdefault(token, asyncio.Lock()):
+                yield
+        finally:
+            self._present[token] -= 1
+            if not self._present[token]:
+                del self._present[token], self._turns[token]
 
 
 class Pace:

@@ -28,10 +28,12 @@ from losslake_service.problems import ParameterProblem, problem_document
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 _LONGEST_ID = 64
-# quick: a few statements. bulk: whole segments. acceptance: an ingest, which takes up to 1 GB of memory. background:
-# what nobody waits for.
-Kind = Literal["authentication", "quick", "bulk", "acceptance", "background"]
-THREADS: Mapping[Kind, int] = {"authentication": 2, "quick": 6, "bulk": 2, "acceptance": 1, "background": 1}
+# quick: a few statements. live: pieces of runs that train. bulk: whole segments. acceptance: an ingest, which takes up to
+# 1 GB of memory. background: what nobody waits for.
+Kind = Literal["authentication", "quick", "live", "bulk", "acceptance", "background"]
+THREADS: Mapping[Kind, int] = {
+    "authentication": 2, "quick": 4, "live": 2, "bulk": 2, "acceptance": 1, "background": 1
+}  # fmt: skip
 # Of each event loop.
 _limiters = RunVar[dict[Kind, CapacityLimiter]]("limiters")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)

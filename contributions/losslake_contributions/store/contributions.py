@@ -27,7 +27,7 @@ from losslake_contributions.errors import ContributionError, unknown_contributio
 from losslake_contributions.store import quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import store_segment
-from losslake_contributions.store.open_segments import delete_segment, delete_segments
+from losslake_contributions.store.open_segments import count_only_open, delete_segment, delete_segments
 from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Submission
 from losslake_contributions.store.tokens import Identity
 
@@ -61,7 +61,7 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
     def work(session: Session) -> bool:
         row = session.get(Contribution, run)
         if row is None:
-            quotas.use(session, identity.token, runs=1, n_bytes=len(facts.encode()))
+            quotas.use(session, identity.token, runs=1, document_bytes=len(facts.encode()))
             session.add(
                 Contribution(
                     id=run, contributor=identity.contributor, token=identity.token, facts=facts,
@@ -71,7 +71,7 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
             session.flush()
             return True
         if row.contributor == identity.contributor:
-            check_not_erased(row)
+            check_not_erased(row.id, row.is_erased)
         # Nobody learns whether another contributor's run has the same facts.
         if row.contributor != identity.contributor or json.loads(row.facts) != json.loads(facts):
             detail = f"there is a contribution {run} with other facts: a run keeps its run.json, and another one its id"
@@ -104,7 +104,7 @@ def check_place(database: Database, identity: Identity, place: Place) -> None:
 def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegment | None:
     """Return the same segment if it is held, else None; raise ContributionError if the place is unknown or taken."""
     row = _owned(session, identity, place.run)
-    check_not_erased(row)
+    check_not_erased(row.id, row.is_erased)
     held = session.get(HeldSegment, (place.run, place.attempt, place.n))
     where = f"segment {place.attempt}/{place.n} of {place.run}"
     if held is not None and not held.is_partial:
@@ -112,21 +112,32 @@ def _find_room(session: Session, identity: Identity, place: Place) -> HeldSegmen
             why = "other bytes" if held.sha256 != place.sha256 else f"from_step={held.from_step}"
             raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
         return held
-    check_free(session, row)
-    if row.segments >= MOST_SEGMENTS:
-        raise ContributionError("too-large", f"{place.run} has {MOST_SEGMENTS:,} segments: it takes no more")
-    check_attempt(session, place.run, place.attempt, place.from_step)
+    check_free(session, row.id, row.submission)
+    if held is None and session.get(OpenSegment, (place.run, place.attempt, place.n)) is None:
+        check_number(place.run, row.segments + count_only_open(session, [place.run])[place.run])
+    _check_attempt(session, place)
     return None
 
 
-def check_attempt(session: Session, run: str, attempt: int, from_step: int | None) -> None:
+def check_number(run: str, n_segments: int) -> None:
+    """Raise ContributionError if a run takes no more segments. n_segments: those that it has, open ones included."""
+    if n_segments >= MOST_SEGMENTS:
+        raise ContributionError("too-large", f"{run} has {MOST_SEGMENTS:,} segments: it takes no more")
+
+
+def check_from_step(run: str, attempt: int, from_step: int | None, known: int | None) -> None:
+    """Raise ContributionError if a segment says another from_step than those that are held of its attempt."""
+    if known != from_step:
+        detail = f"attempt {attempt} of {run} is held with from_step={known}"
+        raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
+
+
+def _check_attempt(session: Session, place: Place) -> None:
     """Raise ContributionError if another segment of an attempt is held with another from_step."""
     for kind in (HeldSegment, OpenSegment):
-        other = select(kind.from_step).where(kind.contribution == run, kind.attempt == attempt)
+        other = select(kind.from_step).where(kind.contribution == place.run, kind.attempt == place.attempt)
         for known in session.scalars(other.limit(1)):
-            if known != from_step:
-                detail = f"attempt {attempt} of {run} is held with from_step={known}"
-                raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
+            check_from_step(place.run, place.attempt, place.from_step, known)
 
 
 def add_segment(database: Database, identity: Identity, place: Place, data: bytes) -> bool:
@@ -160,40 +171,36 @@ def add_segment(database: Database, identity: Identity, place: Place, data: byte
 
 def _replace_pieces(session: Session, identity: Identity, segment: Segment, path: str, run: str) -> list[str]:
     """Add a whole segment in place of its pieces; return the files that aren't used any more."""
-    n_held = delete_segment(session, run, segment.attempt, segment.n)
-    part = session.get(HeldSegment, (run, segment.attempt, segment.n))
-    unused = []
-    if part is not None:
-        n_held += part.bytes
-        unused = [part.path]
-        forget_segment(session, part)
-    quotas.use(session, identity.token, segments=1, n_bytes=max(0, segment.bytes - n_held))
+    place = run, segment.attempt, segment.n
+    opened, part = session.get(OpenSegment, place), session.get(HeldSegment, place)
+    unused = [part.path] if part is not None else []
+    n_more = max(0, segment.bytes - sum(each.bytes for each in (opened, part) if each is not None))
+    if opened is not None:
+        quotas.give_back(session, identity.token, opened.charged - opened.bytes)
+        delete_segment(session, opened)
+    is_new = opened is None and part is None
+    quotas.use(session, identity.token, segments=int(is_new), n_bytes=n_more)
     row = session.get_one(Contribution, run)
     row.end, row.finished_at, row.is_silent = None, None, False
-    hold_segment(session, row, segment, path)
+    hold_segment(session, row, segment, path, part)
     return unused
 
 
-def hold_segment(session: Session, row: Contribution, segment: Segment, path: str, is_partial: bool = False) -> None:
-    """Add a segment whose file is stored to a run."""
-    row.segments += 1
-    row.bytes += segment.bytes
-    session.add(
-        HeldSegment(
-            contribution=row.id, attempt=segment.attempt, n=segment.n, from_step=segment.from_step,
-            bytes=segment.bytes, sha256=segment.sha256, path=path, received_at=datetime.now(UTC), is_partial=is_partial,
-        )
-    )  # fmt: skip
-    session.flush()
-
-
-def forget_segment(session: Session, held: HeldSegment) -> None:
-    """Take a segment from its run; its file stays."""
-    row = session.get_one(Contribution, held.contribution)
-    row.segments -= 1
-    row.bytes -= held.bytes
-    session.delete(held)
-    session.flush()
+def hold_segment(
+    session: Session, row: Contribution, segment: Segment, path: str, part: HeldSegment | None, is_partial: bool = False
+) -> None:
+    """Add a segment whose file is stored to a run, in place of the part of it that is held."""
+    held = {
+        "from_step": segment.from_step, "bytes": segment.bytes, "sha256": segment.sha256, "path": path,
+        "received_at": datetime.now(UTC), "is_partial": is_partial,
+    }  # fmt: skip
+    row.bytes += segment.bytes - (part.bytes if part is not None else 0)
+    if part is None:
+        row.segments += 1
+        session.add(HeldSegment(contribution=row.id, attempt=segment.attempt, n=segment.n, **held))
+        return
+    for name, value in held.items():
+        setattr(part, name, value)
 
 
 def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
@@ -208,12 +215,12 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
         row = _owned(session, identity, run)
         if row.end == text:
             return False, []
-        check_not_erased(row)
-        check_free(session, row)
-        unused = _settle_partial(session, run, end.segments)
+        check_not_erased(row.id, row.is_erased)
+        check_free(session, row.id, row.submission)
+        unused = _settle_partial(session, row, end.segments)
         _check_whole(run, end.segments, _whole_segments(session, run))
         delete_segments(session, run)
-        quotas.use(session, identity.token, n_bytes=len(text.encode()))
+        quotas.use(session, identity.token, document_bytes=len(text.encode()))
         row.end, row.finished_at, row.is_silent = text, datetime.now(UTC), False
         return True, unused
 
@@ -222,18 +229,23 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> boo
     return is_new
 
 
-def _settle_partial(session: Session, run: str, named: Sequence[Segment]) -> list[str]:
+def _settle_partial(session: Session, row: Contribution, named: Sequence[Segment]) -> list[str]:
     """Keep the partial segments that an end names as they are, forget the others; return the files of these.
 
     The end says what a run consists of: the training's machine may have lost lines that it had sent.
     """
     unused = []
-    for row in session.scalars(select(HeldSegment).where(HeldSegment.contribution == run, HeldSegment.is_partial)):
-        if segment_of(row) in named:
-            row.is_partial = False
-        elif not any((row.attempt, row.n) == (each.attempt, each.n) for each in named):
-            unused.append(row.path)
-            forget_segment(session, row)
+    by_place = {(segment.attempt, segment.n): segment for segment in named}
+    for part in session.scalars(select(HeldSegment).where(HeldSegment.contribution == row.id, HeldSegment.is_partial)):
+        segment = by_place.get((part.attempt, part.n))
+        if segment == segment_of(part):
+            part.is_partial = False
+        elif segment is None:
+            unused.append(part.path)
+            row.segments -= 1
+            row.bytes -= part.bytes
+            session.delete(part)
+    session.flush()
     return unused
 
 
@@ -243,21 +255,21 @@ def _whole_segments(session: Session, run: str) -> list[Segment]:
     return [segment_of(row) for row in session.scalars(query)]
 
 
-def check_not_erased(row: Contribution) -> None:
+def check_not_erased(run: str, is_erased: bool) -> None:
     """Raise ContributionError for the tombstone of a run."""
-    if row.is_erased:
-        raise ContributionError("conflict", f"{row.id} was erased: it isn't taken again")
+    if is_erased:
+        raise ContributionError("conflict", f"{run} was erased: it isn't taken again")
 
 
-def check_free(session: Session, row: Contribution) -> None:
+def check_free(session: Session, run: str, submission: str | None) -> None:
     """Raise ContributionError if a run is in a submission, so that it can't change."""
-    if row.submission is None:
+    if submission is None:
         return
-    submission = session.get_one(Submission, row.submission)
-    known = f"{row.id} has gone on since it was finished"
-    if submission.state == "submitted":
-        raise ContributionError("conflict", f"{known}, and {submission.id} has it as it was: withdraw that first")
-    raise ContributionError("conflict", f"{known}, and is {submission.state} as it was: record a run of its own")
+    state = session.get_one(Submission, submission).state
+    known = f"{run} has gone on since it was finished"
+    if state == "submitted":
+        raise ContributionError("conflict", f"{known}, and {submission} has it as it was: withdraw that first")
+    raise ContributionError("conflict", f"{known}, and is {state} as it was: record a run of its own")
 
 
 def _check_whole(run: str, named: Sequence[Segment], held: Sequence[Segment]) -> None:

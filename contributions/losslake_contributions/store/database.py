@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
@@ -26,12 +27,43 @@ LOCK = (
 )
 
 
+class Turn:
+    """A lock that threads get in the order in which they came, for `with`."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_taken = False
+        self._waiting: deque[Lock] = deque()
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of threads that wait."""
+        return len(self._waiting)
+
+    def __enter__(self) -> None:
+        mine = Lock()
+        mine.acquire()
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            self._waiting.append(mine)
+        mine.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_taken = False
+
+
 @dataclass(frozen=True)
 class Database:
     """The tables of contributions of a lake."""
 
     lake: Lake
-    _turn: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    _turn: Turn = field(default_factory=Turn, init=False, repr=False, compare=False)
 
     @staticmethod
     def create(lake: Lake) -> Database:
@@ -75,7 +107,8 @@ class Database:
 
         if self.lake.engine.dialect.name != "sqlite":
             return with_retries(attempt, SECONDS_TO_WRITE)
-        # SQLite has one writer at a time; who waits for it looks again after up to 0.1 s, whoever came first.
+        # SQLite has one writer at a time; who waits for it looks again after up to 0.1 s, whoever came first. So would
+        # threading.Lock give it to any of them, such as one that has just written.
         with self._turn:
             return with_retries(attempt, SECONDS_TO_WRITE)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -35,8 +36,14 @@ _log = logging.getLogger(__name__)
 def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
     """Store the JSON lines of a segment, and return the path of the file once it is durable."""
     path = f"{FOLDER}/{run}/{segment.attempt}-{segment.n}-{uuid.uuid4().hex}.jsonl.zst"
-    lake.store.put(path, zstandard.ZstdCompressor(_LEVEL).compress(data))
-    lake.store.sync([path])
+    try:
+        lake.store.put(path, zstandard.ZstdCompressor(_LEVEL).compress(data))
+        lake.store.sync([path])
+    except OSError:
+        # Else each attempt would leave a part of the file on a disk that is full.
+        with suppress(OSError):
+            lake.store.delete([path])
+        raise
     return path
 
 
@@ -65,11 +72,16 @@ def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:
     if not old:
         return 0
     named = database.read(lambda session: set(session.scalars(select(HeldSegment.path))))
-    orphans = sorted(old - named)
-    lake.store.delete(orphans)
-    if orphans:
-        _log.info("deleted %d files of contributions that were never acknowledged", len(orphans))
-    return len(orphans)
+    n_deleted = 0
+    for path in sorted(old - named):
+        try:
+            lake.store.delete([path])
+            n_deleted += 1
+        except OSError as error:
+            _log.warning("%s can't be deleted: %s", lake.store.display_name(path), error)
+    if n_deleted:
+        _log.info("deleted %d files of contributions that were never acknowledged", n_deleted)
+    return n_deleted
 
 
 def delete_unfinished(database: Database, age: timedelta) -> int:
@@ -85,11 +97,14 @@ def delete_unfinished(database: Database, age: timedelta) -> int:
 
     n_deleted = 0
     for run, contributor in database.read(query):
-        # The transaction locks its contributor, so that no segment comes in and no end meanwhile.
-        paths = database.write(contributor, partial(_delete_run, run=run, before=before))
-        if paths is not None:
-            database.lake.store.delete(paths)
-            n_deleted += 1
+        try:
+            # The transaction locks its contributor, so that no segment comes in and no end meanwhile.
+            paths = database.write(contributor, partial(_delete_run, run=run, before=before))
+            if paths is not None:
+                n_deleted += 1
+                database.lake.store.delete(paths)
+        except Exception:  # noqa: BLE001 - whatever it is, the other runs are deleted
+            _log.exception("the run %s was never finished and can't be deleted as a whole", run)
     if n_deleted:
         _log.info("deleted %d runs that were never finished", n_deleted)
     return n_deleted

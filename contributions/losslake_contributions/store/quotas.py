@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, case, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.store.tables import Token
 from losslake_service.operation.allowances import HOUR, Allowance
 
+_UNSYNCHRONIZED = {"synchronize_session": False}
 # Made once: to build it for each request takes time.
 _USE = (
     update(Token)
@@ -20,26 +21,42 @@ _USE = (
         Token.runs + bindparam("more_runs") <= Token.most_runs,
         Token.segments + bindparam("more_segments") <= Token.most_segments,
         Token.bytes + bindparam("more_bytes") <= Token.most_bytes,
+        Token.document_bytes + bindparam("more_document_bytes") <= Token.most_document_bytes,
     )
     .values(
         runs=Token.runs + bindparam("more_runs"),
         segments=Token.segments + bindparam("more_segments"),
         bytes=Token.bytes + bindparam("more_bytes"),
+        document_bytes=Token.document_bytes + bindparam("more_document_bytes"),
     )
-    .execution_options(synchronize_session=False)
+    .execution_options(**_UNSYNCHRONIZED)
 )
 
 
-def use(session: Session, token: str, runs: int = 0, segments: int = 0, n_bytes: int = 0) -> None:
+def use(
+    session: Session, token: str, runs: int = 0, segments: int = 0, n_bytes: int = 0, document_bytes: int = 0
+) -> None:
     """Count what is sent with a token; raise ContributionError if that is more than its quota."""
-    used = {"token": token, "more_runs": runs, "more_segments": segments, "more_bytes": n_bytes}
+    used = {
+        "token": token, "more_runs": runs, "more_segments": segments, "more_bytes": n_bytes,
+        "more_document_bytes": document_bytes,
+    }  # fmt: skip
     result = session.connection().execute(_USE, used)
     if result.rowcount:
         return
     row = session.get_one(Token, token)
     amounts = f"{row.runs:,} of {row.most_runs:,} runs, {row.segments:,} of {row.most_segments:,} segments"
-    more = f"{row.bytes:,} of {row.most_bytes:,} bytes are used"
-    raise ContributionError("quota-exceeded", f"{amounts}, {more}: ask the operator for a token with a larger quota")
+    more = (
+        f"{row.bytes:,} of {row.most_bytes:,} bytes, {row.document_bytes:,} of {row.most_document_bytes:,} of documents"
+    )
+    raise ContributionError("quota-exceeded", f"{amounts}, {more} are used: ask the operator for a larger quota")
+
+
+def give_back(session: Session, token: str, n_bytes: int) -> None:
+    """Count fewer bytes: of pieces that counted more than they have, and whose segment has a file now."""
+    left = case((Token.bytes > n_bytes, Token.bytes - n_bytes), else_=0)
+    if n_bytes:
+        session.execute(update(Token).where(Token.id == token).values(bytes=left), execution_options=_UNSYNCHRONIZED)
 
 
 @dataclass(frozen=True)

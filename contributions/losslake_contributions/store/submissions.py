@@ -60,7 +60,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         _check_held(rows)
         _check_licences(rows, request.licence)
         # Those that are withdrawn stay as well.
-        quotas.use(session, identity.token, n_bytes=len(text.encode()))
+        quotas.use(session, identity.token, document_bytes=len(text.encode()))
         now = datetime.now(UTC)
         session.add(
             Submission(

@@ -45,7 +45,7 @@ class Contributor(Base):
 class Token(Base):
     """A token of a contributor. sha256: of its secret, which isn't stored. scopes: separated by spaces.
 
-    runs, segments, bytes: what was sent with it, documents included; most_runs, most_segments, most_bytes: what may be.
+    runs, segments, bytes, document_bytes: what was sent with it, documents apart; most_…: what may be.
     """
 
     __tablename__ = "losslake_contribution_tokens"
@@ -63,6 +63,8 @@ class Token(Base):
     most_runs: Mapped[int] = mapped_column(BigInteger)
     most_segments: Mapped[int] = mapped_column(BigInteger)
     most_bytes: Mapped[int] = mapped_column(BigInteger)
+    document_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    most_document_bytes: Mapped[int] = mapped_column(BigInteger)
 
 
 class Submission(Base):
@@ -145,7 +147,10 @@ class HeldSegment(Base):
 
 
 class OpenSegment(Base):
-    """A segment that is still being written, of which pieces are held. bytes: of their JSON lines."""
+    """A segment that is still being written, of which pieces are held.
+
+    bytes: of their JSON lines. charged: bytes that the pieces count in the quota until the segment has a file.
+    """
 
     __tablename__ = "losslake_contribution_open_segments"
 
@@ -154,6 +159,7 @@ class OpenSegment(Base):
     n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     from_step: Mapped[int | None] = mapped_column(BigInteger)
     bytes: Mapped[int] = mapped_column(Integer)
+    charged: Mapped[int] = mapped_column(BigInteger)
 
 
 class Piece(Base):

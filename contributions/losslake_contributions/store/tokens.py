@@ -39,11 +39,12 @@ _TOKEN_AND_OWNER = (
 
 @dataclass(frozen=True)
 class Quota:
-    """The limits of a token: the total of runs, of segments, and of bytes in JSON lines and documents."""
+    """The limits of a token: the total of runs, of segments, of bytes in JSON lines, and of bytes in documents."""
 
     runs: int = 10_000
     segments: int = 100_000
     bytes: int = 20_000_000_000
+    document_bytes: int = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class TokenFacts:
     runs: int
     segments: int
     bytes: int
+    document_bytes: int
     quota: Quota
 
 
@@ -121,6 +123,7 @@ def create_token(
                     id=token, contributor=owner, sha256=_digest(secret), scopes=" ".join(sorted(scopes)),
                     created_at=created_at, expires_at=created_at + timedelta(days=days), runs=0, segments=0, bytes=0,
                     most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
+                    document_bytes=0, most_document_bytes=quota.document_bytes,
                 )
             )  # fmt: skip
             session.commit()
@@ -209,7 +212,8 @@ def _facts(token: Token, contributor: Contributor, now: datetime) -> TokenFacts:
         token.runs,
         token.segments,
         token.bytes,
-        Quota(token.most_runs, token.most_segments, token.most_bytes),
+        token.document_bytes,
+        Quota(token.most_runs, token.most_segments, token.most_bytes, token.most_document_bytes),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from losslake.lake.lake import Lake
-from losslake_contributions.contract.limits import LARGEST_PIECE
+from losslake_contributions.contract.limits import LARGEST_PIECE, LEAST_PIECE
 from losslake_contributions.live.run_reader import RunReader
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import OpenSegment, Piece
@@ -191,16 +191,66 @@ def test_a_piece_counts_once_with_the_segment_that_it_becomes(empty_lake: Lake) 
             (facts,) = list_tokens(service.database)
             return facts.bytes
 
-        before = used()
         ada.live(run.piece(PATH, 0, 6), run.piece(PATH, 6, 9))
         ada.live(run.piece(PATH, 0, 6))
-        assert used() == before + run.piece(PATH, 9)["offset"]
+        assert used() == 2 * LEAST_PIECE, "two pieces count, however small they are"
         ada.put(run)
-        assert used() == before + len(run.data(PATH))
+        assert used() == len(run.data(PATH))
         big = run.piece(PATH) | {"n": 2, "lines": "x" * 10_000 + "\n"}
         response = ada.live(big)
         assert (response.status_code, response.json()["type"]) == (403, "urn:losslake:problem:quota-exceeded")
         assert n_pieces(service.database, run) == (0, 0)
+
+
+def test_tiny_pieces_use_up_a_quota(empty_lake: Lake) -> None:
+    run = SpooledRun()
+    with serving(empty_lake) as service:
+        ada = service.sender("Ada", ADA, quota=Quota(bytes=10 * LEAST_PIECE))
+        ada.create(run)
+        line = {**run.piece(PATH), "lines": "{}\n"}
+        tiny = [line | {"offset": 3 * n} for n in range(11)]
+        assert [ada.live(each).status_code for each in tiny] == [200] * 10 + [403]
+        assert n_pieces(service.database, run) == (10, 1)
+
+
+def test_an_open_segment_counts_as_a_segment_once(empty_lake: Lake) -> None:
+    run = SpooledRun(segments={f"0001/{n:06d}.jsonl": rows(range(n, n + 3)) for n in range(1, 4)})
+    with serving(empty_lake) as service:
+        ada = service.sender("Ada", ADA, quota=Quota(segments=2))
+        ada.create(run)
+        assert [ada.live(run.piece(path)).status_code for path in run.segments] == [200, 200, 403]
+        assert [ada.put(run, path).status_code for path in run.segments] == [201, 201, 403]
+        (facts,) = list_tokens(service.database)
+        assert facts.segments == 2
+
+
+def test_a_run_has_no_more_open_and_whole_segments_than_an_end(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("losslake_contributions.store.contributions.MOST_SEGMENTS", 3)
+    ada.put(run)
+    other = SpooledRun()
+    ada.create(other)
+    many = [run.piece(PATH) | {"n": n} for n in range(2, 5)]
+    answer = ada.live(*many, other.piece(PATH))
+    assert refused(answer) == {run.id: "too-large"}
+    assert held(answer) == [(len(other.data(PATH)), False)], "the other run is taken"
+    assert n_pieces(service.database, run) == (2, 2)
+    assert refused(ada.live(run.piece(PATH) | {"n": 9, "attempt": 2})) == {run.id: "too-large"}
+    assert ada.put(run, n=9).status_code == 413
+    assert [ada.put(run, n=n).status_code for n in (2, 3)] == [201, 201], "whole ones take the place of open ones"
+    assert refused(ada.live(run.piece(PATH) | {"n": 4})) == {run.id: "too-large"}
+
+
+def test_a_request_is_taken_in_portions(ada: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("losslake_contributions.store.live._PORTION", 2)
+    runs = [SpooledRun() for _ in range(5)]
+    for each in runs[:4]:
+        ada.create(each)
+    parts = [(run, *lines) for run in runs for lines in ((0, 4), (4, 12))]
+    answer = ada.live(*(run.piece(PATH, *lines) for run, *lines in parts), alive=[run.id for run in runs])
+    assert held(answer) == [(len(run.data(PATH)), False) for run in runs[:4]]
+    assert refused(answer) == {runs[4].id: "unknown-contribution"}
 
 
 def test_senders_wait_longer_where_there_are_many(ada: Sender, run: SpooledRun) -> None:

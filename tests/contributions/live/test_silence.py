@@ -17,6 +17,7 @@ from losslake_contributions.store import silence
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.erasure import erase_runs
 from losslake_contributions.store.files import delete_orphans, delete_unfinished, store_segment
+from losslake_contributions.store.open_segments import lines_of
 from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.store.tables import Contribution, Piece
 from tests.contributions.conftest import ADA, Sender, Service, serving
@@ -206,6 +207,87 @@ def test_an_erased_run_leaves_no_pieces_and_takes_none(service: Service, ada: Se
     (refused,) = ada.live(run.piece(PATH), alive=[run.id]).json()["refused"]
     assert refused["kind"] == "conflict"
     assert end_silent_runs(service.database, NOW) == delete_unfinished(service.database, NOW) == 0
+
+
+def test_run_that_cannot_be_finished_does_not_stop_others(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = [SpooledRun(segments={PATH: rows(range(n))}) for n in (3, 4)]
+    for each in others:
+        ada.create(each)
+    for each in (others[0], run, others[1]):
+        ada.live(each.piece(PATH))
+
+    def store_others(lake: Lake, name: str, *arguments: Any) -> str:
+        if name == run.id:
+            raise OSError("no space left")
+        return store_segment(lake, name, *arguments)
+
+    monkeypatch.setattr(silence, "store_segment", store_others)
+    assert end_silent_runs(service.database, NOW) == 2
+    assert [record.levelname for record in caplog.records if run.id in record.getMessage()] == ["ERROR"]
+    assert row_of(service.database, run).end is None
+    monkeypatch.undo()
+    assert end_silent_runs(service.database, NOW) == 1
+    assert (files(service), curve(service.database, run)[0]) == (3, list(range(12)))
+
+
+def test_run_whose_end_is_invalid_leaves_no_files(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.live(run.piece(PATH), run.piece(REWOUND))
+
+    def invalid(*_: Any) -> Finish:
+        return Finish.model_validate({})
+
+    monkeypatch.setattr(silence, "_end_of", invalid)
+    assert [end_silent_runs(service.database, NOW) for _ in "ab"] == [0, 0]
+    assert (files(service), curve(service.database, run)[0]) == (0, list(range(9)))
+
+
+def test_run_stored_with_too_many_segments_is_finished_and_keeps_the_rest(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SpooledRun(segments={f"0001/{n:06d}.jsonl": rows(range(10 * n, 10 * n + 10)) for n in range(1, 6)})
+    ada.create(run)
+    first, *others = run.segments
+    ada.live(*(run.piece(path) for path in others))
+    ada.put(run, first)
+    before = curve(service.database, run)
+    monkeypatch.setattr(silence, "MOST_SEGMENTS", 3)
+    assert end_silent_runs(service.database, NOW) == 1
+    end = Finish.model_validate_json(row_of(service.database, run).end or "")
+    assert [each.n for each in end.segments] == [1, 2, 3]
+    assert [(gap.n, gap.reason[:15]) for gap in end.gaps] == [(20, "2 more segments")]
+    assert curve(service.database, run) == before, "what isn't in the end is still held"
+    ada.live(alive=[run.id])
+    assert end_silent_runs(service.database, NOW) == 1, "it may go on, and gets an end again"
+    assert curve(service.database, run) == before
+    monkeypatch.undo()
+    assert {ada.put(run, path).status_code for path in others} == {201}, "a push can still send everything"
+    assert ada.finish(run).status_code == 200
+    assert curve(service.database, run) == before
+    assert files(service) == 5
+
+
+def test_lines_of_a_silent_run_are_in_memory_one_segment_at_a_time(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.live(run.piece(PATH), run.piece(REWOUND))
+    done: list[str] = []
+
+    def read(*arguments: Any) -> bytes:
+        done.append("read")
+        return lines_of(*arguments)
+
+    def store(*arguments: Any) -> str:
+        done.append("store")
+        return store_segment(*arguments)
+
+    monkeypatch.setattr(silence, "lines_of", read)
+    monkeypatch.setattr(silence, "store_segment", store)
+    assert end_silent_runs(service.database, NOW) == 1
+    assert done == ["read", "store"] * 2
 
 
 def test_pieces_and_silence_in_postgresql(lake_in_postgresql: Lake) -> None:

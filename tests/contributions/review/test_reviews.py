@@ -210,8 +210,10 @@ def test_clean_up_deletes_drafts_of_decided_submissions_and_keeps_those_of_waiti
     for name in (reviewed.first, "0" * 36, waiting):
         (drafts / name).mkdir()
         (drafts / f"{name}.lock").touch()
+    broken = drafts / f"{'1' * 36}.lock"
+    broken.mkdir()
     Reviews(service.database).forget_decided()
-    kept = {waiting, f"{waiting}.lock", CURVES}
+    kept = {waiting, f"{waiting}.lock", broken.name, CURVES}
     assert {each.name for each in drafts.iterdir()} == kept
 
 
