@@ -17,6 +17,7 @@ KINDS = {
     "unknown-contribution": (404, "There is no such contribution"),
     "unknown-submission": (404, "There is no such submission"),
     "unknown-segment": (404, "There is no such segment"),
+    "unknown-link": (404, "There is no such link"),
     "conflict": (409, "The request contradicts what is stored"),
     "incomplete": (409, "Something is missing"),
     "refused": (409, "A check refuses the submission"),

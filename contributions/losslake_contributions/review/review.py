@@ -31,7 +31,7 @@ from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import DRAFTS
+from losslake_contributions.store.private_files import DRAFTS, make_private_folder
 from losslake_contributions.store.submissions import find_any, submissions_of_owner
 from losslake_schema.errors import LossLakeError
 
@@ -147,7 +147,7 @@ class Reviews:
         folder = self._place(status, base)
         if (folder / _REVIEW).is_file():
             return folder
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         with self._locks[name], locked(self._folder / f"{name}.lock"):
             if not (folder / _REVIEW).is_file():
                 self.forget(name)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.contract.texts import reason_of, run_id, submission_id
 from losslake_contributions.errors import KINDS, ContributionError, unknown_submission
+from losslake_contributions.store.audit import Actor, acting
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Identity, Scope, authenticate
 from losslake_service.problems import ParameterProblem, problem_document
@@ -33,7 +34,14 @@ async def identify(request: Request, database: Database, *scopes: Scope) -> Iden
     identity = await in_thread(authenticate, database, given[0] if len(given) == 1 else None)
     if not set(scopes).intersection(identity.scopes):
         identity.require(scopes[0])
+    act_as(identity, request)
     return identity
+
+
+def act_as(identity: Identity, request: Request) -> None:
+    """Have decisions that follow in this request recorded as those of an identity."""
+    address = request.client.host if request.client is not None else "unknown"
+    acting.set(Actor(address, identity.token, identity.contributor))
 
 
 def parse_run(text: str) -> str:

@@ -21,7 +21,7 @@ from losslake_contributions.contract.submissions import (
 )
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
-from losslake_contributions.store import quotas
+from losslake_contributions.store import audit, quotas
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
@@ -29,6 +29,7 @@ from losslake_schema.database import LedgerEntry
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
+_DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
 
@@ -187,6 +188,7 @@ def _leave(session: Session, row: Submission, state: str, who: str, reason: str 
     if row.state != "submitted":
         raise ContributionError("conflict", f"{row.id} is {row.state}: only one that is submitted can be {state}")
     row.state, row.changed_at, row.reviewer, row.reason = state, datetime.now(UTC), who, reason
+    audit.record(session, _DECISIONS[state], row.id)
     session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
 
 
@@ -219,6 +221,7 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
         changes = _request_of(request, left)
         row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
         session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
+        audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
         return new, True
 
     return database.write(owner_of(database, name), work)
@@ -240,6 +243,8 @@ def begin_acceptance(database: Database, reviewer: str, name: str) -> bool:
             return False
         if row.state not in IN_REVIEW:
             raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be accepted")
+        if row.state == "submitted":
+            audit.record(session, "accept submission", name)
         row.state, row.reviewer, row.changed_at = "accepting", reviewer, datetime.now(UTC)
         return True
 
@@ -254,6 +259,7 @@ def end_acceptance(database: Database, name: str, release: int | None) -> None:
         if row.state == "accepting":
             row.state = "submitted" if release is None else "accepted"
             row.release, row.changed_at = release, datetime.now(UTC)
+            audit.record(session, "end acceptance", name, f"release {release}" if release is not None else "not stored")
 
     database.write(owner_of(database, name), work)
 
