@@ -15,6 +15,7 @@ from losslake.lake.lake import Lake
 
 FOLDER = "contributions"
 DRAFTS = "drafts"  # on this machine, made again as needed
+SIGNING_KEY = "signing-key"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _log = logging.getLogger(__name__)
 _BESIDE = ("", "-wal", "-shm", "-journal")  # of a database of SQLite, which makes the others with the mode of the first
@@ -75,6 +76,7 @@ def protect(lake: Lake, is_new: bool) -> None:
     if database.drivername == "sqlite" and database.database:
         for ending in _BESIDE:
             _close(Path(f"{database.database}{ending}"), _FILE_MODE, is_new)
+    _close(lake.folder / SIGNING_KEY, _FILE_MODE, is_new)
     for folder in (lake.store.local_folder, lake.folder):
         if folder is not None:
             for name in (FOLDER, DRAFTS):

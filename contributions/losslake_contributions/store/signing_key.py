@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from losslake.lake.lake import Lake
-from losslake_contributions.store.private_files import replace_private, write_private
+from losslake_contributions.store.private_files import SIGNING_KEY, replace_private, write_private
 from losslake_schema.errors import LossLakeError
 
-FILE = "signing-key"
 VARIABLE = "LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE"
 _KEY_BYTES = 32
 
@@ -50,7 +49,7 @@ class SigningKey:
         if not file and not lake.location.is_folder:
             how = f"set {VARIABLE} to a file that all processes of the service share, and nobody else reads"
             raise LossLakeError(f"there is no place for the key that signs links: {how}")
-        return SigningKey(Path(file).expanduser().absolute() if file else lake.folder / FILE)
+        return SigningKey(Path(file).expanduser().absolute() if file else lake.folder / SIGNING_KEY)
 
     def read(self) -> bytes:
         """Return the key; raise LossLakeError if it can't be read."""
