@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from losslake.cli.audit import audit
 from losslake.cli.bundle import bundle
 from losslake.cli.check import check
 from losslake.cli.console import describe_error, print_error, print_failure
@@ -45,7 +46,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
+    download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions, audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     app.command(command_name, cls=StepsCommand if command is steps else None)(command)

@@ -25,6 +25,7 @@ from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
+from losslake_contributions.routes.links import add_links
 from losslake_contributions.routes.live import add_live
 from losslake_contributions.routes.requests import contribution_problem, in_thread, no_space_problem
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
@@ -32,8 +33,9 @@ from losslake_contributions.routes.uploads import Uploads
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import delete_orphans, delete_unfinished
-from losslake_contributions.store.quotas import HourlyQuota, HourlyQuotas
-from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.store.links import delete_ended_links
+from losslake_contributions.store.quotas import HourlyQuotas
+from losslake_contributions.store.signing_key import SigningKey
 from losslake_contributions.store.silence import end_silent_runs
 from losslake_contributions.web import pages
 from losslake_contributions.web.draft_apps import DraftApps, draft_folder
@@ -56,6 +58,10 @@ _SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent
 _DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
 repeated: what is acknowledged is durable, and stored once. Errors are problem documents (RFC 9457) with stable
 types."""
+_DOCUMENTS = (
+    ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review, PendingReview
+)  # fmt: skip
+_AGE_OF_ENDED_LINKS = timedelta(days=30)
 _log = logging.getLogger(__name__)
 
 
@@ -64,7 +70,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings.model_construct(log_format="off")
     database, metrics = Database.create(lake), ContributionMetrics()
     seconds = Allowance(settings.review_seconds_per_hour, HOUR) if settings.review_seconds_per_hour else None
-    reviews, links = Reviews(database, seconds), Links(settings.public_url, signing_key(database))
+    reviews = Reviews(database, seconds)
+    links = Links(settings.public_url, database, SigningKey.of(lake, settings.signing_key_file))
     drafts, lake_app, watching = (
         DraftApps(partial(draft_folder, reviews), settings),
         LakeApp(lake, settings),
@@ -102,37 +109,21 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_problem_handlers(app, problem_page)
     app.add_exception_handler(ContributionError, contribution_problem)
     app.add_exception_handler(OSError, no_space_problem)
-    quota = HourlyQuota(
-        settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour, settings.submissions_per_hour
-    )
+    hourly = HourlyQuotas(settings)
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
-    hourly = HourlyQuotas(quota)
     add_contributions(app.router, database, hourly, links)
     add_segments(app.router, database, hourly, uploads, metrics)
     add_live(app.router, database, hourly, metrics, settings.live_seconds)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
+    add_links(app.router, database)
     _add_pages(app, database, reviews, links)
-    add_live_pages(app.router, links.key, watching, lake_app)
+    add_live_pages(app.router, links, watching, lake_app)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
-    schemas = partial(
-        model_schemas,
-        *(
-            ProblemDocument,
-            RunFacts,
-            Finish,
-            LivePieces,
-            SubmissionRequest,
-            ReturnRequest,
-            SplitRequest,
-            Review,
-            PendingReview,
-        ),
-    )
-    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app, partial(model_schemas, *_DOCUMENTS))  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened.
-    app.router.default = Drafts(drafts, links.key, settings.public_url.startswith("https://"))
+    app.router.default = Drafts(drafts, links, settings.public_url.startswith("https://"))
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
 
@@ -167,10 +158,11 @@ def _background(
 
 
 def clean_contributions(database: Database, unfinished_days: float) -> None:
-    """Delete runs that were never finished, unless the days are 0, and files that no segment names."""
+    """Delete runs that were never finished, unless the days are 0, files that no segment names, and old links."""
     if unfinished_days:
         delete_unfinished(database, timedelta(days=unfinished_days))
     delete_orphans(database)
+    delete_ended_links(database, _AGE_OF_ENDED_LINKS)
 
 
 async def _repeat(work: Callable[[], object], seconds: float) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+
 from losslake_schema.errors import LossLakeError
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_log = logging.getLogger(__name__)
 
 # HTTP status and title by kind.
 KINDS = {
@@ -17,6 +23,7 @@ KINDS = {
     "unknown-contribution": (404, "There is no such contribution"),
     "unknown-submission": (404, "There is no such submission"),
     "unknown-segment": (404, "There is no such segment"),
+    "unknown-link": (404, "There is no such link"),
     "conflict": (409, "The request contradicts what is stored"),
     "incomplete": (409, "Something is missing"),
     "refused": (409, "A check refuses the submission"),
@@ -58,3 +65,12 @@ def unknown_contribution(run: str) -> ContributionError:
 def unknown_submission(name: str) -> ContributionError:
     """Return the error for a submission that isn't there, or is someone else's."""
     return ContributionError("unknown-submission", f"you have no submission {name}: GET /v1/submissions lists yours")
+
+
+def no_space(error: BaseException | None) -> ContributionError | None:
+    """Return the error of a full disk, which is logged; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _NO_SPACE:
+        return None
+    _log.error("there is no space left: %s", error)
+    detail = "there is no space left: tell the operator, then send the same request again"
+    return ContributionError("no-space", detail)

@@ -20,6 +20,9 @@ class Settings(ServerSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8010
     """Port to listen on; 0 for any free port."""
 
+    signing_key_file: str = ""
+    """File with the key that signs links, for a lake at two URLs; empty: signing-key in the folder of the lake."""
+
     runs_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 1_000
     """Runs that may be created with a token in an hour, for each worker process; 0: unlimited."""
     segments_per_hour: Annotated[int, Field(ge=0, le=100_000_000)] = 20_000

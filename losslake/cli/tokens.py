@@ -84,8 +84,55 @@ def list_all(lake: LakeOption = None) -> None:
 def revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as 'list' shows it.")], lake: LakeOption = None
 ) -> None:
-    """Refuse a token from now on. What was sent with it stays."""
+    """Refuse a token from now on, and end its sessions and links. What was sent with it stays."""
     from losslake_contributions.store.tokens import revoke_token
 
     revoke_token(open_database(lake), token)
     echo("revoked")
+
+
+@tokens.command("links")
+def list_links(lake: LakeOption = None) -> None:
+    """List the valid links to drafts and live runs.
+
+    Whoever has one sees what it leads to.
+    """
+    from losslake_contributions.store.links import list_links as find_all
+
+    rows = [
+        (each.id, each.kind, each.subject, each.token, f"{each.created_at:%Y-%m-%d}", f"{each.expires_at:%Y-%m-%d}")
+        for each in find_all(open_database(lake), limit=None)
+    ]
+    show_table(("link", "kind", "of", "token", "created", "expires"), rows)
+
+
+@tokens.command("revoke-link")
+def revoke_link(
+    link: Annotated[str, typer.Argument(metavar="LINK", help="Its id, as 'links' shows it.")], lake: LakeOption = None
+) -> None:
+    """End a link to a draft or a live run. Open pages close within seconds."""
+    from losslake_contributions.store.links import revoke_link as revoke_one
+
+    revoke_one(open_database(lake), link)
+    echo("revoked")
+
+
+@tokens.command("rotate-key")
+def rotate_key(
+    signing_key_file: Annotated[
+        str,
+        typer.Option(
+            envvar="LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE",
+            metavar="FILE",
+            help="The service's setting signing_key_file, if it has one.",
+        ),
+    ] = "",
+    lake: LakeOption = None,
+) -> None:
+    """Make a new key for links, and end every link. Tokens and browsers that have signed in stay valid."""
+    from losslake_contributions.store.links import rotate_key as replace_key
+    from losslake_contributions.store.signing_key import SigningKey
+
+    database = open_database(lake)
+    replace_key(database, SigningKey.at(database.lake, signing_key_file))
+    echo("every link has ended; services use the new key at once")

@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
 
 from losslake.lake.lake import Lake
-from losslake_contributions.signed_links import link_token
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.store.sessions import sign_in
 from losslake_contributions.store.tokens import Quota, create_token
 from losslake_contributions.web.site import COOKIE
-from tests.contributions.conftest import Sender
+from tests.contributions.conftest import Sender, draft_token
 from tests.contributions.made_runs import lake_of, write_run
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
@@ -41,6 +39,7 @@ class Target:
     service: RunningService
     client: httpx.Client
     people: dict[str, Sender] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict)
 
     @property
     def database(self) -> Database:
@@ -68,9 +67,15 @@ class Target:
     def reviewer(self) -> Sender:
         return self.known("Rea", "review")
 
-    def draft(self, submission: str, **changes: Any) -> str:
-        """The token of the link to a draft, as the service makes it."""
-        return link_token("draft", signing_key(self.database), UUID(submission), **changes)
+    def draft(self, submission: str, sender: Sender | None = None) -> str:
+        """The token of the link to a draft, as the service makes it; default: for the reviewer."""
+        return draft_token(self.database, submission, sender or self.reviewer)
+
+    def cookie(self, sender: Sender) -> str:
+        """The cookie of somebody who has signed in."""
+        if sender.id not in self.cookies:
+            self.cookies[sender.id] = sign_in(self.database, sender.id)
+        return self.cookies[sender.id]
 
     def wait_for_review(self, submission: str) -> dict[str, Any]:
         """The review of a submission, for the reviewer."""
@@ -80,12 +85,12 @@ class Target:
 
     def page(self, path: str, sender: Sender | None = None, **headers: str) -> httpx.Response:
         """A page, as a browser of somebody who has signed in sees it."""
-        cookie = {"cookie": f"{COOKIE}={sender.token}"} if sender is not None else {}
+        cookie = {"cookie": f"{COOKIE}={self.cookie(sender)}"} if sender is not None else {}
         return self.client.get(path, headers={**BROWSER, **cookie, **headers}, timeout=120)
 
     def press(self, path: str, sender: Sender | None, headers: dict[str, str] | None = None, **form: str) -> Any:
         """Send the form of a page."""
-        cookie = {"cookie": f"{COOKIE}={sender.token}"} if sender is not None else {}
+        cookie = {"cookie": f"{COOKIE}={self.cookie(sender)}"} if sender is not None else {}
         sent = {**BROWSER, **cookie, **(FROM_HERE if headers is None else headers)}
         return self.client.post(path, headers=sent, data=form, timeout=120)
 

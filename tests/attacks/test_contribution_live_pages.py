@@ -17,7 +17,9 @@ import pytest
 
 from losslake_contributions.live.watching import MOST_RUNS_OF_ONE, MOST_WATCHERS_OF_ONE
 from losslake_contributions.signed_links import link_token
-from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.store.links import rotate_key
+from losslake_contributions.store.signing_key import SigningKey
+from losslake_contributions.store.tokens import revoke_token
 from tests.attacks.contributors import BROWSER, Target, fresh_run
 from tests.contributions.conftest import Sender
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -54,18 +56,18 @@ def curves(response: httpx.Response) -> Iterator[dict[str, Any]]:
 
 
 def test_forged_live_links(target: Target, theirs: tuple[SpooledRun, str]) -> None:
-    """see a live run by a link that is made up, changed, expired, to a draft, or signed with another key"""
+    """see a live run by a link that is made up, changed, to nothing, to a draft, or signed with another key"""
     run, path = theirs
-    key, right = signing_key(target.database), path.removeprefix("/live/")
+    key, right = SigningKey.of(target.lake).read(), path.removeprefix("/live/")
     assert target.client.get(path).status_code == 200
     data = base64.urlsafe_b64decode(right)
     forged = [
         base64.urlsafe_b64encode(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).decode() for at in range(len(data))
     ]
     forged += [
-        link_token("live", bytes(32), UUID(run.id)),
-        link_token("draft", key, UUID(run.id)),
-        link_token("live", key, UUID(run.id), int(time.time()) - 1),
+        link_token("live", bytes(32), UUID(bytes=data[:16])),
+        link_token("draft", key, UUID(bytes=data[:16])),
+        link_token("live", key, UUID(run.id)),
         right[:-1],
         f"{right}A",
         right.swapcase(),
@@ -80,6 +82,37 @@ def test_forged_live_links(target: Target, theirs: tuple[SpooledRun, str]) -> No
             assert "secret_of_victoria" not in answer.text
     # Nor is it a link to a draft, or a cookie of one.
     assert target.client.get(f"/drafts/{right}/v1/workloads").status_code == 404
+
+
+def test_links_of_revoked_tokens(target: Target) -> None:
+    """go on watching by the link, the open page or the draft of a token that was revoked, or by a link that was"""
+    leaver, careless = target.someone("Leaver"), target.someone("Careless")
+    run, path = live(leaver)
+    name = leaver.submitted(fresh_run(batch_size=4343))
+    draft = target.draft(name, leaver)
+    mine, other = live(careless)
+    (listed,) = careless.send("GET", "/v1/links").json()["links"]
+    assert (listed["kind"], listed["subject"]) == ("live", mine.id)
+    assert target.mallory.send("DELETE", f"/v1/links/{listed['id']}").status_code == 404
+    with ExitStack() as places:
+        coming = [curves(follow(target, places, each)) for each in (path, other)]
+        assert [next(each)["last_step"] for each in coming] == [11, 11]
+        began = time.monotonic()
+        revoke_token(target.database, leaver.token)
+        assert careless.send("DELETE", f"/v1/links/{listed['id']}").status_code == 204
+        for each in (path, other):
+            for rest in ("", "/events", "/v1/scaling.json", "/figures/curves.vl.json?metric=x"):
+                assert target.client.get(f"{each}{rest}").status_code == 404
+        for cookie in ({}, {"cookie": f"losslake_draft={draft}"}):
+            assert target.client.get(f"/drafts/{draft}/v1/studies", headers=cookie).status_code == 404
+        assert target.client.get("/v1/studies", headers={"cookie": f"losslake_draft={draft}"}).status_code == 404
+        assert [list(each) for each in coming] == [[], []]
+        seconds = time.monotonic() - began
+    again = urlsplit(careless.send("GET", f"/v1/contributions/{mine.id}").json()["links"]["live"]).path
+    assert target.client.get(again).status_code == 200
+    assert run.id != mine.id
+    print(f"links of a revoked token: dead at once, open streams ended after {seconds:.1f} s")
+    assert seconds < 10
 
 
 def test_runs_beside_a_live_link(target: Target, theirs: tuple[SpooledRun, str]) -> None:
@@ -162,3 +195,20 @@ def test_live_links_in_logs(target: Target, theirs: tuple[SpooledRun, str]) -> N
     token = path.removeprefix("/live/")
     assert not [line for line in target.service.errors if token[:40] in line]
     assert [line for line in target.service.errors if "/live/..." in line]
+
+
+def test_key_of_links(target: Target, theirs: tuple[SpooledRun, str]) -> None:
+    """make links with the key, found in the database or kept after it was changed"""
+    run, path = theirs
+    database = b"".join(file.read_bytes() for file in target.lake.folder.glob("catalog.db*"))
+    file = target.lake.folder / "signing-key"
+    assert file.read_bytes().strip() not in database
+    assert file.stat().st_mode & 0o077 == 0
+    with ExitStack() as places:
+        coming = curves(follow(target, places, path))
+        next(coming)
+        rotate_key(target.database, SigningKey.of(target.lake))
+        assert target.client.get(path).status_code == 404
+        assert list(coming) == []
+    again = urlsplit(target.victim.send("GET", f"/v1/contributions/{run.id}").json()["links"]["live"]).path
+    assert target.client.get(again).status_code == 200

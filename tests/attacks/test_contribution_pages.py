@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
@@ -13,6 +12,8 @@ import httpx
 import pytest
 
 from losslake_contributions.signed_links import link_token
+from losslake_contributions.store.signing_key import SigningKey
+from losslake_contributions.store.tokens import revoke_token
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
 from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import BROWSER, FROM_HERE, Target, fresh_run, refused
@@ -50,7 +51,7 @@ def statement(target: Target, token: str, sql: str) -> httpx.Response:
 
 
 def test_forged_draft_links(target: Target, theirs: str) -> None:
-    """see a draft by a link that is made up, changed, expired or signed with another key"""
+    """see a draft by a link that is made up, changed, of a record that isn't there, or signed with another key"""
     right = target.draft(theirs)
     assert ask(target, right, "/v1/workloads").status_code == 200
     data = base64.urlsafe_b64decode(right)
@@ -58,8 +59,8 @@ def test_forged_draft_links(target: Target, theirs: str) -> None:
         base64.urlsafe_b64encode(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).decode() for at in range(len(data))
     ]
     forged += [
-        link_token("draft", bytes(32), UUID(theirs)),
-        target.draft(theirs, expires=int(time.time()) - 1),
+        link_token("draft", bytes(32), UUID(bytes=data[:16])),
+        link_token("draft", SigningKey.of(target.lake).read(), UUID(theirs)),
         right[:-1],
         f"{right}A",
         right.swapcase(),
@@ -227,7 +228,7 @@ def test_cookies_as_tokens(target: Target, theirs: str) -> None:
         ("POST", f"/v1/submissions/{theirs}/accept"),
         ("GET", "/v1/submissions"),
     ):
-        cookie = {"cookie": f"{COOKIE}={target.reviewer.token}", "origin": "https://evil.example"}
+        cookie = {"cookie": f"{COOKIE}={target.cookie(target.reviewer)}", "origin": "https://evil.example"}
         answer = target.client.request(method, path, headers=cookie)
         refused(answer, 401)
         assert "access-control-allow-origin" not in answer.headers
@@ -256,7 +257,7 @@ def test_links_to_other_sites(target: Target, mine: str) -> None:
         assert answer.status_code == 303
         assert answer.headers["location"].startswith("/reviews")
         assert not answer.headers["location"].startswith("/reviews//")
-        assert answer.headers["set-cookie"].startswith(f"{COOKIE}=llc_")
+        assert answer.headers["set-cookie"].startswith(f"{COOKIE}=")
         for path in (f"/drafts/{token}/{place.strip()}", f"/drafts/{token}//{quote(place)}"):
             answer = target.client.get(path.replace("\r\n", "%0d%0a"), headers=BROWSER)
             location = answer.headers.get("location", "/")
@@ -340,7 +341,7 @@ def test_odd_pages(target: Target, theirs: str) -> None:
         b"reason=\xe2\x80\xae",
     ):
         headers = {
-            "cookie": f"{COOKIE}={target.reviewer.token}",
+            "cookie": f"{COOKIE}={target.cookie(target.reviewer)}",
             "content-type": "application/x-www-form-urlencoded",
             **FROM_HERE,
         }
@@ -355,9 +356,19 @@ def test_stolen_cookies(target: Target) -> None:
     answer = target.press("/sign-in", None, token=target.victim.token)
     cookie = answer.headers["set-cookie"].lower()
     assert {"httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
-    left = target.press("/sign-out", target.victim)
+    value = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    assert not [part for part in target.victim.token.split("_")[1:] if part in cookie]
+    stolen = {"cookie": f"{COOKIE}={value}", **FROM_HERE}
+    assert target.client.get("/reviews", headers=stolen).status_code == 200
+    left = target.client.post("/sign-out", headers=stolen)
     assert f'{COOKIE}=""' in left.headers["set-cookie"]
-    assert target.victim.token not in target.page("/reviews", target.victim).text
+    assert target.client.get("/reviews", headers=stolen).status_code == 303
+    leaver = target.someone("Leaver")
+    cookie = target.cookie(leaver)
+    assert target.page("/reviews", leaver).status_code == 200
+    revoke_token(target.database, leaver.id)
+    assert target.page("/reviews", leaver).status_code == 303
+    assert target.client.get("/reviews", headers={"cookie": f"{COOKIE}={leaver.token}"}).status_code == 303
     assert target.press("/sign-in", None, token="llc_" + "0" * 12 + "_" + "A" * 43).status_code == 401
     assert "set-cookie" not in target.press("/sign-in", None, token="x").headers
 

@@ -13,9 +13,11 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_contributions.app import create_app
+from losslake_contributions.review.links import Links
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import Quota, create_token
+from losslake_contributions.store.signing_key import SigningKey
+from losslake_contributions.store.tokens import Quota, authenticate, create_token
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.processes import wait_until
@@ -29,6 +31,11 @@ class Sender:
 
     client: Any
     token: str
+
+    @property
+    def id(self) -> str:
+        """The id of the token."""
+        return self.token.split("_")[1]
 
     def send(self, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
@@ -96,6 +103,12 @@ class Service:
         return Sender(self.client, create_token(self.database, name, orcid, chosen, days, quota))
 
 
+def draft_token(database: Database, submission: str, sender: Sender) -> str:
+    """The token of somebody's link to a draft, as the service makes it."""
+    links = Links("", database, SigningKey.of(database.lake))
+    return links.draft(authenticate(database, f"Bearer {sender.token}"), submission).split("/")[2]
+
+
 @pytest.fixture
 def empty_lake(tmp_path: Path) -> Lake:
     return Lake.create(tmp_path / "lake")
@@ -138,6 +151,8 @@ def reviewer(service: Service) -> Sender:
 
 def serving(lake: Lake, **settings: Any) -> Any:
     """A context manager that gives the service over a lake."""
+    if not lake.location.is_folder:
+        settings.setdefault("signing_key_file", f"{lake.store.local_folder}-signing-key")
     return _Serving(lake, Settings.model_construct(log_format="off", **settings))
 
 

@@ -11,15 +11,16 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from sqlalchemy import text
 
 from losslake.lake.store.folder import FolderStore
 from losslake_contributions.accept import accept
 from losslake_contributions.archive import SubmissionArchive
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.store.database import Database
+from losslake_contributions.store.migrations.versions import v0003_acceptance
 from losslake_contributions.store.submissions import find_any, return_to_contributor, split
-from losslake_contributions.store.tables import CHAIN
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source
 from tests.contributions.conftest import Sender, Service
@@ -59,7 +60,7 @@ def test_an_altered_segment_leaves_a_submission_that_can_be_returned_or_withdraw
 ) -> None:
     run = SpooledRun()
     name = ada.submitted(run)
-    assert reviewer.send("GET", f"/v1/submissions/{name}/review").status_code == 200
+    assert reviewer.review(name).status_code == 200
     altered(service, run)
     refused = decide(reviewer, name, "accept")
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:losslake:problem:not-storable")
@@ -77,7 +78,7 @@ def test_a_full_disk_leaves_a_submission_that_can_be_accepted_later(
 ) -> None:
     run = SpooledRun(segments=dict(REWOUND))
     name = ada.submitted(run)
-    assert reviewer.send("GET", f"/v1/submissions/{name}/review").status_code == 200
+    assert reviewer.review(name).status_code == 200
     with full_disk(monkeypatch, folder):
         refused = decide(reviewer, name, "accept")
     assert (refused.status_code, refused.json()["type"]) == (507, "urn:losslake:problem:no-space")
@@ -92,10 +93,10 @@ def test_a_review_on_a_full_disk_leaves_nothing_and_can_be_made_later(
 ) -> None:
     name = ada.submitted(SpooledRun())
     with full_disk(monkeypatch, "warehouse/"):
-        refused = reviewer.send("GET", f"/v1/submissions/{name}/review")
+        refused = reviewer.review(name)
     assert refused.status_code == 507
     assert not [path for path in (service.lake.folder / "drafts").rglob("*") if path.suffix == ".jsonl"]
-    assert reviewer.send("GET", f"/v1/submissions/{name}/review").status_code == 200
+    assert reviewer.review(name).status_code == 200
 
 
 def accepted_after(monkeypatch: pytest.MonkeyPatch, service: Service, name: str, work: Callable[[], object]) -> Any:
@@ -189,9 +190,9 @@ def test_submissions_that_older_versions_left_in_acceptance_are_decided(service:
     accept(service.database, names[0], "me")
     with service.lake.engine.begin() as connection:
         connection.execute(text("UPDATE losslake_submissions SET state = 'accepting', release = NULL"))
-        connection.execute(text(f"UPDATE {CHAIN.version_table} SET version_num = '0002'"))
-    database = Database.create(service.lake)
-    assert [(find_any(database, name).state, find_any(database, name).release) for name in names] == [
+        with Operations.context(MigrationContext.configure(connection)):
+            v0003_acceptance.upgrade()
+    assert [(find_any(service.database, name).state, find_any(service.database, name).release) for name in names] == [
         ("accepted", 1),
         ("submitted", None),
     ]

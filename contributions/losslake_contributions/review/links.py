@@ -8,7 +8,12 @@ from uuid import UUID
 from fastapi import Request
 
 from losslake_contributions.contract.submissions import SubmissionStatus
-from losslake_contributions.signed_links import link_token
+from losslake_contributions.signed_links import Kind, link_token, read_token
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.links import find_link, link_to
+from losslake_contributions.store.signing_key import SigningKey
+from losslake_contributions.store.tables import Link
+from losslake_contributions.store.tokens import Identity
 
 SUBMISSIONS = "/v1/submissions"
 REVIEWS = "/reviews"
@@ -21,22 +26,32 @@ class Links:
     """The links of a service. public_url: empty for the address of each request. key: signs links that expire."""
 
     public_url: str
-    key: bytes
+    database: Database
+    key: SigningKey
 
     def base(self, request: Request) -> str:
         """Return the address of the service, without a slash at the end."""
         return self.public_url or f"{request.url.scheme}://{request.url.netloc}"
 
-    def draft(self, name: str) -> str:
-        """Return the path of a link to a draft, with a slash at the end; it expires."""
-        return f"{DRAFTS}/{link_token('draft', self.key, UUID(name))}/"
+    def find(self, kind: Kind, token: str) -> Link | None:
+        """Return the link whose token this is; None if it is forged, has expired or was revoked."""
+        link = read_token(kind, self.key.read(), token)
+        return find_link(self.database, kind, link.hex) if link is not None else None
 
-    def of(self, request: Request, status: SubmissionStatus) -> dict[str, str]:
+    def draft(self, identity: Identity, name: str) -> str:
+        """Return the path of a link to a draft, with a slash at the end; it ends with the identity's token."""
+        return f"{DRAFTS}/{self._token('draft', name, identity)}/"
+
+    def of(self, request: Request, identity: Identity, status: SubmissionStatus) -> dict[str, str]:
         """Return the links of a submission, by what they lead to. One that is decided has no draft."""
         base, name = self.base(request), status.id
         links = {"self": f"{base}{SUBMISSIONS}/{name}", "review": f"{base}{REVIEWS}/{name}"}
-        return {**links, "draft": f"{base}{self.draft(name)}"} if status.state == "submitted" else links
+        return {**links, "draft": f"{base}{self.draft(identity, name)}"} if status.state == "submitted" else links
 
-    def of_run(self, request: Request, run: str) -> dict[str, str]:
-        """Return the links of a run, by what they lead to: its live page, by a link that expires."""
-        return {"live": f"{self.base(request)}{LIVE}/{link_token('live', self.key, UUID(run))}"}
+    def of_run(self, request: Request, identity: Identity, run: str) -> dict[str, str]:
+        """Return the links of a run, by what they lead to: its live page, by a link that ends with the token."""
+        return {"live": f"{self.base(request)}{LIVE}/{self._token('live', run, identity)}"}
+
+    def _token(self, kind: Kind, subject: str, identity: Identity) -> str:
+        link = link_to(self.database, kind, subject, identity)
+        return link_token(kind, self.key.read(), UUID(link.id))

@@ -29,10 +29,10 @@ from losslake_contributions.checks.run import check
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.changes import DraftChanges, changes
 from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
-from losslake_contributions.errors import ContributionError
+from losslake_contributions.errors import ContributionError, no_space
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import DRAFTS
+from losslake_contributions.store.private_files import DRAFTS, make_private_folder
 from losslake_contributions.store.submissions import find_any, owner_of, submissions_of_owner
 from losslake_schema.errors import LossLakeError
 from losslake_service.operation.allowances import Allowance
@@ -176,7 +176,7 @@ class Reviews:
         folder = self._place(status, base)
         if (folder / _REVIEW).is_file():
             return folder
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         with self._locks[name], locked(self._folder / f"{name}.lock"):
             if not (folder / _REVIEW).is_file():
                 self.forget(name)
@@ -228,6 +228,8 @@ def _result(name: str, making: Future[Path]) -> Path:
         return making.result()
     if isinstance(error, ContributionError):
         raise error
+    if (full := no_space(error)) is not None:
+        raise full
     is_known = isinstance(error, LossLakeError)
     _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
     reason = str(error) if is_known else "an error in the service, which is in its log"

@@ -27,6 +27,7 @@ from losslake_contributions.store import contributions as store
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.quotas import HourlyQuotas
+from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
 
 PREFIX = "/v1/contributions"
@@ -62,7 +63,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
             hourly.use_run(identity.token)
         is_new = await in_thread(store.create, database, identity, run, facts)
         document = await in_thread(store.status, database, identity, run)
-        return respond(_linked(document, links, request), 201 if is_new else 200)
+        return respond(await _linked(document, links, request, identity), 201 if is_new else 200)
 
     @router.get(f"{PREFIX}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
     async def get_contribution(request: Request, run: str) -> Response:
@@ -70,7 +71,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
         document = await in_thread(store.status, database, identity, parse_run(run))
-        return respond(_linked(document, links, request))
+        return respond(await _linked(document, links, request, identity))
 
     @router.post(
         f"{PREFIX}/{{run}}/finish", responses=_ERRORS, openapi_extra=body_of(Finish), response_model=ContributionStatus
@@ -139,9 +140,11 @@ def add_segments(
         return respond(await in_thread(store.status, database, identity, place.run), 201 if is_new else 200)
 
 
-def _linked(document: ContributionStatus, links: Links, request: Request) -> ContributionStatus:
+async def _linked(
+    document: ContributionStatus, links: Links, request: Request, identity: Identity
+) -> ContributionStatus:
     """Return the state of a contribution with its links."""
-    return document.model_copy(update={"links": links.of_run(request, document.id)})
+    return document.model_copy(update={"links": await in_thread(links.of_run, request, identity, document.id)})
 
 
 def body_of(kind: type[Any]) -> dict[str, Any]:

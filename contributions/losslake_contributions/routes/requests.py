@@ -6,8 +6,6 @@ to the database, whose pool has 15; two more threads read runs that are watched,
 
 from __future__ import annotations
 
-import errno
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -20,7 +18,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.contract.texts import reason_of, run_id, submission_id
-from losslake_contributions.errors import KINDS, ContributionError, unknown_submission
+from losslake_contributions.errors import KINDS, ContributionError, no_space, unknown_submission
+from losslake_contributions.store.audit import Actor, acting
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tokens import Identity, Scope, authenticate
 from losslake_service.problems import ParameterProblem, problem_document
@@ -28,16 +27,14 @@ from losslake_service.problems import ParameterProblem, problem_document
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 _LONGEST_ID = 64
-# quick: a few statements. live: pieces of runs that train. bulk: whole segments. acceptance: an ingest, which takes up to
-# 1 GB of memory. background: what nobody waits for.
+# quick: a few statements. live: pieces of runs that train. bulk: whole segments. acceptance: an ingest, which takes up
+# to 1 GB of memory. background: what nobody waits for.
 Kind = Literal["authentication", "quick", "live", "bulk", "acceptance", "background"]
 THREADS: Mapping[Kind, int] = {
     "authentication": 2, "quick": 4, "live": 2, "bulk": 2, "acceptance": 1, "background": 1
 }  # fmt: skip
 # Of each event loop.
 _limiters = RunVar[dict[Kind, CapacityLimiter]]("limiters")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_log = logging.getLogger(__name__)
 
 
 async def in_thread(work: Callable[..., T], *arguments: Any, kind: Kind = "quick") -> T:
@@ -61,7 +58,14 @@ async def identify(request: Request, database: Database, *scopes: Scope) -> Iden
     identity = await find_identity(database, given[0] if len(given) == 1 else None)
     if not set(scopes).intersection(identity.scopes):
         identity.require(scopes[0])
+    act_as(identity, request)
     return identity
+
+
+def act_as(identity: Identity, request: Request) -> None:
+    """Have decisions that follow in this request recorded as those of an identity."""
+    address = request.client.host if request.client is not None else "unknown"
+    acting.set(Actor(address, identity.token, identity.contributor))
 
 
 def parse_run(text: str) -> str:
@@ -122,8 +126,7 @@ async def contribution_problem(request: Request, error: Any) -> Response:
 
 async def no_space_problem(request: Request, error: Any) -> Response:
     """Return the problem document of a full disk; raise any other OSError again. See `contribution_problem`."""
-    if error.errno not in _NO_SPACE:
+    problem = no_space(error)
+    if problem is None:
         raise error
-    _log.error("there is no space left: %s", error)
-    detail = "there is no space left: tell the operator, then send the same request again"
-    return await contribution_problem(request, ContributionError("no-space", detail))
+    return await contribution_problem(request, problem)

@@ -173,5 +173,5 @@ async def _answer(
 ) -> Response:
     """Return a response with a submission and its links."""
     document = await in_thread(store.find, database, identity, name)
-    linked = document.model_copy(update={"links": links.of(request, document)})
+    linked = document.model_copy(update={"links": await in_thread(links.of, request, identity, document)})
     return respond(linked, status, {"Location": linked.links["self"]} if status == 201 else None)

@@ -13,11 +13,13 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.lake import Lake, creation_lock
+from losslake_contributions.store.private_files import protect
 from losslake_contributions.store.tables import CHAIN, NEWEST, Contributor
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.migrating import migrate, version_of
 
 T = TypeVar("T")
+_LAST_WITH_KEY = "0004"
 # Locks a contributor until the transaction ends. Made once: to build it for each request takes time.
 LOCK = (
     update(Contributor)
@@ -67,12 +69,16 @@ class Database:
 
     @staticmethod
     def create(lake: Lake) -> Database:
-        """Return the database of a lake; create its tables, or upgrade them, if needed."""
-        if _version(lake) != NEWEST:
+        """Return the database of a lake; create its tables, or upgrade them, if needed, and close it to others."""
+        is_new = _version(lake) != NEWEST
+        protect(lake, is_new)
+        if is_new:
             with creation_lock(lake):
                 version = _version(lake)
                 if version is not None and version > NEWEST:
                     raise LakeBroken(f"the contributions of {lake} have version {version}: use a newer LossLake")
+                if version is not None and version <= _LAST_WITH_KEY:
+                    _destroy_key(lake)
                 migrate(lake.engine, NEWEST, CHAIN)
         return Database(lake)
 
@@ -85,6 +91,7 @@ class Database:
             raise LossLakeError(f"the lake in {lake} takes no contributions: {how}")
         if version != NEWEST:
             return Database.create(lake)
+        protect(lake, is_new=False)
         return Database(lake)
 
     def read(self, query: Callable[[Session], T]) -> T:
@@ -116,6 +123,19 @@ class Database:
 def takes_contributions(lake: Lake) -> bool:
     """Return True if a lake has the tables of contributions."""
     return _version(lake) is not None
+
+
+def _destroy_key(lake: Lake) -> None:
+    """Remove the key that signed links from the database, and its bytes from the file."""
+    with lake.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        is_file = lake.engine.dialect.name == "sqlite"
+        if is_file:
+            connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        connection.exec_driver_sql("DELETE FROM losslake_contribution_secrets")
+        if is_file:
+            # Free pages, and the write-ahead log, may have the bytes as well.
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _version(lake: Lake) -> str | None:

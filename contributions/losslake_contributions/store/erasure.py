@@ -18,9 +18,11 @@ from losslake.lake.lake import Lake
 from losslake_contributions.checks.report import Report
 from losslake_contributions.contract.contributions import Finish
 from losslake_contributions.contract.submissions import SubmissionRequest
+from losslake_contributions.store import audit
 from losslake_contributions.store.database import Database, takes_contributions
-from losslake_contributions.store.files import DRAFTS, FOLDER
+from losslake_contributions.store.links import delete_links
 from losslake_contributions.store.open_segments import delete_segments
+from losslake_contributions.store.private_files import DRAFTS, FOLDER
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, HeldSegment, Submission
 
 GONE = "[erased]"
@@ -45,7 +47,11 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
         with Session(lake.engine) as session:
             session.execute(update(Contributor).values(n_writes=Contributor.n_writes + 1))  # locks all of them
             for run in sorted(erased):
-                _erase_run(session, session.get_one(Contribution, run))
+                row = session.get_one(Contribution, run)
+                if not row.is_erased:
+                    audit.record(session, "erase run", run)
+                _erase_run(session, row)
+            delete_links(session, erased)
             for submission in session.scalars(select(Submission)):
                 _erase_from_submission(session, submission, erased)
             if texts:
@@ -90,6 +96,7 @@ def _erase_from_submission(session: Session, row: Submission, erased: Collection
     gone = {run for run in request.contributions if run in erased}
     if not gone:
         return
+    delete_links(session, [row.id])
     claims = tuple(claim for claim in request.claims if claim.contribution not in gone)
     changed: dict[str, object] = {"claims": claims, "note": GONE if request.note else ""}
     if len(gone) == len(request.contributions):

@@ -22,12 +22,12 @@ from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.links import delete_links
 from losslake_contributions.store.open_segments import delete_segments
+from losslake_contributions.store.private_files import FOLDER
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
 from losslake_schema.errors import LakeBroken
 
-FOLDER = "contributions"
-DRAFTS = "drafts"  # on this machine, made again as needed
 GRACE = timedelta(days=1)
 _LEVEL = 3
 _log = logging.getLogger(__name__)
@@ -127,6 +127,7 @@ def _delete_run(session: Session, run: str, before: datetime) -> list[str] | Non
         return None
     paths = [*session.scalars(select(HeldSegment.path).where(HeldSegment.contribution == run))]
     delete_segments(session, run)
+    delete_links(session, [run])
     session.execute(delete(HeldSegment).where(HeldSegment.contribution == run))
     session.execute(delete(Contribution).where(Contribution.id == run))
     return paths

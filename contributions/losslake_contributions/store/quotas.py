@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from sqlalchemy import bindparam, case, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.errors import ContributionError
+from losslake_contributions.settings import Settings
 from losslake_contributions.store.tables import Token
 from losslake_service.operation.allowances import HOUR, Allowance
 
@@ -59,22 +59,16 @@ def give_back(session: Session, token: str, n_bytes: int) -> None:
         session.execute(update(Token).where(Token.id == token).values(bytes=left), execution_options=_UNSYNCHRONIZED)
 
 
-@dataclass(frozen=True)
-class HourlyQuota:
-    """What may be sent with a token in an hour; 0: anything."""
-
-    runs: int
-    segments: int
-    megabytes: int
-    submissions: int
-
-
 class HourlyQuotas:
     """The hourly quotas of all tokens, for one process."""
 
-    def __init__(self, quota: HourlyQuota) -> None:
-        amounts = {"runs": quota.runs, "segments": quota.segments, "bytes": quota.megabytes * 1_000_000}
-        amounts["submissions"] = quota.submissions
+    def __init__(self, settings: Settings) -> None:
+        amounts = {
+            "runs": settings.runs_per_hour,
+            "segments": settings.segments_per_hour,
+            "bytes": settings.megabytes_per_hour * 1_000_000,
+            "submissions": settings.submissions_per_hour,
+        }
         self._allowances = {name: Allowance(amount, HOUR) for name, amount in amounts.items() if amount}
 
     def use_run(self, token: str) -> None:

@@ -22,7 +22,7 @@ from losslake_contributions.contract.submissions import (
 )
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
-from losslake_contributions.store import quotas
+from losslake_contributions.store import audit, quotas
 from losslake_contributions.store.database import LOCK, Database
 from losslake_contributions.store.tables import Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
@@ -31,6 +31,7 @@ from losslake_schema.release import Release
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
+_DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
 
@@ -189,6 +190,7 @@ def _leave(session: Session, row: Submission, state: str, who: str, reason: str 
     if row.state != "submitted":
         raise ContributionError("conflict", f"{row.id} is {row.state}: only one that is submitted can be {state}")
     row.state, row.changed_at, row.reviewer, row.reason = state, datetime.now(UTC), who, reason
+    audit.record(session, _DECISIONS[state], row.id)
     session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
 
 
@@ -221,6 +223,7 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
         changes = _request_of(request, left)
         row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
         session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
+        audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
         return new, True
 
     return database.write(owner_of(database, name), work)
@@ -255,6 +258,7 @@ def record_acceptance(
     row.state, row.reviewer, row.changed_at = "accepted", reviewer, datetime.now(UTC)
     row.report = report if report is not None else row.report
     row.release = release.number if release is not None else _first_release(session, row.id)
+    audit.record(session, "accept submission", row.id, f"release {row.release}")
 
 
 def _first_release(session: Session, submission: str) -> int | None:

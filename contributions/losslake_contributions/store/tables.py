@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Integer, LargeBinary, String, Text
+from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from losslake.record.spool import FORMAT
@@ -13,7 +13,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0003"
+NEWEST = "0005"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.
@@ -90,13 +90,59 @@ class Submission(Base):
     report: Mapped[str | None] = mapped_column(LogText)
 
 
-class Secret(Base):
-    """A key of the service, by name. It signs links to drafts."""
+class Link(Base):
+    """A link that shows a draft or a live run to whoever has it. subject: the submission, or the run.
 
-    __tablename__ = "losslake_contribution_secrets"
+    token: for which it was made, and with which it ends. Its secret is an HMAC of the id, and isn't stored.
+    """
 
-    name: Mapped[str] = mapped_column(String(32), primary_key=True)
-    key: Mapped[bytes] = mapped_column(LargeBinary)
+    __tablename__ = "losslake_contribution_links"
+    __table_args__ = (
+        Index(
+            "ux_losslake_contribution_links_subject", "kind", "subject", "token", unique=True,
+            sqlite_where=text("revoked_at IS NULL"), postgresql_where=text("revoked_at IS NULL"),
+        ),
+    )  # fmt: skip
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(8))
+    subject: Mapped[str] = mapped_column(String(36))
+    token: Mapped[str] = mapped_column(ForeignKey(Token.id), index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until it expires; 0 if it has."""
+        return max(0.0, (self.expires_at - datetime.now(UTC)).total_seconds())
+
+
+class PageSession(Base):
+    """A browser that has signed in. sha256: of the cookie, which isn't stored. It ends with its token."""
+
+    __tablename__ = "losslake_contribution_sessions"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    token: Mapped[str] = mapped_column(ForeignKey(Token.id), index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AuditEntry(Base):
+    """A decision, which is never changed or deleted. `store/audit.py` says what the columns are."""
+
+    __tablename__ = "losslake_contribution_audit"
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    action: Mapped[str] = mapped_column(String(32))
+    subject: Mapped[str] = mapped_column(String(64))
+    token: Mapped[str | None] = mapped_column(String(16))
+    contributor: Mapped[str | None] = mapped_column(String(36))
+    user: Mapped[str | None] = mapped_column("os_user", LogText)
+    origin: Mapped[str] = mapped_column(LogText)
+    detail: Mapped[str] = mapped_column(LogText)
 
 
 class Contribution(Base):

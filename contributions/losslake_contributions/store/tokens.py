@@ -13,15 +13,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake_contributions.contract.submissions import Credit
 from losslake_contributions.contract.texts import reason_of
 from losslake_contributions.errors import ContributionError
+from losslake_contributions.store import audit
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contributor, Token
+from losslake_contributions.store.tables import Contributor, PageSession, Token
 from losslake_schema.errors import LossLakeError
 
 Scope = Literal["contribute", "review"]
@@ -126,6 +127,7 @@ def create_token(
                     document_bytes=0, most_document_bytes=quota.document_bytes,
                 )
             )  # fmt: skip
+            audit.record(session, "create token", token, f"{' '.join(sorted(scopes))}, for {owner}")
             session.commit()
 
     with_retries(work, SECONDS_TO_WRITE)
@@ -176,7 +178,11 @@ def authenticate(database: Database, authorization: str | None) -> Identity:
     is_right = hmac.compare_digest(_digest(secret), found[0].sha256 if found is not None else _NO_DIGEST)
     if found is None or not is_right:
         raise ContributionError("unauthorized", "the token isn't valid: copy it again, or ask the operator for one")
-    row, contributor = found
+    return identity_of(*found)
+
+
+def identity_of(row: Token, contributor: Contributor) -> Identity:
+    """Return who has a token; raise ContributionError if it was revoked or has expired."""
     if row.revoked_at is not None:
         raise ContributionError("unauthorized", "the token was revoked: ask the operator for a new one")
     if row.expires_at <= datetime.now(UTC):
@@ -218,7 +224,10 @@ def _facts(token: Token, contributor: Contributor, now: datetime) -> TokenFacts:
 
 
 def revoke_token(database: Database, token: str) -> None:
-    """Revoke a token, by its id or as a whole; raise LossLakeError if there is none. Again: nothing changes."""
+    """Revoke a token, by its id or as a whole; raise LossLakeError if there is none. Again: nothing changes.
+
+    Its sessions and links end with it.
+    """
     match = _TOKEN.fullmatch(token)
     name = match[1] if match else token
 
@@ -227,7 +236,10 @@ def revoke_token(database: Database, token: str) -> None:
             row = session.get(Token, name)
             if row is None:
                 raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
-            row.revoked_at = row.revoked_at or datetime.now(UTC)
+            if row.revoked_at is None:
+                row.revoked_at = datetime.now(UTC)
+                session.execute(delete(PageSession).where(PageSession.token == name))
+                audit.record(session, "revoke token", name)
             session.commit()
 
     with_retries(work, SECONDS_TO_WRITE)

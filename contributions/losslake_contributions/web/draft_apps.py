@@ -6,7 +6,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from uuid import UUID
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -51,11 +50,11 @@ class DraftApps:
         self._folder_of = folder_of
         self._settings = settings
         self._most = most
-        self._open: OrderedDict[tuple[UUID, Path], OpenApp] = OrderedDict()
-        self._opening: dict[UUID, asyncio.Lock] = {}
+        self._open: OrderedDict[tuple[str, Path], OpenApp] = OrderedDict()
+        self._opening: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def respond(self, submission: UUID, scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(self, submission: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request from a draft. Raises LossLakeError if the draft can't be made."""
         draft = await self._draft(submission)
         await draft.respond(scope, receive, send)
@@ -67,10 +66,10 @@ class DraftApps:
         self._open.clear()
         await asyncio.gather(*self._closing)
 
-    async def _draft(self, submission: UUID) -> OpenApp:
+    async def _draft(self, submission: str) -> OpenApp:
         lock = self._opening.setdefault(submission, asyncio.Lock())
         async with lock:
-            folder = await self._folder_of(str(submission))
+            folder = await self._folder_of(submission)
             draft = self._open.get((submission, folder))
             if draft is None:
                 app = await asyncio.to_thread(self._application, submission, folder)
@@ -87,7 +86,7 @@ class DraftApps:
             self._opening.pop(submission, None)
         return draft
 
-    def _application(self, submission: UUID, folder: Path) -> FastAPI:
+    def _application(self, submission: str, folder: Path) -> FastAPI:
         lake = Lake.open(folder)
         releases = BESIDE_STORED if len(lake.releases()) > 1 else ALONE
         notice = NOTICE.format(submission=submission, releases=releases)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, unquote
-from uuid import UUID
 
 from fastapi.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from losslake_contributions.errors import KINDS, ContributionError
-from losslake_contributions.signed_links import read_token
+from losslake_contributions.review.links import Links
+from losslake_contributions.routes.requests import in_thread
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.private import as_private, private
 from losslake_schema.errors import LossLakeError
@@ -32,11 +32,11 @@ _NOWHERE = "there is nothing at this path; a link to a draft leads to its pages,
 
 
 class Drafts:
-    """The application for every path that the contribution service doesn't have itself. key: signs links."""
+    """The application for every path that the contribution service doesn't have itself."""
 
-    def __init__(self, apps: DraftApps, key: bytes, is_secure: bool) -> None:
+    def __init__(self, apps: DraftApps, links: Links, is_secure: bool) -> None:
         self._apps = apps
-        self._key = key
+        self._links = links
         self._is_secure = is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,7 +47,7 @@ class Drafts:
     async def _responder(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
         if not path.startswith(FOLDER):
-            submission = self._submission(_cookie(scope))
+            submission = await self._submission(_cookie(scope))
             if submission is not None:
                 return self._draft(submission, path)
             if path == "/":
@@ -56,7 +56,7 @@ class Drafts:
         token, _, rest = path.removeprefix(FOLDER).partition("/")
         if token == LEAVE and not rest:
             return self._with_cookie(RedirectResponse(HOME, 303), "")
-        submission = self._submission(token)
+        submission = await self._submission(token)
         if submission is None:
             return private(problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN))
         inner = {**scope, "path": f"/{rest}", "headers": scope["headers"]}
@@ -67,11 +67,12 @@ class Drafts:
             return self._with_cookie(RedirectResponse(place, 303), token)
         return self._draft(submission, f"/{rest}")
 
-    def _submission(self, token: str) -> UUID | None:
-        link = read_token("draft", self._key, token)
+    async def _submission(self, token: str) -> str | None:
+        """Return the submission whose draft a token shows; None for a wrong token, or one that has ended."""
+        link = await in_thread(self._links.find, "draft", token) if token else None
         return link.subject if link is not None else None
 
-    def _draft(self, submission: UUID, path: str) -> ASGIApp:
+    def _draft(self, submission: str, path: str) -> ASGIApp:
         """Return the application that answers for a path of a draft, which nobody else may keep."""
 
         async def respond(scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from losslake.questions.release.view import ReleaseView
@@ -12,7 +11,7 @@ from losslake_contributions.live.stored_trials import Candidate, drawn_curves
 from losslake_contributions.live.subject import Subject
 from losslake_contributions.live.watching import Overview
 from losslake_contributions.review.links import LIVE
-from losslake_contributions.signed_links import SignedLink
+from losslake_contributions.store.tables import Link
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import with_query
 
@@ -26,7 +25,7 @@ _NEARNESS = {
 
 def content_of(
     token: str,
-    link: SignedLink,
+    link: Link,
     overview: Overview,
     subject: Subject,
     event: Mapping[str, Any],
@@ -53,7 +52,7 @@ def content_of(
         "frame": f"{here}/figures/curves.vl.json",
         "scaling": scaling,
         "release": view.number if view is not None else None,
-        "expires": datetime.fromtimestamp(link.expires, UTC),
+        "expires": link.expires_at,
         "about": json.dumps(_about(here, subject, run.batch_size)),
     }
 

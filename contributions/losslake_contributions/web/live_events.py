@@ -6,7 +6,8 @@ Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import orjson
 from fastapi import Request
 from fastapi.responses import StreamingResponse
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
 from losslake_contributions.live.outlook import outlook
@@ -23,36 +25,45 @@ from losslake_contributions.live.run_reader import RunReader, RunState
 from losslake_contributions.live.subject import Subject
 from losslake_contributions.live.thinning import thinned
 from losslake_contributions.live.watching import Overview, WatchedRun
-from losslake_contributions.signed_links import SignedLink
+from losslake_contributions.store.tables import Link
+from losslake_schema.errors import LossLakeError
 from losslake_service.operation.connections import ON_SHUTDOWN
 from losslake_service.web.templates import moment
 
 MOST_POINTS = 400
 _N_LAST = 8
 SECONDS_BETWEEN_SIGNS = 15.0
+SECONDS_BETWEEN_CHECKS = 2.0  # of the link
 NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float64)
 _RETRY = b"retry: 3000\n\n"
 _SIGN_OF_LIFE = b": still here\n\n"
 # no-transform: compression would take a megabyte for each of those who watch.
+_log = logging.getLogger(__name__)
 _HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 
 
 class EventStream(StreamingResponse):
-    """A response that goes on until its run has ended, its link expires, its reader leaves or the service stops.
+    """A response that goes on until its run or its link has ended, its reader leaves or the service stops.
 
-    places: what is held for it; given back at its end.
+    places: what is held for it; given back at its end. find: returns the link while it is valid.
     """
 
     media_type = "text/event-stream"
 
     def __init__(
-        self, request: Request, places: AsyncExitStack, watched: WatchedRun, subject: Subject, link: SignedLink
+        self,
+        request: Request,
+        places: AsyncExitStack,
+        watched: WatchedRun,
+        subject: Subject,
+        link: Link,
+        find: Callable[[], Awaitable[Link | None]],
     ) -> None:
         self._places = places
         self._stops = asyncio.Event()
         # uvicorn waits for the end of open streams before it says that it stops.
         request.scope.setdefault("state", {})[ON_SHUTDOWN] = self._stops.set
-        super().__init__(_events(watched, subject, link, self._stops), headers=_HEADERS)
+        super().__init__(_events(watched, subject, partial(_end_of, link, find), self._stops), headers=_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
@@ -61,13 +72,16 @@ class EventStream(StreamingResponse):
 
 
 async def _events(
-    watched: WatchedRun, subject: Subject, link: SignedLink, stops: asyncio.Event
+    watched: WatchedRun, subject: Subject, end_of_link: Callable[[], Coroutine[Any, Any, bytes]], stops: asyncio.Event
 ) -> AsyncIterator[bytes]:
     """Yield the curve after each change, and a sign of life where nothing changes."""
     yield _RETRY
-    stopped = asyncio.create_task(stops.wait())
+    stopped, ended = asyncio.create_task(stops.wait()), asyncio.create_task(end_of_link())
     try:
         while True:
+            if ended.done():
+                yield ended.result()
+                return
             if watched.trouble is not None:
                 yield _end("gone", str(watched.trouble))
                 return
@@ -76,22 +90,34 @@ async def _events(
             if overview.state.kind == "finished":
                 yield _end("finished", "The run has ended.")
                 return
-            while not await _changes(watched, version, min(SECONDS_BETWEEN_SIGNS, link.seconds_left), stopped):
+            while not await _changes(watched, version, stopped, ended):
                 if stops.is_set():
                     return
-                if not link.seconds_left:
-                    yield _end("expired", "The link to this page has expired: ask for a new one.")
-                    return
+                if ended.done():
+                    break
                 yield _SIGN_OF_LIFE
     finally:
         stopped.cancel()
+        ended.cancel()
 
 
-async def _changes(watched: WatchedRun, version: int, seconds: float, stopped: asyncio.Task[Any]) -> bool:
-    """Wait for a change; return False after so many seconds, or when the service stops."""
-    changed = asyncio.create_task(watched.wait(version, seconds))
+async def _end_of(link: Link, find: Callable[[], Awaitable[Link | None]]) -> bytes:
+    """Return the last event once a link has ended."""
+    while link.seconds_left:
+        await asyncio.sleep(min(SECONDS_BETWEEN_CHECKS, link.seconds_left))
+        try:
+            if await find() is None and link.seconds_left:
+                return _end("revoked", "The link to this page was revoked: ask for a new one.")
+        except (SQLAlchemyError, LossLakeError) as error:
+            _log.warning("the link to a live page can't be checked: %s", error)
+    return _end("expired", "The link to this page has expired: ask for a new one.")
+
+
+async def _changes(watched: WatchedRun, version: int, *others: asyncio.Task[Any]) -> bool:
+    """Wait for a change; return False if there is none for a while, or when another task ends."""
+    changed = asyncio.create_task(watched.wait(version, SECONDS_BETWEEN_SIGNS))
     try:
-        await asyncio.wait((changed, stopped), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((changed, *others), return_when=asyncio.FIRST_COMPLETED)
         return changed.done() and changed.result()
     finally:
         changed.cancel()

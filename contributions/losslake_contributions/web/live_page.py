@@ -20,9 +20,9 @@ from losslake_contributions.contract.contributions import RunFacts
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.subject import Choice, Subject, subject_of
 from losslake_contributions.live.watching import WatchedRun, Watching
-from losslake_contributions.review.links import LIVE
+from losslake_contributions.review.links import LIVE, Links
 from losslake_contributions.routes.requests import in_thread, only_parameters
-from losslake_contributions.signed_links import SignedLink, read_token
+from losslake_contributions.store.tables import Link
 from losslake_contributions.web.empty_figure import EmptyFigure
 from losslake_contributions.web.lake_app import LakeApp
 from losslake_contributions.web.live_content import content_of
@@ -45,37 +45,38 @@ class PrivateRoute(APIRoute):
         await super().handle(scope, receive, as_private(send))
 
 
-def add_live_pages(router: APIRouter, key: bytes, watching: Watching, lake_app: LakeApp) -> None:
-    """Add the routes. key: signs links."""
+def add_live_pages(router: APIRouter, links: Links, watching: Watching, lake_app: LakeApp) -> None:
+    """Add the routes."""
     add: Callable[..., None] = partial(
         router.add_api_route, include_in_schema=False, route_class_override=PrivateRoute, methods=["GET"]
     )
 
     async def get_page(request: Request, token: str) -> Response:
-        link, choice = _link(key, token), _choice(request)
+        link, choice = await in_thread(_link, links, token), _choice(request)
         view = await _newest(lake_app)
-        async with watching.look(str(link.subject)) as watched:
+        async with watching.look(link.subject) as watched:
             subject = await in_thread(_subject, choice, watched, view)
             _, overview, event = await watched.view(view_key(subject), partial(curve_of, subject))
         content = await in_thread(content_of, token, link, overview, subject, event, view)
         return page("live.html", content["heading"], "", None, **content)
 
     async def get_events(request: Request, token: str) -> Response:
-        link, choice = _link(key, token), _choice(request)
+        link, choice = await in_thread(_link, links, token), _choice(request)
         view = await _newest(lake_app)
         async with AsyncExitStack() as places:
-            watched = await places.enter_async_context(watching.watch(str(link.subject)))
+            watched = await places.enter_async_context(watching.watch(link.subject))
             subject = await in_thread(_subject, choice, watched, view)
-            return EventStream(request, places.pop_all(), watched, subject, link)
+            find = partial(in_thread, links.find, "live", token)
+            return EventStream(request, places.pop_all(), watched, subject, link, find)
 
     async def get_stored(request: Request, token: str, rest: str) -> Response:
-        _link(key, token)
+        await in_thread(_link, links, token)
         if not _FIGURES.fullmatch(rest):
             return problem(request.scope, "unknown-path", "a live page has figures of curves and scaling only")
         return _Stored(lake_app, f"/v1/{rest}")
 
     async def get_frame(token: str, figure: Annotated[EmptyFigure, Query()]) -> Response:
-        _link(key, token)
+        await in_thread(_link, links, token)
         return Response(figure.specification(), media_type=MEDIA_TYPES["vl.json"])
 
     add(f"{LIVE}/{{token}}", get_page)
@@ -98,9 +99,9 @@ class _Stored(Response):
         await self._lake_app.respond(inner, receive, send)
 
 
-def _link(key: bytes, token: str) -> SignedLink:
-    """Return what a token says; raise ContributionError if it is wrong."""
-    link = read_token("live", key, token)
+def _link(links: Links, token: str) -> Link:
+    """Return the link whose token this is; raise ContributionError if it is wrong."""
+    link = links.find("live", token)
     if link is None:
         raise ContributionError("unknown-live-run", _UNKNOWN)
     return link

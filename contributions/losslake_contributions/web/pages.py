@@ -23,6 +23,7 @@ from losslake_contributions.routes.submissions import respond_progress
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import read_segment
+from losslake_contributions.store.sessions import HOURS, sign_in, sign_out
 from losslake_contributions.store.tokens import Identity
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
 from losslake_contributions.web.drafts import HOME
@@ -39,7 +40,6 @@ from losslake_contributions.web.site import (
 from losslake_contributions.web.submission_page import content_of
 
 Form = TypeVar("Form", bound=BaseModel)
-_SECONDS_SIGNED_IN = 12 * 3600
 
 
 def add_home(router: APIRouter, database: Database, links: Links) -> None:
@@ -72,18 +72,20 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
         form = await read_form(request)
         token, following = form.get("token", "").strip(), _within(form.get("next"))
         try:
-            await find_identity(database, f"Bearer {token}")
+            identity = await find_identity(database, f"Bearer {token}")
         except ContributionError as error:
             trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
             return page("sign_in.html", "Sign in", SIGN_IN, None, 401, next=following, trouble=trouble)
         response = RedirectResponse(following, 303, PRIVATE)
         is_secure = links.base(request).startswith("https://")
-        response.set_cookie(COOKIE, token, _SECONDS_SIGNED_IN, secure=is_secure, httponly=True, samesite="strict")
+        cookie = await in_thread(sign_in, database, identity.token)
+        response.set_cookie(COOKIE, cookie, HOURS * 3600, secure=is_secure, httponly=True, samesite="strict")
         return response
 
     @router.post("/sign-out", include_in_schema=False)
     async def post_sign_out(request: Request) -> Response:
         await read_form(request)
+        await in_thread(sign_out, database, request.cookies.get(COOKIE, ""))
         response = RedirectResponse(HOME, 303, PRIVATE)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
@@ -196,13 +198,14 @@ async def _review_page(
     review = progress if isinstance(progress, Review) else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
     report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
+    draft = await in_thread(links.draft, identity, name) if is_waiting else ""
     return page(
         "submission.html",
         f"Submission {name}",
         REVIEWS,
         identity,
         code,
-        **content_of(status, review, report, links.draft(name) if is_waiting else ""),
+        **content_of(status, review, report, draft),
         trouble=trouble or failure,
         pending=progress if isinstance(progress, PendingReview) else None,
         may_decide=identity.is_reviewer and (review is not None or bool(failure)),

@@ -14,8 +14,9 @@ from jinja2 import Environment
 from starlette.types import Scope
 
 from losslake_contributions.errors import ContributionError
-from losslake_contributions.routes.requests import find_identity
+from losslake_contributions.routes.requests import act_as, in_thread
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.sessions import find_session
 from losslake_contributions.store.tokens import Identity
 from losslake_service.web.bare_page import SITE, accepts_html
 from losslake_service.web.templates import environment_of
@@ -48,14 +49,12 @@ def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
 
 
 async def signed_in(request: Request, database: Database) -> Identity | None:
-    """Return who has signed in; None for nobody, also if the token has expired since."""
-    token = request.cookies.get(COOKIE)
-    if token is None:
-        return None
-    try:
-        return await find_identity(database, f"Bearer {token}")
-    except ContributionError:
-        return None
+    """Return who has signed in; None for nobody, also if the session or its token has ended since."""
+    cookie = request.cookies.get(COOKIE)
+    identity = await in_thread(find_session, database, cookie, kind="authentication") if cookie is not None else None
+    if identity is not None:
+        act_as(identity, request)
+    return identity
 
 
 def to_sign_in(request: Request) -> RedirectResponse:

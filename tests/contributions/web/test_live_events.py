@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
 
 import httpx
 import pytest
@@ -24,8 +22,8 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.run_reader import RunReader, RunState
 from losslake_contributions.live.subject import Choice, subject_of
 from losslake_contributions.live.watching import MOST_WATCHERS_OF_ONE, Watching
-from losslake_contributions.signed_links import SignedLink
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.tables import Link
 from losslake_contributions.store.tokens import create_token
 from losslake_contributions.web import live_events as module
 from losslake_contributions.web.live_events import MOST_POINTS, EventStream, state_text
@@ -214,8 +212,10 @@ class Watcher:
 
 
 @asynccontextmanager
-async def watching(service: Service) -> AsyncIterator[tuple[Watching, Callable[..., Coroutine[Any, Any, Watcher]]]]:
-    """The watched runs, and a function that opens a stream of a run."""
+async def watching(
+    service: Service, *revoked: str
+) -> AsyncIterator[tuple[Watching, Callable[..., Coroutine[Any, Any, Watcher]]]]:
+    """The watched runs, and a function that opens a stream of a run. revoked: runs whose links are."""
     hub = Watching(service.database, seconds=0.01)
 
     async def opened(run: SpooledRun, seconds: float = 3600, **options: Any) -> Watcher:
@@ -223,8 +223,13 @@ async def watching(service: Service) -> AsyncIterator[tuple[Watching, Callable[.
         async with AsyncExitStack() as places:
             watched = await places.enter_async_context(hub.watch(run.id))
             subject = subject_of(Choice(), watched.overview.state.facts, watched.overview.metrics, None)
-            link = SignedLink(UUID(run.id), int(time.time() + seconds))
-            return Watcher(EventStream(Request(scope), places.pop_all(), watched, subject, link), scope, **options)
+            link = Link(expires_at=datetime.now(UTC) + timedelta(seconds=seconds))
+
+            async def find() -> Link | None:
+                return link if run.id not in revoked else None
+
+            stream = EventStream(Request(scope), places.pop_all(), watched, subject, link, find)
+            return Watcher(stream, scope, **options)
         raise AssertionError
 
     yield hub, opened
@@ -259,6 +264,19 @@ def test_stream_ends_when_its_link_expires(service: Service, run: SpooledRun) ->
             await watcher.task
             sent = await watcher.until(b"event: end")
             assert b'"reason":"expired"' in sent
+            assert hub.n_watchers == 0
+
+    run_async(work)
+
+
+def test_stream_ends_soon_after_its_link(service: Service, run: SpooledRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_CHECKS", 0.01)
+
+    async def work() -> None:
+        async with watching(service, run.id) as (hub, opened):
+            watcher = await opened(run)
+            await watcher.task
+            assert b'"reason":"revoked"' in await watcher.until(b"event: end")
             assert hub.n_watchers == 0
 
     run_async(work)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,9 +14,13 @@ from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
+from sqlalchemy.orm import Session
 
-from losslake_contributions.signed_links import DAYS, link_token
-from losslake_contributions.store.signing_key import signing_key
+from losslake_contributions.signed_links import link_token
+from losslake_contributions.store.links import DAYS
+from losslake_contributions.store.signing_key import SigningKey
+from losslake_contributions.store.tables import Link
 from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.made_runs import lake_of, write_run
 from tests.contributions.spooled_runs import COLLECTION, SpooledRun, new_id, rows
@@ -200,16 +205,31 @@ def test_state_and_end_of_a_run_are_said(beside: Service, sender: Sender) -> Non
     assert said(text)[0].startswith("Didn't reach val/loss ≤ 0.1 in 4 steps: its best value is 0.2, at step 4")
 
 
+def link_of(service: Service, path: str) -> UUID:
+    """The id of a link's record."""
+    return UUID(bytes=base64.urlsafe_b64decode(path.removeprefix("/live/"))[:16])
+
+
+def change_link(service: Service, path: str, **changes: Any) -> None:
+    with Session(service.lake.engine) as session:
+        session.execute(update(Link).where(Link.id == link_of(service, path).hex).values(**changes))
+        session.commit()
+
+
 def test_wrong_expired_and_foreign_links_give_one_problem(beside: Service, sender: Sender) -> None:
-    run, path = sent(sender)
-    key = signing_key(beside.database)
+    _, path = sent(sender)
+    _, expired = sent(sender)
+    change_link(beside, expired, expires_at=datetime.now(UTC))
+    key, link = SigningKey.of(beside.lake).read(), link_of(beside, path)
     tokens = [
         "x",
         path.removeprefix("/live/")[:-1] + "A",
-        link_token("live", key, UUID(run.id), int(time.time()) - 1),
-        link_token("draft", key, UUID(run.id)),
-        link_token("live", bytes(32), UUID(run.id)),
+        expired.removeprefix("/live/"),
+        link_token("live", key, UUID(new_id())),
+        link_token("draft", key, link),
+        link_token("live", bytes(32), link),
     ]
+    assert f"/live/{link_token('live', key, link)}" == path
     for token in tokens:
         for rest in ("", "/events", "/v1/scaling.json", "/figures/curves.vl.json?metric=val/loss"):
             answer = beside.client.get(f"/live/{token}{rest}")
@@ -221,17 +241,18 @@ def test_wrong_expired_and_foreign_links_give_one_problem(beside: Service, sende
     assert "ask its contributor for a new one" in shown.text
 
 
-def test_link_to_a_run_that_is_gone_is_a_problem(beside: Service) -> None:
-    token = link_token("live", signing_key(beside.database), UUID(new_id()))
-    answer = beside.client.get(f"/live/{token}", headers=BROWSER)
+def test_link_to_a_run_that_is_gone_is_a_problem(beside: Service, sender: Sender) -> None:
+    _, path = sent(sender)
+    change_link(beside, path, subject=new_id())
+    answer = beside.client.get(path, headers=BROWSER)
     assert answer.status_code == 404
     assert "is not here" in answer.text
 
 
 def test_link_says_how_long_it_lasts(beside: Service, sender: Sender) -> None:
-    run, _ = sent(sender)
-    token = link_token("live", signing_key(beside.database), UUID(run.id), 2_000_000_000)
-    assert "sees it until 2033-05-18 03:33 UTC" in page(beside.client, f"/live/{token}")
+    _, path = sent(sender)
+    change_link(beside, path, expires_at=datetime(2033, 5, 18, 3, 33, tzinfo=UTC))
+    assert "sees it until 2033-05-18 03:33 UTC" in page(beside.client, path)
     assert DAYS == 30
 
 

@@ -56,6 +56,7 @@ def test_the_documented_commands_exist() -> None:
         "push",
         "live",
         "serve-contributions",
+        "audit",
         "analyze",
         *GROUPS,
     ]
