@@ -29,7 +29,7 @@ COPY --from=build /srv/losslake /srv/losslake
 
 # The folders belong to the user before they become volumes: a new named volume takes its owner from here.
 RUN useradd --system --uid 10001 --home-dir /lake --no-create-home --shell /usr/sbin/nologin losslake \
-    && install --directory --owner=losslake --group=losslake /lake /cache
+    && install --directory --owner=losslake --group=losslake /lake /cache /secrets
 USER losslake
 WORKDIR /lake
 # A container is reached by names of its host machine; LOSSLAKE_PUBLIC_URL adds that of a public service.

@@ -88,6 +88,8 @@ def share(lake: Lake, path: Path) -> None:
     try:
         _pack(path, packed)
         lake.store.move_in(packed, _key(lake, path))
+    except PermissionError:
+        _log.info("%s isn't put into the store, which this service may only read: other machines build it", path.name)
     except OSError as error:
         _log.warning("%s can't be put into the store (%s): other machines build their own", path.name, error)
     finally:

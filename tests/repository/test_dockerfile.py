@@ -38,7 +38,7 @@ def test_the_image_runs_as_a_user_of_its_own_that_owns_the_lake_and_the_cache() 
     assert user not in {"root", "0"}
     creation = " ".join(arguments for name, arguments in stages()[-1] if name == "RUN")
     assert "useradd --system --uid 10001" in creation
-    assert f"--owner={user} --group={user} /lake /cache" in creation
+    assert f"--owner={user} --group={user} /lake /cache /secrets" in creation
     assert last("VOLUME") == "/lake /cache"
     # What comes before VOLUME is what a new volume starts with.
     assert final.index("RUN") < final.index("USER") < final.index("VOLUME")

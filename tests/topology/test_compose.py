@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from tests.repository.test_dockerfile import exec_form, last
 from tests.topology.composition import DEVELOPMENT, PRODUCTION, filled_in, merged, published_schema, read
 
 OURS = ("losslake", "init", "ingest", "contributions")
-STARTED = {"nginx", "losslake", "init", "database", "store", "bucket"}
+STARTED = {"nginx", "losslake", "init", "reader", "database", "files", "store", "bucket"}
 
 
 def services() -> dict[str, Any]:
@@ -76,6 +79,12 @@ def test_only_nginx_is_reached_from_outside_and_it_never_meets_the_database() ->
         assert set(service["networks"]) <= inside or name == "nginx"
     assert set(services()["nginx"]["networks"]) == {"public", "service", "contributions", "store"}
     assert services()["database"]["networks"] == ["database"]
+    # Within it, nobody is asked for a key.
+    assert {name for name, service in services().items() if "files" in service["networks"]} == {
+        "files",
+        "store",
+        "bucket",
+    }
     assert services()["nginx"]["ports"] == ["${LOSSLAKE_LISTEN:-127.0.0.1:8000}:8080"]
 
 
@@ -109,24 +118,97 @@ def test_composed_services_start_and_answer_for_this_machine() -> None:
 
 
 def test_no_password_stands_in_the_files_and_none_is_made_up() -> None:
-    secret = {"PGPASSWORD", "POSTGRES_PASSWORD", "AWS_SECRET_ACCESS_KEY"}
+    variables = {
+        "PGPASSWORD": {"POSTGRES_PASSWORD", "POSTGRES_READER_PASSWORD"},
+        "READER_PASSWORD": {"POSTGRES_READER_PASSWORD"},
+        "POSTGRES_PASSWORD": {"POSTGRES_PASSWORD"},
+        "AWS_SECRET_ACCESS_KEY": {"AWS_SECRET_ACCESS_KEY", "READER_SECRET_ACCESS_KEY"},
+        "READER_SECRET_ACCESS_KEY": {"READER_SECRET_ACCESS_KEY"},
+    }
     for service in services().values():
         for name, value in service.get("environment", {}).items():
-            if name in secret:
-                assert value == f"${{{name.replace('PGPASSWORD', 'POSTGRES_PASSWORD')}:-}}"
+            if name in variables:
+                assert value in {f"${{{variable}:-}}" for variable in variables[name]}
     example = dict(line.split("=", 1) for line in (ROOT / "deploy/env.example").read_text().splitlines() if "=" in line)
-    assert {name for name in secret & set(example) if example[name]} == set()
+    secret = set().union(*variables.values())
+    assert {name: example[name] for name in secret} == dict.fromkeys(secret, "")
     assert "/.env" in (ROOT / ".gitignore").read_text().splitlines()
     assert ".env" not in (ROOT / ".dockerignore").read_text()
 
 
-def test_the_store_does_not_start_without_keys(tmp_path: Path) -> None:
-    script = filled_in(services()["store"]["command"][0], {})
-    ran = subprocess.run(
-        ["/bin/sh", "-c", script], env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60
+def test_read_service_has_a_role_and_a_key_of_its_own() -> None:
+    reader, writer = (services()[name]["environment"] for name in ("losslake", "contributions"))
+    assert (reader["PGPASSWORD"], writer["PGPASSWORD"]) == ("${POSTGRES_READER_PASSWORD:-}", "${POSTGRES_PASSWORD:-}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        assert reader[name].startswith(f"${{{name.replace('AWS', 'READER')}:-")
+        assert writer[name].startswith(f"${{{name}:-")
+    assert location_of(reader["LOSSLAKE_LAKE"]).database.username == "losslake_reader"
+    assert services()["reader"]["volumes"] == ["./deploy/reader.sql:/reader.sql:ro"]
+    assert (ROOT / "deploy/reader.sql").is_file()
+    # The key that signs links is where neither the read service nor ingests look.
+    mounted = {name for name, service in services().items() if any("secrets:" in each for each in service["volumes"])}
+    assert mounted == {"contributions"}
+    assert writer["LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE"].startswith("/secrets/")
+
+
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "writer",
+    "AWS_SECRET_ACCESS_KEY": "one+secret/=",
+    "READER_ACCESS_KEY_ID": "reader",
+    "READER_SECRET_ACCESS_KEY": "another_secret-",
+}
+
+
+def started_store(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Start the store by its script, with a program in its place that prints what it is started with."""
+    (folder / "weed").write_text('#!/bin/sh\nenv\necho "$@"\n')
+    (folder / "weed").chmod(0o755)
+    return subprocess.run(
+        ["/bin/sh", ROOT / "deploy/store.sh"],
+        env={"PATH": f"{folder}:/usr/bin:/bin", "CONFIG": str(folder / "s3.json"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("value", ["", 'x", "y'])
+def test_the_store_does_not_start_without_keys(tmp_path: Path, name: str, value: str) -> None:
+    ran = started_store(tmp_path, KEYS | {name: value})
     assert ran.returncode == 1
-    assert "set AWS_ACCESS_KEY_ID" in ran.stderr
+    assert ran.stderr == f"set {name} in .env, of letters, digits and +/=_-\n"
+    assert not (tmp_path / "s3.json").exists()
+
+
+def test_the_store_knows_a_key_that_writes_and_one_that_only_reads_what_is_public(tmp_path: Path) -> None:
+    ran = started_store(tmp_path, KEYS)
+    assert ran.returncode == 0, ran.stderr
+    assert f"-s3.config={tmp_path / 's3.json'}" in ran.stdout
+    # Else the store would take the first one for everything.
+    assert "AWS_" not in ran.stdout
+    file = tmp_path / "s3.json"
+    assert file.stat().st_mode & 0o077 == 0
+    writer, reader = json.loads(file.read_text())["identities"]
+    assert writer["credentials"] == [{"accessKey": "writer", "secretKey": "one+secret/="}]
+    assert reader["credentials"] == [{"accessKey": "reader", "secretKey": "another_secret-"}]
+    assert "Write:losslake" in writer["actions"]
+
+    def may_read(path: str) -> bool:
+        return any(fnmatchcase(f"Read:losslake/lake/{path}", action) for action in reader["actions"])
+
+    assert all(action.startswith("Read:") for action in reader["actions"])
+    for path in ("lake.toml", "releases/release-000001.json", "warehouse/losslake/trials/data/x.parquet", "serving/x"):
+        assert may_read(path), path
+    for path in ("contributions/run/1-1.jsonl.zst", "drafts/x", "signing-key", "lakes", "../other"):
+        assert not may_read(path), path
+
+
+def test_only_the_port_that_asks_for_a_key_is_passed_on() -> None:
+    text = (ROOT / "deploy/store.conf").read_text()
+    assert re.findall(r"listen (\S+);", text) == ["8333"]
+    assert re.findall(r"server (\S+) resolve", text) == ["files:8333"]
+    assert services()["store"]["volumes"] == ["./deploy/store.conf:/etc/nginx/nginx.conf:ro"]
 
 
 def test_everything_starts_after_what_it_needs_and_is_watched() -> None:
@@ -149,19 +231,20 @@ def test_a_volume_is_declared_and_only_jobs_and_the_cache_are_shared() -> None:
 
 
 def test_the_lake_is_where_the_database_and_the_store_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = services()["losslake"]["environment"]
-    for name in ("init", "ingest"):
-        assert services()[name]["environment"].items() <= environment.items()
-    monkeypatch.setenv("LOSSLAKE_CACHE", environment["LOSSLAKE_CACHE"])
-    location = location_of(environment["LOSSLAKE_LAKE"])
+    writer, reader = (services()[name]["environment"] for name in ("init", "losslake"))
+    assert services()["ingest"]["environment"] == writer
+    assert writer.items() <= services()["contributions"]["environment"].items()
+    monkeypatch.setenv("LOSSLAKE_CACHE", writer["LOSSLAKE_CACHE"])
+    location, read_from = (location_of(each["LOSSLAKE_LAKE"]) for each in (writer, reader))
+    assert read_from.files_url == location.files_url
     database = services()["database"]["environment"]
-    assert (location.database.host, location.database.database) == ("database", database["POSTGRES_DB"])
-    assert location.database.username == database["POSTGRES_USER"]
-    assert location.database.password is None
-    bucket = location.files_url.removeprefix("s3://").partition("/")[0]
-    assert f"s3.bucket.create -name {bucket}'" in services()["bucket"]["command"][0]
-    assert environment["AWS_ENDPOINT_URL_S3"] == "http://store:8333"
-    assert "-s3.port=8333" in services()["store"]["command"][0]
+    for each in (location, read_from):
+        assert (each.database.host, each.database.database) == ("database", database["POSTGRES_DB"])
+        assert each.database.password is None
+    assert location.database.username == database["POSTGRES_USER"] == services()["reader"]["environment"]["PGUSER"]
+    assert location.files_url == "s3://losslake/lake"
+    assert "s3.bucket.create -name losslake'" in services()["bucket"]["command"][0]
+    assert writer["AWS_ENDPOINT_URL_S3"] == reader["AWS_ENDPOINT_URL_S3"] == "http://store:8333"
 
 
 def test_compose_hands_on_settings_that_there_are_and_waits_for_a_graceful_end() -> None:

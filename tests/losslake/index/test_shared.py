@@ -16,6 +16,7 @@ import pytest
 
 from losslake.index import serving, shared, workloads
 from losslake.lake.lake import Lake
+from losslake.lake.location import location_of
 from losslake.lake.store.store import DataFile
 from losslake.questions import scaling
 from losslake.questions.release.view import ReleaseView
@@ -143,6 +144,19 @@ def test_file_missing_from_the_store_is_rebuilt(other: Lake, builds: list[str]) 
     assert steps(opened(other), ADAM) == [20]
     assert builds == ["workload", "workload"]
     assert len(list(other.store.list_files("serving/workloads"))) == 2
+
+
+def test_service_that_may_not_write_keeps_what_it_builds(
+    other: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    built = shared.path_of(other, other.release(1), "x")
+    built.parent.mkdir(parents=True)
+    built.write_text("built here")
+    with caplog.at_level("INFO"):
+        shared.share(Lake(location_of(str(other))), built)
+    assert [(record.levelname, "may only read" in record.message) for record in caplog.records] == [("INFO", True)]
+    assert [path.name for path in built.parent.iterdir()] == [built.name]
 
 
 def test_files_are_evicted_when_all_of_them_exceed_the_limit(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
