@@ -25,6 +25,7 @@ from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
 from losslake_contributions.review.review import Review, Reviews
 from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
+from losslake_contributions.routes.downloads import Downloads
 from losslake_contributions.routes.live import add_live
 from losslake_contributions.routes.requests import contribution_problem
 from losslake_contributions.routes.submissions import add_reviews, add_submissions
@@ -99,13 +100,13 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         settings.runs_per_hour, settings.segments_per_hour, settings.megabytes_per_hour, settings.submissions_per_hour
     )
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
-    hourly = HourlyQuotas(quota)
+    hourly, downloads = HourlyQuotas(quota), Downloads()
     add_contributions(app.router, database, hourly, links)
-    add_segments(app.router, database, hourly, uploads, metrics)
+    add_segments(app.router, database, hourly, uploads, downloads, metrics)
     add_live(app.router, database, hourly, metrics, settings.live_seconds)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
-    _add_pages(app, database, reviews, links)
+    _add_pages(app, database, reviews, links, downloads)
     add_live_pages(app.router, links.key, watching, lake_app)
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
@@ -120,10 +121,10 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def _add_pages(app: FastAPI, database: Database, reviews: Reviews, links: Links) -> None:
+def _add_pages(app: FastAPI, database: Database, reviews: Reviews, links: Links, downloads: Downloads) -> None:
     pages.add_home(app.router, database, links)
     pages.add_reviews(app.router, database, reviews, links)
-    pages.add_runs(app.router, database)
+    pages.add_runs(app.router, database, downloads)
     app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
 
 

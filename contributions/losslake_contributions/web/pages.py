@@ -18,10 +18,10 @@ from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.routes.contributions import parse_number
+from losslake_contributions.routes.downloads import Downloads
 from losslake_contributions.routes.requests import check_submission_name, in_thread, parse_run
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.tokens import Identity, authenticate
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
 from losslake_contributions.web.drafts import HOME
@@ -142,7 +142,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         return RedirectResponse(f"{REVIEWS}/{shown}", 303, PRIVATE)
 
 
-def add_runs(router: APIRouter, database: Database) -> None:
+def add_runs(router: APIRouter, database: Database, downloads: Downloads) -> None:
     """Add the pages of single runs: their facts, and the bytes that were sent."""
 
     @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}", include_in_schema=False)
@@ -161,8 +161,7 @@ def add_runs(router: APIRouter, database: Database) -> None:
         check_submission_name(name)
         place = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
-        data = await in_thread(read_segment, *file)
-        return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
+        return await downloads.send(file, PRIVATE, "text/plain; charset=utf-8")
 
 
 async def _identified(request: Request, database: Database) -> Identity:
