@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import socket
 import threading
 import time
 from collections import Counter
@@ -13,7 +16,9 @@ import httpx
 import psutil
 import pytest
 
-from losslake_contributions.contract.limits import MOST_PIECES, MOST_SEGMENTS
+from losslake_contributions.contract.limits import LARGEST_SEGMENT, MOST_PIECES, MOST_SEGMENTS
+from losslake_contributions.contract.texts import new_submission_id
+from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import Target, fresh_run
 from tests.contributions.conftest import Sender
 
@@ -153,3 +158,43 @@ def test_flood_of_tiny_pieces(target: Target, connections: int) -> None:
             sent.update(attack_for(SECONDS, connections, lambda number: flooders[number].send()))
     assert not seen.failures
     assert max(seen.quantile(kind, 0.99) for kind in seen.seconds) < 1
+
+
+SLOW_READERS, READ_BYTES_A_SECOND = 120, 12_000
+
+
+def test_slow_readers_of_segments(target: Target) -> None:
+    """fill the memory by many connections that read a large segment slowly"""
+    sender, run = target.someone("Slow reader"), fresh_run()
+    sender.create(run)
+    # Random text: it takes the most of what unpacking may take.
+    lines = b"\n".join(os.urandom(64).hex().encode() for _ in range(LARGEST_SEGMENT // 129)) + b"\n"
+    assert sender.put(run, data=lines, sha256=hashlib.sha256(lines).hexdigest()).status_code == 201
+    end = f"HTTP/1.1\r\nHost: 127.0.0.1:{target.service.port}\r\nAccept-Encoding: zstd\r\n"
+    rest = f"GET /v1/contributions/{run.id}/segments/1/1 {end}Authorization: Bearer {sender.token}\r\n\r\n"
+    path = f"/reviews/{new_submission_id()}/runs/{run.id}/1/1"
+    page = f"GET {path} {end}Cookie: {COOKIE}={sender.token}\r\n\r\n"
+    sent = Counter[int]()
+    with ExitStack() as stack, beside(target, f"{SLOW_READERS} slow readers of a segment", sent) as seen:
+        connections = [stack.enter_context(slow_connection(target)) for _ in range(SLOW_READERS)]
+        for number, connection in enumerate(connections):
+            connection.sendall((rest if number % 2 else page).encode())
+        for connection in connections:
+            sent[int(connection.recv(12)[9:12])] += 1
+        last = time.monotonic() + SECONDS / 2
+        while time.monotonic() < last:
+            for connection in connections:
+                connection.recv(READ_BYTES_A_SECOND // 2)
+            time.sleep(0.5)
+    assert sent == {200: SLOW_READERS}
+    assert not seen.failures
+    assert seen.bytes < 400e6
+
+
+def slow_connection(target: Target) -> socket.socket:
+    """A connection that buffers little of what it is sent."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(60)
+    connection.connect(("127.0.0.1", target.service.port))
+    return connection

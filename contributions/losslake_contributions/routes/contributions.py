@@ -14,6 +14,7 @@ from losslake_contributions.contract.texts import Ordinal, Sha256, Step
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.review.links import Links
+from losslake_contributions.routes.downloads import send_segment
 from losslake_contributions.routes.requests import (
     identify,
     in_thread,
@@ -25,7 +26,6 @@ from losslake_contributions.routes.requests import (
 from losslake_contributions.routes.uploads import Uploads
 from losslake_contributions.store import contributions as store
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
@@ -86,7 +86,11 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
 
 
 def add_segments(
-    router: APIRouter, database: Database, hourly: HourlyQuotas, uploads: Uploads, metrics: ContributionMetrics
+    router: APIRouter,
+    database: Database,
+    hourly: HourlyQuotas,
+    uploads: Uploads,
+    metrics: ContributionMetrics,
 ) -> None:
     """Add the routes of segments."""
 
@@ -104,8 +108,8 @@ def add_segments(
         identity = await identify(request, database, "contribute", "review")
         numbers = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(store.segment_file, database, identity, parse_run(run), *numbers)
-        headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"', "Cache-Control": "no-store"}
-        return Response(await in_thread(read_segment, *file, kind="bulk"), 200, headers, "application/jsonl")
+        headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"'}
+        return await send_segment(file, headers, "application/jsonl")
 
     @router.put(
         f"{PREFIX}/{{run}}/segments/{{attempt}}/{{n}}",

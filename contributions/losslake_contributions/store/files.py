@@ -10,9 +10,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, Self
 
 import zstandard
 from sqlalchemy import ColumnElement, and_, delete, exists, or_, select
@@ -20,7 +24,6 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
-from losslake_contributions.contract.limits import LARGEST_SEGMENT
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.links import delete_links
 from losslake_contributions.store.open_segments import delete_segments
@@ -29,7 +32,9 @@ from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Held
 from losslake_schema.errors import LakeBroken
 
 GRACE = timedelta(days=1)
-_LEVEL = 3
+# Whoever unpacks a file needs memory for a window, which is 2 MB by default. With this one, files are no larger.
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(3, window_log=17)
+_PIECE = 1 << 15
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +42,7 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
     """Store the JSON lines of a segment, and return the path of the file once it is durable."""
     path = f"{FOLDER}/{run}/{segment.attempt}-{segment.n}-{uuid.uuid4().hex}.jsonl.zst"
     try:
-        lake.store.put(path, zstandard.ZstdCompressor(_LEVEL).compress(data))
+        lake.store.put(path, zstandard.ZstdCompressor(compression_params=_PARAMETERS).compress(data))
         lake.store.sync([path])
     except OSError:
         # Else each attempt would leave a part of the file on a disk that is full.
@@ -48,19 +53,71 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
-    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged.
+    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged."""
+    with open_segment(lake, path, sha256) as segment:
+        return b"".join(segment.pieces())
+
+
+class SegmentFile:
+    """The JSON lines of a stored segment, which are unpacked piece by piece. bytes: of all of them."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file = file
+        self._path = path
+        self.bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the lines in pieces of any size; raise LakeBroken if they can't be unpacked."""
+        self._file.seek(0)
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(self._file, _PIECE, closefd=False) as lines:
+                while piece := lines.read(_PIECE):
+                    yield piece
+        except zstandard.ZstdError as error:
+            raise LakeBroken(f"{self._path} can't be unpacked ({error}): restore it") from None
+
+    def check(self, sha256: str) -> None:
+        """Read all lines; raise LakeBroken if they don't have this digest."""
+        digest = hashlib.sha256()
+        for piece in self.pieces():
+            self.bytes += len(piece)
+            digest.update(piece)
+        if digest.hexdigest() != sha256:
+            raise LakeBroken(f"{self._path} was altered: restore it")
+
+
+def open_segment(lake: Lake, path: str, sha256: str) -> SegmentFile:
+    """Open a stored segment, whose lines are read once; raise LakeBroken if they aren't as they were acknowledged.
 
     Contributors and reviewers see its message, which has the path within the lake only.
     """
     try:
-        data = zstandard.ZstdDecompressor().decompress(bytes(lake.store.read(path)), max_output_size=LARGEST_SEGMENT)
+        segment = SegmentFile(_open_file(lake, path), path)
     except FileNotFoundError:
         raise LakeBroken(f"{path} is missing: restore it") from None
-    except zstandard.ZstdError as error:
-        raise LakeBroken(f"{path} can't be unpacked ({error}): restore it") from None
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise LakeBroken(f"{path} was altered: restore it")
-    return data
+    try:
+        segment.check(sha256)
+    except BaseException:
+        segment.__exit__()
+        raise
+    return segment
+
+
+def _open_file(lake: Lake, path: str) -> BinaryIO:
+    """Open a file of the store, or a copy of it that is gone once it is closed."""
+    folder = lake.store.local_folder
+    if folder is not None:
+        return (folder / path).open("rb")
+    with TemporaryDirectory(prefix="segment-", dir=lake.folder) as own:
+        copy = Path(own, "segment")
+        lake.store.copy_to(path, copy, link=False)
+        return copy.open("rb")
 
 
 def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:

@@ -18,11 +18,11 @@ from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.links import REVIEWS, Links
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.routes.contributions import parse_number
+from losslake_contributions.routes.downloads import send_segment
 from losslake_contributions.routes.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
 from losslake_contributions.routes.submissions import respond_progress
 from losslake_contributions.store import contributions, submissions
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import read_segment
 from losslake_contributions.store.sessions import HOURS, sign_in, sign_out
 from losslake_contributions.store.tokens import Identity
 from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
@@ -166,8 +166,7 @@ def add_runs(router: APIRouter, database: Database) -> None:
         check_submission_name(name)
         place = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
-        data = await in_thread(read_segment, *file, kind="bulk")
-        return Response(data, 200, PRIVATE, "text/plain; charset=utf-8")
+        return await send_segment(file, PRIVATE, "text/plain; charset=utf-8")
 
 
 async def _identified(request: Request, database: Database) -> Identity:
