@@ -168,6 +168,7 @@ def problem_document(
     if request_id is not None:
         document["request_id"] = request_id
     page: ProblemPage | None = getattr(scope["app"].state, "problem_page", None) if "app" in scope else None
+    headers = {"Cache-Control": "no-store", **(headers or {})}
     html = page(scope, document) if page is not None else None
     if html is not None:
         return HTMLResponse(html, status, headers)

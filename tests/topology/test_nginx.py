@@ -7,8 +7,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,13 +19,18 @@ import pytest
 from obstore.store import S3Store
 
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
-from tests.servers.nginx import check, nginx_server
+from tests.servers.nginx import Nginx, check, nginx_server
 from tests.servers.processes import ADDRESS, free_port
 from tests.servers.s3 import S3
 from tests.topology.nginx_configuration import rendered
+from tests.topology.odd_store import OddStore, failed, odd_store
 
 pytestmark = pytest.mark.slow
 MEGABYTE = 1 << 20
+# nginx ends the connection with a client for a 408 of the store: no answer, and no wrong one.
+TAKEN_FOR_A_CLIENT = HTTPStatus.REQUEST_TIMEOUT
+# A connection that isn't closed would be waited for: longer than nginx keeps it.
+NEVER = 100
 DATA = bytes(range(251)) * (3 * MEGABYTE // 251)
 
 
@@ -47,13 +53,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.replica.paths.append(self.path)
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.send_response(self.replica.status)
-        if self.path.startswith("/data/"):
+        store_status = self.headers.get("X-Store-Status")
+        self.send_response(503 if store_status else self.replica.status)
+        if self.path.startswith("/data/") and not store_status:
             self.send_header("X-Accel-Redirect", self.replica.place)
             self.send_header("X-Store-URL", self.replica.signed)
             self.send_header("ETag", '"of-the-service"')
             self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
-            self.send_header("Cache-Control", "public, immutable")
+            self.send_header("X-File-Cache-Control", "public, immutable")
             self.send_header("Content-Type", "application/vnd.apache.parquet")
             text = b""
         else:
@@ -84,11 +91,13 @@ def stand_in() -> Iterator[Replica]:
 
 @dataclass(frozen=True)
 class Front:
-    """nginx, what is behind it, a client of it, and one of the store."""
+    """nginx, what is behind it, a client of it, and one of the store; odd: in front of the store, behind `store`."""
 
+    nginx: Nginx
     client: httpx.Client
     replicas: tuple[Replica, Replica]
     store: FailingProxy
+    odd: OddStore
     bucket: S3Store
 
 
@@ -96,7 +105,8 @@ class Front:
 def running(tmp_path_factory: pytest.TempPathFactory, s3: S3) -> Iterator[Front]:
     with ExitStack() as stack:
         replicas = stack.enter_context(stand_in()), stack.enter_context(stand_in())
-        store = stack.enter_context(failing_proxy(s3.port))
+        odd = stack.enter_context(odd_store(s3.port))
+        store = stack.enter_context(failing_proxy(odd.port))
         port = free_port()
         ports = [replica.port for replica in replicas]
         configuration = rendered(tmp_path_factory.mktemp("front"), port, ports, store.port)
@@ -104,14 +114,14 @@ def running(tmp_path_factory: pytest.TempPathFactory, s3: S3) -> Iterator[Front]
         client = stack.enter_context(httpx.Client(base_url=nginx.url))
         bucket = S3Store(
             s3.bucket,
-            endpoint=store.url,
+            endpoint=s3.endpoint,
             access_key_id=s3.access_key,
             secret_access_key=s3.secret_key,
             region=s3.region,
             client_options={"allow_http": True},
         )
         bucket.put("nginx/a+b c.parquet", DATA)
-        yield Front(client, replicas, store, bucket)
+        yield Front(nginx, client, replicas, store, odd, bucket)
 
 
 @pytest.fixture
@@ -122,6 +132,7 @@ def front(running: Front, request: pytest.FixtureRequest) -> Front:
         replica.place = f"/stored-data/wareh%6Fuse/{abs(hash(request.node.name))}.parquet"
         replica.signed = obstore.sign(running.bucket, "GET", "nginx/a+b c.parquet", timedelta(minutes=5))
     running.store.share, running.store.only, running.store.requests = 0.0, None, 0
+    running.odd.becomes(None)
     return running
 
 
@@ -180,7 +191,7 @@ def test_a_data_file_comes_from_the_store_under_the_names_of_the_service(front: 
     assert not {"x-store-url", "x-accel-redirect", "x-amz-request-id"} & set(answer.headers)
 
 
-def test_a_range_fetches_its_megabyte_once(front: Front) -> None:
+def test_ranges_fetch_the_file_once(front: Front) -> None:
     for start in (MEGABYTE + 5, MEGABYTE + 500):
         wanted = {"Range": f"bytes={start}-{start + 9}"}
         answer = front.client.get("/data/1/data.parquet", headers=wanted)
@@ -205,6 +216,57 @@ def test_a_store_that_fails_once_is_asked_again(front: Front, failure: Failure) 
     answer = front.client.get("/data/1/data.parquet", headers={"Range": "bytes=0-9"})
     assert (answer.status_code, answer.content) == (206, DATA[:10])
     assert front.store.failed[failure] >= 1
+
+
+def test_every_error_of_the_store_is_answered_by_the_service(front: Front) -> None:
+    for status in HTTPStatus:
+        if status < HTTPStatus.MULTIPLE_CHOICES or status == TAKEN_FOR_A_CLIENT:
+            continue
+        front.odd.becomes(failed(status))
+        for headers in ({}, {"Range": "bytes=0-9"}):
+            answer = front.client.get("/data/1/data.parquet", headers=headers)
+            assert (answer.status_code, answer.json()["x-store-status"]) == (503, str(status.value))
+            assert not {"cache-control", "location", "etag", "content-range", "last-modified"} & {*answer.headers}
+    front.odd.becomes(None)
+    assert front.client.get("/data/1/data.parquet").content == DATA
+
+
+def test_silent_and_absent_stores_are_answered_by_the_service(front: Front, tmp_path: Path) -> None:
+    with socket.create_server((ADDRESS, 0)) as silent, silenced(front, tmp_path, silent.getsockname()[1]) as client:
+        told = client.get("/data/1/data.parquet")
+        assert (told.status_code, told.json()["x-store-status"]) == (503, "504")
+    with silenced(front, tmp_path / "absent", free_port()) as client:
+        told = client.get("/data/1/data.parquet")
+        assert (told.status_code, told.json()["x-store-status"]) == (503, "502")
+        assert client.get("/healthz").status_code == 200
+
+
+@contextmanager
+def silenced(front: Front, folder: Path, store: int) -> Iterator[httpx.Client]:
+    """Provide a client of another nginx, which waits a second for a store on a port."""
+    folder.mkdir(exist_ok=True)
+    port = free_port()
+    configuration = rendered(folder, port, [replica.port for replica in front.replicas], store)
+    text = configuration.read_text()
+    assert "proxy_read_timeout 20s;" in text
+    configuration.write_text(text.replace("proxy_read_timeout 20s;", "proxy_read_timeout 1s;"))
+    with nginx_server(configuration, port) as nginx, httpx.Client(base_url=nginx.url) as client:
+        yield client
+
+
+@pytest.mark.parametrize("part", [range(len(DATA)), range(2 * MEGABYTE + 5, len(DATA))], ids=["file", "part"])
+@pytest.mark.parametrize("n_sent", [0, MEGABYTE + 7, 2 * MEGABYTE + 99, len(DATA) - 1])
+def test_failure_in_the_middle_of_a_file_breaks_the_connection(front: Front, n_sent: int, part: range) -> None:
+    front.odd.becomes(lambda answer: replace(answer, n_sent=n_sent))
+    headers = {"Range": f"bytes={part.start}-"} if part.start else {}
+    got = bytearray()
+    with front.client.stream("GET", "/data/1/data.parquet", headers=headers, timeout=NEVER) as answer:
+        assert int(answer.headers["content-length"]) == len(part)
+        with pytest.raises(httpx.RemoteProtocolError):
+            got.extend(piece for block in answer.iter_raw() for piece in block)
+    assert DATA[part.start :].startswith(got)
+    front.odd.becomes(None)
+    assert front.client.get("/data/1/data.parquet").content == DATA
 
 
 def test_nobody_reaches_the_store_but_by_the_service(front: Front) -> None:

@@ -6,10 +6,12 @@ A file that is not on this machine is read by ranges through the block cache, an
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -18,7 +20,7 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import SignUrl, Store
-from losslake_schema.errors import LakeBroken, LossLakeError
+from losslake_schema.errors import LakeBroken, LossLakeError, StoreFailed
 from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.files.ranges import AnswerHead, ServedFile, answer_head
 from losslake_service.settings import Settings
@@ -27,12 +29,19 @@ from losslake_service.settings import Settings
 CHUNK_BYTES = 1 << 21
 # The internal nginx location of a lake's files; clients can't request it.
 NGINX_LOCATION = "/stored-data/"
+# The header by which nginx says with what status the store failed; clients can't send it through nginx.
+STORE_STATUS = "x-store-status"
 # Respond to a request for a data file, with the same ranges and conditions for every delivery.
 # Raise LakeBroken, and HTTPException for 412 and 416.
 Delivery = Callable[[ServedFile, Request], Awaitable[Response]]
 # Return the bytes of a file between two positions; raise OSError.
 ReadRange = Callable[[int, int], Awaitable[bytes]]
-_WITH_BODY = (200, 206)
+_WITH_BODY = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)
+_MAX_QUOTED = 20
+# nginx fetches whole files of a store, also for a short range or a client that leaves: longer ones are sent by ranges.
+LONGEST_BY_NGINX = 16 << 20
+# Beyond any file, and still within the 64 bits that nginx has for a number.
+_LONG_NUMBER = re.compile(r"\d{18}")
 
 
 def delivery_of(lake: Lake, settings: Settings) -> Delivery:
@@ -98,22 +107,45 @@ def _by_redirect(sign: SignUrl, seconds: int) -> Delivery:
 def _by_nginx(direct: Delivery, sign: SignUrl | None, seconds: int) -> Delivery:
     """Let nginx send the files, from a folder or by a signed URL of the store.
 
-    direct: for conditions that nginx would evaluate against its own version of the file.
+    direct: for requests to which nginx would give another answer, those without a body, and long files of a store.
     """
+    longest = LONGEST_BY_NGINX if sign is not None else None
 
     async def deliver(file: ServedFile, request: Request) -> Response:
-        if "if-match" in request.headers or "if-unmodified-since" in request.headers:
-            return await direct(file, request)
+        failed = request.headers.get(STORE_STATUS)
+        if failed:
+            raise StoreFailed(f"{file.path}: the store answered nginx with {failed[:_MAX_QUOTED]}")
         head = answer_head(file, request.headers)
-        if head.status not in _WITH_BODY:
-            return Response(status_code=head.status, headers=head.headers)
+        is_long = longest is not None and file.size > longest
+        if is_long or head.status not in _WITH_BODY or not _nginx_agrees(head, request):
+            return await direct(file, request)
         headers = {name: value for name, value in head.headers.items() if not name.startswith("content-")}
+        # nginx would keep these for an error of the store as well, and adds Accept-Ranges only to whole files.
+        headers["x-file-cache-control"], accept_ranges = headers.pop("cache-control"), headers.pop("accept-ranges")
+        if head.status == HTTPStatus.PARTIAL_CONTENT:
+            headers["x-file-accept-ranges"] = accept_ranges
         headers["x-accel-redirect"] = NGINX_LOCATION + quote(file.path)
         if sign is not None:
             headers["x-store-url"] = await asyncio.to_thread(sign, file.path, seconds, "GET")
         return Response(headers=headers, media_type=file.media_type)
 
     return deliver
+
+
+def _nginx_agrees(head: AnswerHead, request: Request) -> bool:
+    """Return True if nginx sends the same part of the file for this request.
+
+    It has other rules for ranges that are malformed or longer than its integers, and for If-Match.
+    """
+    has_range = "range" in request.headers
+    is_condition = "if-match" in request.headers or "if-unmodified-since" in request.headers
+    is_long = _LONG_NUMBER.search(request.headers.get("range", "")) is not None
+    return (
+        request.method == "GET"
+        and not is_condition
+        and not is_long
+        and has_range == (head.status == HTTPStatus.PARTIAL_CONTENT)
+    )
 
 
 async def stored_file_response(head: AnswerHead, part: range, read: ReadRange, name: str) -> Response:

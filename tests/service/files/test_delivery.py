@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,40 +19,15 @@ from losslake_service.files import delivery
 from losslake_service.files.delivery import ReadRange, stored_file_response
 from losslake_service.files.ranges import AnswerHead
 from tests.applications import without_sql
+from tests.repository.checkout import ROOT
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import SECONDS, free_port
 from tests.service.running import served
 
 FILE = "/data/1/trials.parquet"
 DATA = bytes(index % 251 for index in range(1000))
+NEW_EACH_TIME = ("date", "x-request-id")
 SCOPE = {"type": "http", "method": "GET"}
-CONFIGURATION = {
-    "folder": """
-        location /stored-data/ {
-            internal;
-            alias $lake/;
-            etag off;
-            if_modified_since off;
-            add_header ETag $upstream_http_etag;
-            add_header Last-Modified $upstream_http_last_modified;
-        }""",
-    "bucket": """
-        location /stored-data/ {
-            internal;
-            set $url $upstream_http_x_store_url;
-            set $etag $upstream_http_etag;
-            set $last_modified $upstream_http_last_modified;
-            proxy_pass $url;
-            proxy_method GET;
-            proxy_pass_request_headers off;
-            proxy_force_ranges on;
-            proxy_hide_header ETag;
-            proxy_hide_header Last-Modified;
-            proxy_hide_header Content-Type;
-            add_header ETag $etag;
-            add_header Last-Modified $last_modified;
-        }""",
-}
 
 
 async def never() -> Message:
@@ -210,25 +186,35 @@ def test_redirect_with_a_lake_in_a_folder_is_an_error(lake: Lake) -> None:
         without_sql(lake, data_delivery="redirect")
 
 
-@pytest.mark.parametrize("kind", ["folder", "bucket"])
-def test_nginx_sends_the_file_in_x_accel_redirect(
-    kind: str, lake: Lake, remote_lake: Lake, local: TestClient, tmp_path: Path
-) -> None:
+def documented_configuration(lake: Lake, service: str) -> str:
+    """Return the locations of nginx that docs/operating.md has for a folder, for this lake and service."""
+    documentation = (ROOT / "docs" / "operating.md").read_text()
+    block = next(
+        text for text in re.findall(r"```nginx\n(.*?)```", documentation, re.DOTALL) if "/stored-data/" in text
+    )
+    own = 'proxy_set_header X-Store-Status "";'
+    assert own in documentation
+    front = f"location / {{ proxy_pass {service}; {own} }}"
+    return f"{front}{block.replace('/srv/lake', str(lake.folder)).replace('http://losslake', service)}"
+
+
+def test_nginx_sends_the_files_of_a_folder(lake: Lake, local: TestClient, tmp_path: Path) -> None:
     whole = local.get(FILE)
-    served_lake = lake if kind == "folder" else remote_lake
-    with served(tmp_path, lake=str(served_lake), data_delivery="nginx") as service:
+    with served(tmp_path, lake=str(lake), data_delivery="nginx") as service:
         port = free_port()
-        text = CONFIGURATION[kind].replace("$lake", str(lake.folder))
-        server = f"listen 127.0.0.1:{port}; location / {{ proxy_pass {service.url}; }} {text}"
+        server = f"listen 127.0.0.1:{port}; {documented_configuration(lake, service.url)}"
         (tmp_path / "nginx.conf").write_text(f"pid nginx.pid; events {{}} http {{ server {{ {server} }} }}")
         with nginx_server(tmp_path / "nginx.conf", port), httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
             got = client.get(FILE)
             assert got.content == whole.content
-            for name in ("etag", "last-modified", "content-type", "cache-control"):
-                assert got.headers[name] == client.get(FILE, headers={"If-Match": "*"}).headers[name]
+            own = client.get(FILE, headers={"If-Match": "*"})
+            assert {name: value for name, value in own.headers.items() if name not in NEW_EACH_TIME} == {
+                name: value for name, value in got.headers.items() if name not in NEW_EACH_TIME
+            }
             assert got.headers["etag"] == whole.headers["etag"]
             part = client.get(FILE, headers={"Range": "bytes=3-8", "If-Range": got.headers["etag"]})
             assert (part.status_code, part.content) == (206, whole.content[3:9])
+            assert part.headers.get_list("accept-ranges") == ["bytes"]
             assert client.get(FILE, headers={"If-None-Match": got.headers["etag"]}).status_code == 304
             assert client.get(FILE, headers={"If-Match": '"other"'}).status_code == 412
             assert client.head(FILE).headers["content-length"] == str(len(whole.content))
@@ -240,4 +226,23 @@ def test_nginx_sends_the_file_in_x_accel_redirect(
             sha256, _, place = odd.partition("  ")
             data = client.get(f"/hive/1/{place}")
             assert (data.status_code, hashlib.sha256(data.content).hexdigest()) == (200, sha256), data.text[:500]
-            assert client.get("/stored-data/lake.toml").status_code == 404
+            assert client.get("/stored-data/lake.toml").status_code in (404, 503)
+            file = lake.folder / next(file.path for file in lake.files(lake.release()) if file.table == "goals")
+            hidden = file.rename(file.with_suffix(".hidden"))
+            try:
+                missing = client.get("/data/1/goals.parquet")
+            finally:
+                hidden.rename(file)
+            assert (missing.status_code, missing.headers.get_list("cache-control")) == (503, ["no-store"])
+            assert missing.json()["type"] == "urn:losslake:problem:lake-unavailable"
+
+
+def test_long_files_of_a_bucket_are_not_left_to_nginx(remote_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with client_of(remote_lake, data_delivery="nginx") as client:
+        assert "x-accel-redirect" in client.get(FILE).headers
+        size = int(client.head(FILE).headers["content-length"])
+    monkeypatch.setattr(delivery, "LONGEST_BY_NGINX", size - 1)
+    with client_of(remote_lake, data_delivery="nginx") as client:
+        sent = client.get(FILE)
+        assert "x-accel-redirect" not in sent.headers
+        assert len(sent.content) == size
