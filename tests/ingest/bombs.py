@@ -332,3 +332,27 @@ GOOD_SACRED = b'{"loss": {"steps": [0, 10], "timestamps": ["", ""], "values": [1
 GOOD_TEXT = b"step 0 loss 1.5\nstep 10 loss 0.5\n"
 DEEP = b"[" * 100_000
 GOOD_ALGOPERF = b"global_step,loss,score\n0,1.5,1\n10,0.5,2\n"
+
+
+def overlapping_zip(names: list[str], part: bytes, times: int) -> bytes:
+    """A zip whose entries share nearly all of their bytes: each quotes the header of the next one, and all end alike.
+
+    Source: D. Fifield, "A better zip bomb", WOOT 2019. Checksums are those of nothing.
+    """
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    kernel = b"".join(packer.compress(part * 1000) for _ in range(times // 1000)) + packer.flush()
+    packed, size = len(kernel), len(part) * (times // 1000) * 1000
+    entries: list[tuple[bytes, bytes, int, int]] = []
+    for name in (name.encode() for name in reversed(names)):
+        header = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 33, 0, packed, size, len(name), 0) + name
+        entries.insert(0, (name, header, packed, size))
+        packed, size = packed + 5 + len(header), size + len(header)
+    data, directory = b"", b""
+    for name, header, packed, size in entries:
+        data += struct.pack("<BHH", 0, len(header), len(header) ^ 0xFFFF) if data else b""
+        fields = (b"PK\1\2", 20, 20, 0, 8, 0, 33, 0, packed, size, len(name), 0, 0, 0, 0, 0, len(data))
+        directory += struct.pack("<4s6H3I5H2I", *fields) + name
+        data += header
+    data += kernel
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, len(names), len(names), len(directory), len(data), 0)
+    return data + directory + end

@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import time
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -27,11 +28,12 @@ from losslake_ingest.readers.tables import csv_table
 from losslake_ingest.readers.tables.csv_curves import MOST_BLANK_LINES, read_curves
 from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.run import ingest
+from losslake_ingest.sources import member
 from losslake_ingest.sources.member import Member
 from losslake_ingest.sources.open import open_source
 from losslake_ingest.sources.tar import read_tar
 from tests.ingest.bomb_list import BOMBS
-from tests.ingest.bombs import Bomb
+from tests.ingest.bombs import MB, Bomb, filled, overlapping_zip
 from tests.ingest.offers import HEADER, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
 MOST_MEGABYTES = 1000
@@ -189,6 +191,74 @@ def test_a_zip_with_too_large_a_directory_is_not_opened(tmp_path: Path, monkeypa
     path = written(tmp_path / "a.zip", zip_bytes({f"{number}.csv": b"" for number in range(10)}))
     with pytest.raises(SourceBroken, match="directory"):
         list(open_source(path).members(lambda _: True))
+
+
+NAMES = [f"shelf/mnist/cnn/sgd/8/{number}/curve.csv" for number in range(300)]
+
+
+def test_a_zip_whose_entries_share_bytes_is_refused_before_anything_is_unpacked(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.zip", overlapping_zip(NAMES, b"\n", 1000))
+    with pytest.raises(SourceBroken, match=f"the entry {NAMES[0]} of the zip overlaps"):
+        next(open_source(path).members(lambda _: True))
+
+
+# Of which entry of a directory what is changed by how much: its packed size, or where it begins.
+CHANGES = {"the next one": (0, 20, 20_000), "the one before": (-1, 42, -40), "the directory": (-1, 20, 20_000)}
+
+
+@pytest.mark.parametrize(("entry", "field", "change"), CHANGES.values(), ids=CHANGES)
+def test_a_zip_with_an_entry_that_reaches_into_another_or_the_directory_is_refused(
+    tmp_path: Path, entry: int, field: int, change: int
+) -> None:
+    data = zip_bytes({"a.csv": os.urandom(1000), "b.csv": os.urandom(1000)})
+    at = [match.start() for match in re.finditer(b"PK\1\2", data)][entry] + field
+    number = int.from_bytes(data[at : at + 4], "little") + change
+    path = written(tmp_path / "a.zip", data[:at] + number.to_bytes(4, "little") + data[at + 4 :])
+    with pytest.raises(SourceBroken, match="overlaps"):
+        list(open_source(path).members(bool))
+
+
+@pytest.mark.parametrize("ending", ["zip", "tar.gz", "tar.bz2", "tar.xz", "tar.zst"])
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    bomb = Bomb("", lambda: iter([("a.csv", filled(b"\n", 10)), ("b.csv", filled(b"\n", 10))]), ending)
+    path = bomb.write(tmp_path)
+    assert len(list(open_source(path).members(lambda _: True))) == 2
+    monkeypatch.setattr(member, "_LARGEST_UNPACKED", 15 * MB)
+    monkeypatch.setattr(member, "_LARGEST_RATIO", 1)
+    with pytest.raises(SourceBroken, match="split"):
+        list(open_source(path).members(lambda _: True))
+
+
+def test_a_zip64_with_folders_behind_other_bytes_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.zip", b"PK\3\4 before it")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.mkdir("x")
+        with archive.open("x/a.csv", "w", force_zip64=True) as file:
+            file.write(b"step,loss\n")
+        archive.writestr("x/b.csv", b"")
+    entries = [entry for entry in open_source(path).members(lambda _: True) if isinstance(entry, Member)]
+    assert [(entry.path, entry.data) for entry in entries] == [("x/a.csv", b"step,loss\n"), ("x/b.csv", b"")]
+
+
+def test_a_zip_member_that_claims_too_much_isnt_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "a.zip", zip_bytes({"a.csv": bytes(2_000_000)}))
+    monkeypatch.setattr("losslake_ingest.sources.open.LARGEST_FILE", MB)
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)
+    (entry,) = open_source(path).members(lambda _: True)
+    assert not isinstance(entry, Member)
+    assert entry.rule == Rule.FILE_TOO_LARGE
+
+
+@pytest.mark.slow
+def test_an_ingest_of_a_zip_whose_entries_share_bytes_ends_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.zip", overlapping_zip(NAMES, b"\n", 30 * MB))
+    began = time.process_time()
+    summary = ingest(Lake.create(tmp_path / "lake"), [path])
+    print(f"{path.stat().st_size / 1000:.0f} kB that claim 9 GB: {time.process_time() - began:.2f} s of processor time")
+    assert summary.broken
+    assert time.process_time() - began < 10
 
 
 def test_a_zip_member_that_is_larger_than_it_says_is_read_up_to_what_it_says(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import zstandard
 
 from losslake.lake.machine import cores
 from losslake_ingest.contracts.rules import SourceBroken
-from losslake_ingest.sources.member import SourceFile
+from losslake_ingest.sources.member import SourceFile, most_unpacked
 
 _MAGIC = {
     b"BZh": "bzip2",
@@ -89,13 +89,14 @@ class Decompressed:
     the start: rapidgzip can deadlock on Python file objects, since it joins its threads while it holds the GIL.
     """
 
-    def __init__(self, file: IO[bytes], kind: str, path: Path | None, stack: ExitStack) -> None:
+    def __init__(self, file: IO[bytes], kind: str, path: Path | None, most: int, stack: ExitStack) -> None:
         self._path = path
         self._kind = kind
         self._file = file
         self._stack = stack
         self._delivered = self._position = 0
         self._is_slow = path is None and kind in PARALLEL
+        self._most = most
         self._stream = self._open_stream()
 
     def _open_stream(self) -> Any:
@@ -120,7 +121,7 @@ class Decompressed:
         return self._file.tell()
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, none at the end. Raises SourceBroken if the stream is damaged or cut."""
+        """Return up to `size` bytes, none at the end. Raises SourceBroken if the stream is damaged, cut or too long."""
         try:
             data = self._next(size)
         except SourceBroken:
@@ -130,6 +131,8 @@ class Decompressed:
         if self._delivered // _SMALL_READ != (self._delivered + len(data)) // _SMALL_READ:
             self._position = self._tell()
         self._delivered += len(data)
+        if self._kind != "plain" and self._delivered > self._most:
+            raise SourceBroken(f"the archive unpacks to more than {self._most:,} bytes: split it")
         return data
 
     def _next(self, size: int) -> bytes:
@@ -154,4 +157,5 @@ class Decompressed:
 def decompress(file: SourceFile, kind: str) -> Iterator[Decompressed]:
     """Open a file for decompressed reading, as a context manager."""
     with ExitStack() as stack:
-        yield Decompressed(stack.enter_context(file.open()), kind, None if file.is_streamed else file.path, stack)
+        path, most = None if file.is_streamed else file.path, most_unpacked(file.size)
+        yield Decompressed(stack.enter_context(file.open()), kind, path, most, stack)

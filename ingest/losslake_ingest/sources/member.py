@@ -18,6 +18,10 @@ from losslake_ingest.contracts.rules import Rule, SourceBroken
 # An ingest promises at most 1 GB of memory. A file is held as a whole, beside what is parsed of it, and beside what was
 # read before and is being converted.
 LARGEST_FILE = 128 * 2**20
+# An archive may unpack to as many bytes, or to so many times its own size, which deflate can't reach. Reading what a
+# smaller one unpacks to takes a minute of processor time for each gigabyte at the very worst.
+_LARGEST_UNPACKED = 2**32
+_LARGEST_RATIO = 1000
 
 Wanted = Callable[[str], bool]
 
@@ -174,6 +178,11 @@ def path_trick(path: str) -> Refused | None:
     else:
         return None
     return Refused(path, Rule.PATH_TRICK, f"{trick}: the entry was skipped")
+
+
+def most_unpacked(archive_bytes: int) -> int:
+    """Return the number of bytes that an archive of this size may unpack to."""
+    return max(_LARGEST_UNPACKED, _LARGEST_RATIO * archive_bytes)
 
 
 def too_large(path: str, size: int) -> Refused:

@@ -21,6 +21,7 @@ from losslake_ingest.sources.member import (
     Source,
     SourceFile,
     Wanted,
+    most_unpacked,
     normalize_path,
     path_trick,
     too_large,
@@ -33,6 +34,7 @@ BUNDLE_MANIFEST = "bundle.json"  # the first file of a bundle
 # Of 46 bytes or more for each file, which takes about 600 in memory.
 _LARGEST_DIRECTORY = 1 << 25
 _PIECE = _PADDING_READ = 1 << 20
+_LOCAL_HEADER = 30  # bytes before an entry's data, without its name and extra fields
 _DIRECTORY_SIZE = 5  # its place in what zipfile returns of the end record
 _LONGEST_PADDING = 1 << 26
 
@@ -151,6 +153,7 @@ class ZipSource(_OneFile):
                 archive = zipfile.ZipFile(opened)
             except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
                 raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
+            _check_entries(archive, self._file.size)
             for entry in archive.infolist():
                 self._read += entry.compress_size
                 trick = path_trick(entry.filename)
@@ -164,12 +167,31 @@ class ZipSource(_OneFile):
     def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, first: int | None) -> Member | Refused:
         """Read the file of an entry, decompressing at most LARGEST_FILE bytes whatever its header claims."""
         path = normalize_path(entry.filename)
+        if first is None and entry.file_size > LARGEST_FILE:
+            return too_large(path, entry.file_size)
         try:
             with archive.open(entry) as file:
                 data = _at_most(file, LARGEST_FILE) if first is None else file.read(first)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             return Refused(path, Rule.DAMAGED_FILE, f"can't be unpacked ({error}): pack the archive again")
         return Member(path, data) if data is not None else too_large(path, entry.file_size)
+
+
+def _check_entries(archive: zipfile.ZipFile, archive_bytes: int) -> None:
+    """Raise SourceBroken if entries share bytes, or unpack to too much, before anything is unpacked.
+
+    Source of entries that share bytes: D. Fifield, "A better zip bomb", WOOT 2019.
+    """
+    entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
+    ends = [entry.header_offset + _LOCAL_HEADER + entry.compress_size for entry in entries]
+    starts = [entry.header_offset for entry in entries[1:]] + [archive.start_dir]
+    for entry, end, following in zip(entries, ends, starts, strict=False):
+        if end > following:
+            raise SourceBroken(f"the entry {entry.filename} of the zip overlaps the next one: pack the archive again")
+    claimed = sum(entry.file_size for entry in entries)
+    most = most_unpacked(archive_bytes)
+    if claimed > most:
+        raise SourceBroken(f"the zip unpacks to {claimed:,} bytes; at most {most:,} are read: split the archive")
 
 
 class FolderSource(Source):
