@@ -18,7 +18,7 @@ from losslake.questions.lists.lists import ListRequest
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import words_of
-from losslake_service.assistants.short_answers import Document, answer_document, shortened
+from losslake_service.assistants.short_answers import Document, answer_document, shortened, visible
 from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.questions import release_of
@@ -88,7 +88,7 @@ def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, 
         document = answer_document(question.answer(view, ListRequest(limited, {}, is_json=True)), tool.columns)
         if not document["rows"] and parameters.q:
             similar = islice(view.words.near_searches(words_of(parameters.q)), _MOST_SEARCHES)
-            document["similar_searches"] = list(map(" ".join, similar))
+            document["similar_searches"] = [visible(" ".join(words)) for words in similar]
     else:
         document = answer_document(question.answer(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]

@@ -22,7 +22,8 @@ from mcp.types import Tool as ListedTool
 
 from losslake import __version__
 from losslake_service.assistants.calls import Tools
-from losslake_service.assistants.tools import INSTRUCTIONS
+from losslake_service.assistants.short_answers import visible
+from losslake_service.assistants.tools import INSTRUCTIONS, UNTRUSTED
 from losslake_service.files.release_documents import base_url
 from losslake_service.problems import error_detail
 from losslake_service.sandbox.errors import ClientDisconnected
@@ -37,7 +38,12 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         listed = [
-            ListedTool(name=each.name, description=each.description, input_schema=each.schema, annotations=_READ_ONLY)
+            ListedTool(
+                name=each.name,
+                description=f"{each.description} {UNTRUSTED}",
+                input_schema=each.schema,
+                annotations=_READ_ONLY,
+            )
             for each in tools.by_name.values()
         ]
         return ListToolsResult(tools=listed)
@@ -45,7 +51,7 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         if params.name not in tools.by_name:
             known = ", ".join(tools.by_name)
-            raise MCPError(INVALID_PARAMS, f"there is no tool '{params.name[:100]}': call one of {known}")
+            raise MCPError(INVALID_PARAMS, f"there is no tool '{visible(params.name[:100])}': call one of {known}")
         request = context.request
         address = public_url.rstrip("/") if public_url else base_url(request) if request is not None else ""
         try:
@@ -53,7 +59,9 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
         except ClientDisconnected:
             return CallToolResult(content=[], is_error=True)
         except Exception as error:  # noqa: BLE001 whatever it is, the client gets a line
-            return CallToolResult(content=[TextContent(text=await error_detail(error))], is_error=True)
+            # As JSON, since similar names, which it may propose, are a stranger's texts as well.
+            line = visible(await error_detail(error))
+            return CallToolResult(content=[TextContent(text=orjson.dumps({"error": line}).decode())], is_error=True)
         text = orjson.dumps(document).decode()
         return CallToolResult(content=[TextContent(text=text)], structured_content=document)
 
@@ -61,7 +69,7 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
         "losslake",
         version=str(__version__),
         title="LossLake: training curves",
-        instructions=INSTRUCTIONS,
+        instructions=f"{INSTRUCTIONS} {UNTRUSTED}",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )

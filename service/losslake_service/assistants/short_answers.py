@@ -1,7 +1,11 @@
-"""Answers that an assistant can read: the main columns, the first rows, and what was not shown."""
+"""Answers that an assistant can read: the main columns, the first rows, and what was not shown.
+
+Texts in them may be a stranger's, written to deceive an assistant: each is of bounded length and shows all characters.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -49,7 +53,7 @@ def shortened(facts: Document, rows: list[Document], notes: Sequence[str]) -> Do
     """Return a document of bounded size. notes: on what isn't shown already."""
     notes = [*notes]
     facts = {name: _bounded(value, name, notes) for name, value in facts.items()}
-    rows = [{_cut(name, _LONGEST_NAME): _bounded(value, name, notes) for name, value in row.items()} for row in rows]
+    rows = [{_name(name): _bounded(value, name, notes) for name, value in row.items()} for row in rows]
     document = {"warnings": [], "left_out": [], **facts, "rows": [], "not_shown": []}
     lengths = accumulate((len(orjson.dumps(row)) + 1 for row in rows), initial=len(orjson.dumps(document)))
     n_shown = sum(length <= MOST_CHARACTERS for length in lengths) - 1
@@ -71,16 +75,36 @@ def _first_rows(answer: Answer) -> Iterator[pa.RecordBatch]:
 
 
 def _bounded(value: Any, name: str, notes: list[str]) -> Any:
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        notes.append(f"characters of {_cut(name, _LONGEST_NAME)} after the first {_LONGEST_TEXT:,}")
-        return _cut(value, _LONGEST_TEXT)
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TEXT:
+            notes.append(f"characters of {_name(name)} after the first {_LONGEST_TEXT:,}")
+        return visible(_cut(value, _LONGEST_TEXT))
     if isinstance(value, list):
         if len(value) > _MOST_ITEMS:
-            notes.append(f"items of {_cut(name, _LONGEST_NAME)} after the first {_MOST_ITEMS}")
+            notes.append(f"items of {_name(name)} after the first {_MOST_ITEMS}")
         return [_bounded(each, name, notes) for each in value[:_MOST_ITEMS]]
     if isinstance(value, dict):
-        return {key: _bounded(each, name, notes) for key, each in value.items()}
+        return {_name(key): _bounded(each, name, notes) for key, each in value.items()}
     return value
+
+
+def visible(text: str) -> str:
+    """Return a text with escapes, such as \\u200b, for what can't be seen or moves other text, except line ends."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or _is_blank(each) else _escape(each) for each in text)
+
+
+def _is_blank(character: str) -> bool:
+    return character in "\n\t" or unicodedata.category(character) == "Zs"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _name(text: str) -> str:
+    return visible(_cut(text, _LONGEST_NAME))
 
 
 def _cut(text: str, most: int) -> str:
