@@ -18,6 +18,7 @@ from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import SigningKey
 from losslake_contributions.store.tokens import Quota, authenticate, create_token
+from tests.contributions.running import place_of_key
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.postgresql import PostgreSQL
 
@@ -139,9 +140,7 @@ def reviewer(service: Service) -> Sender:
 
 def serving(lake: Lake, **settings: Any) -> Any:
     """A context manager that gives the service over a lake."""
-    if not lake.location.is_folder:
-        settings.setdefault("signing_key_file", f"{lake.store.local_folder}-signing-key")
-    return _Serving(lake, Settings.model_construct(log_format="off", **settings))
+    return _Serving(lake, Settings.model_construct(log_format="off", **place_of_key(lake), **settings))
 
 
 class _Serving:

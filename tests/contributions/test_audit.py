@@ -79,17 +79,18 @@ def test_commands_name_the_account(service: Service, ada: Sender, capsys: pytest
     assert "revoke link" in capsys.readouterr().out
 
 
-def test_acceptance_is_recorded_when_it_begins_and_ends(service: Service, ada: Sender) -> None:
+def test_acceptance_is_recorded_when_it_begins_and_ends(service: Service, ada: Sender, reviewer: Sender) -> None:
     name = ada.submitted(SpooledRun())
-    for release in (None, 4):
-        assert begin_acceptance(service.database, "Rea", name)
-        end_acceptance(service.database, name, release)
-    assert not begin_acceptance(service.database, "Rea", name)
-    assert [(each[0], each[4]) for each in decisions(service, name)] == [
-        ("accept submission", ""),
-        ("end acceptance", "not stored"),
-        ("accept submission", ""),
-        ("end acceptance", "release 4"),
+    assert begin_acceptance(service.database, "Rea", name)
+    end_acceptance(service.database, name, None)
+    for _ in range(2):
+        assert reviewer.send("POST", f"/v1/submissions/{name}/accept").status_code == 200
+    by_rea = "Rea Viewer", reviewer.id, "127.0.0.1"
+    assert decisions(service, name) == [
+        ("accept submission", *HERE, ""),
+        ("end acceptance", *HERE, "not stored"),
+        ("accept submission", *by_rea, ""),
+        ("end acceptance", *by_rea, "release 1"),
     ]
 
 
