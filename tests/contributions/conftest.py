@@ -37,6 +37,12 @@ class Sender:
         """The id of the token."""
         return self.token.split("_")[1]
 
+    def signed_in(self) -> str:
+        """The cookie of a browser that has just signed in, for a header."""
+        answer = self.client.post("/sign-in", data={"token": self.token}, follow_redirects=False)
+        self.client.cookies.clear()
+        return str(answer.headers["set-cookie"].partition(";")[0])
+
     def send(self, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
         return self.client.request(method, path, headers=headers, **options)

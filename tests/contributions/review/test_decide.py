@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from losslake_contributions.web.site import COOKIE
 from tests.contributions.conftest import ADA, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.processes import wait_until
 
 
 def page(sender: Sender, path: str) -> Any:
-    return sender.client.get(path, headers={"cookie": f"{COOKIE}={sender.token}", "accept": "text/html"})
+    return sender.client.get(path, headers={"cookie": sender.signed_in(), "accept": "text/html"})
 
 
 def press(sender: Sender, path: str, **form: str) -> Any:
-    headers = {"cookie": f"{COOKIE}={sender.token}", "sec-fetch-site": "same-origin"}
+    headers = {"cookie": sender.signed_in(), "sec-fetch-site": "same-origin"}
     return sender.client.post(path, headers=headers, data=form, follow_redirects=False)
 
 
