@@ -11,19 +11,22 @@ from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake_contributions.app import create_app
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
+from losslake_contributions.store.signing_key import SigningKey
 from losslake_service.serve import Greeting, begin_worker, freeze_garbage, run
 
 
 def serve(settings: Settings) -> None:
     """Take contributions until Ctrl-C or SIGTERM; raise LossLakeError if the server can't start.
 
-    The tables are created first if the lake has none. Requests that run on SIGTERM have `shutdown_seconds` to end.
+    The tables, and the key that signs links, are made first if there are none. Requests that run on SIGTERM have
+    `shutdown_seconds` to end.
     """
 
     def prepare() -> Greeting:
         lake = Lake.create(settings.lake or None)
         lake.check_location()
         Database.create(lake)
+        SigningKey.of(lake, settings.signing_key_file)
         return lambda url: [f"LossLake takes contributions to {lake} at {url} (Ctrl-C ends it)"]
 
     run(settings, prepare, application)

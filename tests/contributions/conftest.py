@@ -18,6 +18,7 @@ from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import SigningKey
 from losslake_contributions.store.tokens import Quota, authenticate, create_token
+from tests.contributions.running import place_of_key
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.processes import wait_until
@@ -36,6 +37,12 @@ class Sender:
     def id(self) -> str:
         """The id of the token."""
         return self.token.split("_")[1]
+
+    def signed_in(self) -> str:
+        """The cookie of a browser that has just signed in, for a header."""
+        answer = self.client.post("/sign-in", data={"token": self.token}, follow_redirects=False)
+        self.client.cookies.clear()
+        return str(answer.headers["set-cookie"].partition(";")[0])
 
     def send(self, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
@@ -151,9 +158,7 @@ def reviewer(service: Service) -> Sender:
 
 def serving(lake: Lake, **settings: Any) -> Any:
     """A context manager that gives the service over a lake."""
-    if not lake.location.is_folder:
-        settings.setdefault("signing_key_file", f"{lake.store.local_folder}-signing-key")
-    return _Serving(lake, Settings.model_construct(log_format="off", **settings))
+    return _Serving(lake, Settings.model_construct(log_format="off", **place_of_key(lake), **settings))
 
 
 class _Serving:

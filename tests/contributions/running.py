@@ -35,6 +35,7 @@ class RunningService:
         """Start it, and return when it answers."""
         erring, erred = os.pipe()
         settings = {"lake": str(self.lake), "port": self.port, "log_format": "json", **self.settings}
+        settings |= place_of_key(self.lake)
         with Path(os.devnull).open("w") as nothing:
             streams = {1: nothing.fileno(), 2: erred}
             self.process = Forked(_serve, settings, streams=streams, may_start_others=True)
@@ -69,6 +70,11 @@ def running_service(lake: Lake, **settings: Any) -> Iterator[RunningService]:
         yield service
     finally:
         service.end()
+
+
+def place_of_key(lake: Lake) -> dict[str, Any]:
+    """The setting that a lake at two URLs needs."""
+    return {} if lake.location.is_folder else {"signing_key_file": f"{lake.store.local_folder}-signing-key"}
 
 
 def _serve(settings: Mapping[str, Any]) -> None:

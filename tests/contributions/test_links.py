@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.app import clean_contributions
+from losslake_contributions.serve import serve
+from losslake_contributions.settings import Settings
 from losslake_contributions.store import sessions
 from losslake_contributions.store.erasure import erase_runs
 from losslake_contributions.store.links import PAGE, list_links, rotate_key
@@ -159,7 +161,7 @@ def test_key_that_is_too_short_or_has_no_place_is_refused(empty_lake: Lake, lake
     with pytest.raises(LossLakeError, match="less than 32 bytes"):
         SigningKey.of(empty_lake)
     with pytest.raises(LossLakeError, match="LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE"):
-        SigningKey.of(lake_in_postgresql)
+        serve(Settings.model_construct(log_format="off", lake=str(lake_in_postgresql)))
     with pytest.raises(LossLakeError, match="can't be read or written: No such file"):
         SigningKey.of(empty_lake, f"{empty_lake.folder}/nowhere/key")
 

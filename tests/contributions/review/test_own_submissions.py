@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from losslake_contributions.accept import accept
-from losslake_contributions.web.site import COOKIE
 from tests.contributions.conftest import ADA, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
 
@@ -39,7 +38,7 @@ def test_a_part_that_was_split_off_stays_one_s_own(both: Sender) -> None:
 def test_one_s_own_submission_is_not_accepted_on_pages(service: Service, both: Sender) -> None:
     name = both.submitted(SpooledRun())
     assert both.review(name).status_code == 200
-    cookie = {"cookie": f"{COOKIE}={both.token}"}
+    cookie = {"cookie": both.signed_in()}
     page = service.client.get(f"/reviews/{name}", headers=cookie).text
     assert "This submission is your own" in page
     assert f"/reviews/{name}/accept" not in page

@@ -182,7 +182,7 @@ def test_no_review_is_begun_of_a_submission_that_was_withdrawn(
     reviews = Reviews(service.database)
     asyncio.run(submissions._begin_review(reviews, name))
     reviews.close()
-    assert not (service.lake.folder / "drafts").exists()
+    assert not [*(service.lake.folder / "drafts").iterdir()]
 
 
 def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:
