@@ -77,17 +77,17 @@ def _settings(amounts: Floats, studies: Integers, settings: Numbers) -> _Setting
     order = np.lexsort((amounts, settings, studies))
     starts = np.flatnonzero(np.diff(studies[order], prepend=-1) | np.diff(settings[order], prepend=-1))
     size, study = np.diff(starts, append=len(order)), studies[order][starts]
-    counts = counting(studies, settings)[order[starts]]
+    is_large = size >= FEWEST_SEEDS
+    has_large = np.bincount(study, weights=is_large) > 0
+    counts = is_large | ~has_large[study]
     return _Settings(study, starts, size, amounts[order], order, np.minimum.reduceat(order, starts), counts)
 
 
 def counting(studies: Integers, settings: Numbers) -> Flags:
     """Return by trial True if its setting counts: has at least 3 trials, or no setting of its study has."""
-    pairs = np.stack([studies, settings])
-    place, sizes = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)[1:]
-    is_large = sizes[place.ravel()] >= FEWEST_SEEDS
-    has_large = np.bincount(studies, weights=is_large) > 0
-    counts: Flags = is_large | ~has_large[studies]
+    each = _settings(np.zeros(len(studies)), studies, settings)
+    counts = np.zeros(len(studies), np.bool_)
+    counts[each.trial] = np.repeat(each.counts, each.size)
     return counts
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import SelectionParameters, is_of_one_workload
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import SelectionSummary
@@ -51,6 +52,7 @@ QUESTION = Question(
     row=BestRow,
     summary=SelectionSummary,
     compute=_answer,
+    cost=lambda _: Cost(500, 50, 1),
     is_quick=is_of_one_workload,
 )
 

@@ -18,6 +18,7 @@ from losslake.questions.comparison.contest import Contest, contest
 from losslake.questions.comparison.differences import Difference, differences, ratio_of
 from losslake.questions.comparison.measured_trials import entries, hardware_differs, measured_trials
 from losslake.questions.comparison.words import comparison_warnings, conclusions
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, ResultParameters
 from losslake.questions.declaration.question import Question
@@ -207,6 +208,7 @@ QUESTION = Question(
     row=CompareRow,
     summary=CompareSummary,
     compute=_answer,
+    cost=lambda parameters: Cost(200_000 if len(parameters.workload) > 1 else 20_000),
 )
 
 

@@ -24,6 +24,7 @@ from losslake.analysis.measured_levels import measured
 from losslake.analysis.settings import drawn_alike
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
@@ -163,6 +164,7 @@ QUESTION = Question(
     row=CriticalBatchSizeRow,
     summary=CriticalBatchSizeSummary,
     compute=_answer,
+    cost=lambda _: Cost(150_000, 4000),
     rows_name="estimates",
 )
 

@@ -14,6 +14,7 @@ from losslake.analysis.tuned_study import effective_learning_rates, places
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import (
     WORKLOAD,
     BatchSizeParameters,
@@ -125,6 +126,7 @@ QUESTION = Question(
     row=MetaparameterMapRow,
     summary=MetaparameterMapSummary,
     compute=_answer,
+    cost=lambda _: Cost(15_000, 400, 5),
 )
 
 

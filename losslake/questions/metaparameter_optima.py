@@ -18,6 +18,7 @@ from losslake.analysis.learning_rate_growth import (
 )
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, Natural, WithinParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, Summary, WithinSummary, entry
@@ -226,6 +227,7 @@ QUESTION = Question(
     row=MetaparameterOptimaRow,
     summary=MetaparameterOptimaSummary,
     compute=_answer,
+    cost=lambda _: Cost(20_000, 400, 3),
 )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from losslake.analysis.tuned_study import effective_learning_rate
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import WithinParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import WithinSummary
@@ -59,6 +60,7 @@ QUESTION = Question(
     row=MetaparametersRow,
     summary=WithinSummary,
     compute=_answer,
+    cost=lambda parameters: Cost(500, 2000, 40 if parameters.within < 0.5 else 100),
 )
 
 

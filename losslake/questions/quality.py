@@ -26,6 +26,7 @@ from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import (
     BATCH_UNIT,
     WORKLOAD,
@@ -225,6 +226,7 @@ QUESTION = Question(
     row=QualityRow,
     summary=QualitySummary,
     compute=_answer,
+    cost=lambda _: Cost(300_000),
 )
 
 

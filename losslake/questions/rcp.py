@@ -15,6 +15,7 @@ from losslake.analysis.rcp import ReferencePoint, Rules, Verdict, check, outlyin
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import BATCH_UNIT, Finite, GoalParameters, Natural
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary, entry
@@ -212,6 +213,7 @@ QUESTION = Question(
     row=RcpRow,
     summary=RcpSummary,
     compute=_answer,
+    cost=lambda _: Cost(5000, 1000, 6),
 )
 
 

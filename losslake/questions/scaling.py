@@ -12,6 +12,7 @@ from losslake.analysis.best_setting import BestSettings
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import (
     BATCH_UNIT,
@@ -175,6 +176,7 @@ QUESTION = Question(
     row=ScalingRow,
     summary=ScalingSummary,
     compute=_answer,
+    cost=lambda parameters: Cost(1000, 300, 2) if parameters.crossing == "first" else Cost(1000, 1000, 80),
     is_quick=_is_quick,
 )
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import BatchSizeParameters, CrossingParameters
 from losslake.questions.declaration.question import Question
@@ -96,6 +97,7 @@ QUESTION = Question(
     row=StepsToTargetRow,
     summary=StepsToTargetSummary,
     compute=_answer,
+    cost=lambda parameters: Cost(1000, 50, 5) if parameters.crossing == "first" else Cost(1000, 800, 80),
 )
 
 

@@ -13,6 +13,7 @@ from losslake.analysis.settings import evidence
 from losslake.analysis.survival import CENSORED, DIVERGED, FAILED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, every_status
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
@@ -139,6 +140,7 @@ QUESTION = Question(
     row=SurvivalRow,
     summary=SurvivalSummary,
     compute=_answer,
+    cost=lambda _: Cost(2000, 1000, 10),
 )
 
 

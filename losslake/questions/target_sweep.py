@@ -16,6 +16,7 @@ from losslake.analysis.identifiability import IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import (
     WORKLOAD,
     ComparatorParameters,
@@ -195,6 +196,7 @@ QUESTION = Question(
     row=TargetSweepRow,
     summary=TargetSweepSummary,
     compute=_answer,
+    cost=lambda _: Cost(20_000, 500, 10, trial_squared=0.3),
 )
 
 

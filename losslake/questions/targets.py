@@ -10,6 +10,7 @@ from pydantic import Field
 
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import (
     ComparatorParameters,
@@ -101,6 +102,7 @@ QUESTION = Question(
     row=TargetsRow,
     summary=TargetsSummary,
     compute=_answer,
+    cost=lambda parameters: Cost(600, 20, 0.5).times(len(parameters.target) or parameters.n_targets),
 )
 
 

@@ -16,6 +16,7 @@ from losslake.analysis.time_cost import goodput, is_on_front, statistical_effici
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, ResultParameters, Share
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
@@ -211,6 +212,7 @@ QUESTION = Question(
     row=TimeCostRow,
     summary=TimeCostSummary,
     compute=_answer,
+    cost=lambda _: Cost(40_000, 400, 5),
 )
 
 

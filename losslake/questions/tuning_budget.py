@@ -26,6 +26,7 @@ from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
 from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary, entry
@@ -181,6 +182,7 @@ QUESTION = Question(
     row=TuningBudgetRow,
     summary=TuningBudgetSummary,
     compute=_answer,
+    cost=lambda _: Cost(20_000, 1500, 8),
 )
 
 

@@ -22,6 +22,8 @@ from starlette.types import Scope
 from losslake.figures.renderer import FiguresBusy
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
+from losslake_service.expensive.errors import KINDS as QUESTION_KINDS
+from losslake_service.expensive.errors import QuestionProblem
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
 
@@ -57,6 +59,7 @@ KINDS = {
     "figures-busy": (503, "Too many figures at once"),
     "lake-unavailable": (503, "The lake can't be read"),
     "not-ready": (503, "The service is not ready to answer"),
+    **QUESTION_KINDS,
     **SQL_KINDS,
 }
 
@@ -203,6 +206,11 @@ async def _sql(request: Request, error: Any) -> Response:
     return problem(request.scope, error.kind, error.detail, headers, **position)
 
 
+async def _question(request: Request, error: Any) -> Response:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
+    return problem(request.scope, error.kind, str(error), headers)
+
+
 async def _disconnected(_: Request, __: Exception) -> Response:
     """Return a status for the log; the client has left."""
     return Response(status_code=499)
@@ -266,6 +274,7 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     RequestValidationError: _invalid,
     UnknownName: _unknown_name,
     SqlProblem: _sql,
+    QuestionProblem: _question,
     ClientDisconnected: _disconnected,
     FiguresBusy: _figures_busy,
     HTTPException: _http,

@@ -177,6 +177,17 @@ class Settings(ServerSettings):
     seconds_between_looks: Seconds = 1.0
     """Seconds between checks for a new release."""
 
+    expensive_seconds: Annotated[float, Field(ge=0, le=3600)] = 0.5
+    """Questions that take more seconds of a processor, as estimated, are answered by processes of their own."""
+    question_places: Annotated[int, Field(ge=1, le=64)] = 2
+    """Expensive questions that are answered concurrently for each worker process, each by a process of its own."""
+    question_waiting: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """Expensive questions that may wait; more are refused."""
+    question_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 60.0
+    """Maximum seconds per expensive question."""
+    question_client_seconds: Annotated[float, Field(ge=0, le=3840)] = 60.0
+    """Seconds per minute that expensive questions of one client may take, for each worker process; 0: unlimited."""
+
     sql_enabled: bool = True
     """Allow clients to send SQL."""
     sql_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0

@@ -97,7 +97,7 @@ class Reviews:
             seconds = math.ceil(refusal.seconds) if isinstance(refusal, UsedUp) else SECONDS_TO_WAIT
             return PendingReview(submission=name, state="waiting", seconds=seconds)
         if making.done():
-            return _read(_result(name, making))
+            return _read(self._result(name, making))
         state: Literal["waiting", "being_made"] = "being_made" if making.running() else "waiting"
         return PendingReview(submission=name, state=state, seconds=_SECONDS_TO_MAKE)
 
@@ -106,10 +106,8 @@ class Reviews:
         folder = self._place(*self._waiting(name))
         with self._beginning:
             making = self._begun.get(folder)
-            if making is not None and making.done():
-                del self._begun[folder]
-                if making.cancelled() or making.exception() is None:
-                    making = None
+            if making is not None and making.done() and (making.cancelled() or making.exception() is None):
+                making = None
             if making is None and (folder / _REVIEW).is_file():
                 making = Future()
                 making.set_result(folder)
@@ -128,10 +126,28 @@ class Reviews:
 
     def draft(self, name: str, making: Future[Path]) -> Path:
         """Return the folder of the draft lake of a submission whose review was made. Raises ContributionError."""
-        folder = _result(name, making)
+        folder = self._result(name, making)
         if _read(folder).changes.after is None:
             raise ContributionError("not-storable", f"no run of {name} can be stored: its review says why")
         return folder / LAKE
+
+    def _result(self, name: str, making: Future[Path]) -> Path:
+        """Return the folder of a review that was made; raise ContributionError if that failed."""
+        with self._beginning:
+            self._begun = {folder: each for folder, each in self._begun.items() if each is not making}
+        if making.cancelled():
+            raise ContributionError("review-failed", "the service is ending: try again", retry_after=SECONDS_TO_WAIT)
+        error = making.exception()
+        if error is None:
+            return making.result()
+        if isinstance(error, ContributionError):
+            raise error
+        if (full := no_space(error)) is not None:
+            raise full
+        is_known = isinstance(error, LossLakeError)
+        _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
+        reason = str(error) if is_known else "an error in the service, which is in its log"
+        raise ContributionError("review-failed", f"The review can't be made: {reason}")
 
     def forget(self, name: str) -> None:
         """Delete the draft and the review of a submission."""
@@ -217,23 +233,6 @@ class Reviews:
                 path.write_bytes(file.read())
             spools[run.id] = read_spool(folder / run.id)
         return spools
-
-
-def _result(name: str, making: Future[Path]) -> Path:
-    """Return the folder of a review that was made; raise ContributionError if that failed."""
-    if making.cancelled():
-        raise ContributionError("review-failed", "the service is ending: try again", retry_after=SECONDS_TO_WAIT)
-    error = making.exception()
-    if error is None:
-        return making.result()
-    if isinstance(error, ContributionError):
-        raise error
-    if (full := no_space(error)) is not None:
-        raise full
-    is_known = isinstance(error, LossLakeError)
-    _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
-    reason = str(error) if is_known else "an error in the service, which is in its log"
-    raise ContributionError("review-failed", f"The review can't be made: {reason}")
 
 
 @lru_cache(maxsize=4)

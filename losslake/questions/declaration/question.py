@@ -13,6 +13,7 @@ import pyarrow as pa
 from losslake.output.answer import Answer
 from losslake.output.columns import RowShape, row_shape
 from losslake.output.rows import Row
+from losslake.questions.declaration.cost import Cost, spend
 from losslake.questions.declaration.parameters import (
     BatchSizeParameters,
     FormatParameters,
@@ -44,6 +45,7 @@ class Question:
     listing: the list whose columns are filters, if the question is a list.
     is_of_release: the answer depends on the release and the URL only.
     sometimes: columns that only answers to some parameters have.
+    cost: what the answer costs, by its parameters, for each workload that they name.
     is_quick: the answer comes from memory in well under a millisecond and needs no thread.
     """
 
@@ -55,6 +57,7 @@ class Question:
     compute: Callable[[Any, Any], Answer]
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
+    cost: Callable[[Any], Cost] = field(default=lambda _: Cost())
     is_of_release: bool = True
     rows_name: str = "rows"
     sometimes: tuple[str, ...] = ()
@@ -77,8 +80,10 @@ class Question:
     def answer(self, subject: Any, request: Any) -> Answer:
         """Return the answer to parameters, completed from a goal where they lack a metric, target or comparator.
 
-        Raises UnknownName and BadParameter.
+        Raises UnknownName and BadParameter; and Expensive, if it costs more than what is left of a budget.
         """
+        if self.listing is None and self.is_of_release:
+            spend(subject, self.cost(request), request)
         return self.compute(subject, with_goal(subject, request))
 
     def row_schema(self) -> dict[str, Any]:

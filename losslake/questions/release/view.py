@@ -22,6 +22,7 @@ from losslake.index.serving import connect, serving_file
 from losslake.index.workloads import KnownWorkload, open_workloads
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
+from losslake.questions.release.counts import Counts, largest
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, near_numbers
 from losslake.questions.release.pool import Pool, is_pattern, matches, pooled
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -115,6 +116,16 @@ class ReleaseView:
         connection = connect(lake, database, release)
         workloads = open_workloads(lake, release, connection)
         return ReleaseView(release, connection, workloads, lake.store, database)
+
+    @functools.cached_property
+    def counts(self) -> Mapping[Workload, Counts]:
+        """What each workload has, by which the cost of answers is estimated."""
+        return {Workload(*row[:4]): Counts(1, *row[4:]) for row in self.rows("counts_of_workloads")}
+
+    @functools.cached_property
+    def largest_counts(self) -> Counts:
+        """What the workloads have together that a pattern may match, if it matches the largest ones."""
+        return largest([*self.counts.values()])
 
     @functools.cached_property
     def words(self) -> WorkloadWords:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
@@ -11,15 +12,19 @@ from urllib.parse import urlencode
 import orjson
 from anyio.to_thread import run_sync
 from fastapi import Request
+from fastapi.responses import Response
 
+from losslake.questions.declaration.cost import Expensive
 from losslake.questions.declaration.parameters import MOST_PLACES
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import ListRequest
+from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import words_of
 from losslake_service.assistants.short_answers import Document, answer_document, shortened, visible
 from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
+from losslake_service.expensive.answers import Answers
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.questions import release_of
 from losslake_service.routes.reading import read_query, unknown_parameter
@@ -32,19 +37,22 @@ _LONGEST_URL = 2_000
 _LONGEST_NAME = 100
 _MOST_SEARCHES = 5
 Pairs = list[tuple[str, str]]
+# Of another process, which answers expensive questions.
+ANSWER_PATH = "/answer"
 
 
 class Tools:
     """The tools over the releases of a lake. sql: None if SQL is disabled: there is no tool for it then."""
 
-    def __init__(self, releases: Releases, sql: SqlStatements | None) -> None:
-        self._releases, self._sql = releases, sql
+    def __init__(self, releases: Releases, sql: SqlStatements | None, answers: Answers | None = None) -> None:
+        self._releases, self._sql, self._answers = releases, sql, answers
         self.by_name: Mapping[str, Tool] = {each.name: each for each in (*QUESTIONS, *([SQL] if sql else []))}
 
     async def call(self, name: str, arguments: Mapping[str, Any], request: Request | None, address: str) -> Document:
         """Return the answer of a tool, raising what the routes of REST raise.
 
-        request: of the waiting client; None for the client of this process. address: of the service, for links.
+        request: of the waiting client; None for the client of this process, whose questions may cost anything.
+        address: of the service, for links.
         """
         tool = self.by_name[name]
         for given in arguments:
@@ -57,7 +65,19 @@ class Tools:
         pairs = list(_pairs(json.loads(text)))
         parameters: Any = read_query(urlencode(pairs).encode(), tool.question.parameters)
         view = await self._releases.view_async(release_of(parameters))
-        return await run_sync(_answer, tool, tool.question, view, parameters, pairs, address)
+        work = partial(_answer, tool, tool.question, view, parameters, pairs, address)
+        if self._answers is None or request is None:
+            return await run_sync(work)
+        try:
+            with self._answers.budget():
+                return await run_sync(work)
+        except Expensive as expensive:
+            query = urlencode([("name", name), ("arguments", text), ("address", address)]).encode()
+            response = await self._answers.forward(request, view.number, expensive, ANSWER_PATH, query, in_memory=True)
+            document: Document = orjson.loads(bytes(response.body))
+            if response.status_code != 200:
+                raise BadParameter("arguments", str(document["detail"])) from None
+            return document
 
     async def _run_sql(self, arguments: bytes, request: Request | None, address: str) -> Document:
         assert self._sql is not None
@@ -80,6 +100,12 @@ class Tools:
         reply = shortened(facts, rows, notes.get(result.truncated or "", []))
         given = [("q", query.sql), ("release", str(view.number))]
         return {**reply, **_links(address, with_query("/sql", given), SQL.path, given)}
+
+
+async def answer_expensive(tools: Tools, request: Request) -> Response:
+    """Return the answer of a tool to another process, which asks for it instead of computing it."""
+    name, arguments, address = (request.query_params[each] for each in ("name", "arguments", "address"))
+    return Response(orjson.dumps(await tools.call(name, json.loads(arguments), None, address)))
 
 
 def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, pairs: Pairs, address: str) -> Document:

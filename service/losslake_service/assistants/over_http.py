@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from losslake.questions.release.releases import Releases
 from losslake_service.assistants.calls import Tools
+from losslake_service.expensive.answers import Answers
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.settings import Settings
 
@@ -23,9 +24,11 @@ PATH = "/mcp"
 MOST_BYTES = 32_768
 
 
-def add_assistants(router: APIRouter, settings: Settings, releases: Releases, sql: SqlStatements | None) -> None:
+def add_assistants(
+    router: APIRouter, settings: Settings, releases: Releases, answers: Answers, sql: SqlStatements | None
+) -> None:
     """Add the route. Only POST: a GET would open a stream of messages from the server, which has none."""
-    endpoint = _Endpoint(Tools(releases, sql), settings.public_url)
+    endpoint = _Endpoint(Tools(releases, sql, answers), settings.public_url)
     router.routes.append(Route(PATH, endpoint, methods=["POST"], include_in_schema=False))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from functools import lru_cache
 
+from starlette.requests import Request
 from starlette.types import Scope
 
 from losslake_service.settings import is_loopback
@@ -21,6 +23,15 @@ def client_of(scope: Scope) -> str | None:
     client = client_key(scope["client"][0])
     is_forwarded = any(name == b"x-forwarded-for" for name, _ in scope["headers"])
     return None if is_loopback(client) and not is_forwarded else client
+
+
+async def disconnected(request: Request | None) -> None:
+    """Return when the client has closed its connection. Its body must have been read; None never closes one."""
+    if request is None:
+        await asyncio.Event().wait()
+        return
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 @lru_cache(maxsize=4096)

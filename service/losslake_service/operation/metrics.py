@@ -99,6 +99,9 @@ class Metrics(ServerMetrics):
         self.sql_statements = self.counter(
             "losslake_sql_statements", "SQL statements of clients by outcome.", "outcome"
         )
+        self.expensive_questions = self.counter(
+            "losslake_expensive_questions", "Expensive questions of clients by outcome.", "outcome"
+        )
         self._store_bytes = self.counter("losslake_store_fetched_bytes", "Bytes fetched from the lake's bucket.")
         self._store_cache = self.counter(
             "losslake_store_cache",

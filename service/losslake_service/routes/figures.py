@@ -5,6 +5,7 @@ Annotations are evaluated here when a function is defined, since each kind of fi
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -35,12 +36,14 @@ from losslake.figures.requests import (
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.output.rows import unit
+from losslake.questions.declaration.cost import Expensive
 from losslake.questions.declaration.parameters import Natural, ReleaseParameters
 from losslake.questions.declaration.question import Question, with_goal
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
+from losslake_service.expensive.answers import Answers
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import describe_responses, release_headers
 from losslake_service.routes.questions import release_of
@@ -66,19 +69,70 @@ class _FigureEndingConvertor(StringConvertor):
 register_url_convertor("figure", _FigureEndingConvertor())
 
 
+@dataclass(frozen=True)
+class _Drawing:
+    """What draws figures, and answers what is drawn."""
+
+    renderer: Renderer
+    answers: Answers
+
+    async def respond(
+        self,
+        request: Request,
+        view: ReleaseView,
+        ending: str,
+        scale: float,
+        headers: dict[str, str],
+        rows: Callable[[], Answer],
+        specify: Callable[[], bytes],
+    ) -> Response:
+        """Return the response with a figure; raise FiguresBusy, RenderingFailed and QuestionProblem.
+
+        scale: pixels per px of a PNG. rows: returns the drawn rows. specify: returns the specification as JSON.
+        """
+        known = not_modified_response(request.headers, headers, exists=False)
+        if known is not None:
+            return known
+        if ending == "csv":
+            return await self.answers.respond(
+                request, view.number, lambda: response_of(request, rows(), FORMATS["csv"], headers)
+            )
+        try:
+            with self.answers.budget():
+                body = await run_in_threadpool(specify)
+        except Expensive as expensive:
+            path = f"{request.scope['path'].removesuffix(ending)}vl.json"
+            specified = await self.answers.forward(request, view.number, expensive, path, in_memory=True)
+            if specified.status_code != 200:
+                return specified
+            body = bytes(specified.body)
+        if ending in IMAGES:
+            body = await self.renderer.render(body, IMAGES[ending], scale)
+        if ending == "svg":
+            headers["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        answer = Answer({"release": view.number}, pa.schema([]), iter(()))
+        return await run_in_threadpool(response_of, request, answer, Finished(ending, body), headers)
+
+
 def add_figures(
-    router: APIRouter, releases: Releases, renderer: Renderer, address: str, questions: Sequence[Question]
+    router: APIRouter,
+    releases: Releases,
+    renderer: Renderer,
+    answers: Answers,
+    address: str,
+    questions: Sequence[Question],
 ) -> None:
     """Add the routes of figures.
 
     address: the service's public URL, for links and captions. questions: include those whose answers are drawn.
     """
     by_path = {question.path: question for question in questions}
+    drawing = _Drawing(renderer, answers)
     for kind in kinds():
         add_read_route(
             router,
             f"{_PREFIX}{kind.name}.{{ending:figure}}",
-            _figure_endpoint(kind, by_path[kind.answer], releases, renderer, address),
+            _figure_endpoint(kind, by_path[kind.answer], releases, drawing, address),
             operation_id=f"getFigure{kind.name.title().replace('-', '')}",
             summary=f"figure of {kind.name}",
             description=_DOC.format(doc=kind.doc, answer=kind.answer),
@@ -88,7 +142,7 @@ def add_figures(
     add_read_route(
         router,
         "/v1/papers/{paper}/figures/{figure}.{ending}",
-        _paper_endpoint(releases, renderer, address),
+        _paper_endpoint(releases, drawing, address),
         operation_id="getPaperFigure",
         summary="figure of a paper",
         description=_PAPERS_DOC,
@@ -113,7 +167,7 @@ async def _no_figure(request: Request) -> Response:
     raise UnknownName("figure", name, near_names(name, names), "the service")
 
 
-def _figure_endpoint(kind: Kind, question: Question, releases: Releases, renderer: Renderer, address: str) -> Endpoint:
+def _figure_endpoint(kind: Kind, question: Question, releases: Releases, drawing: _Drawing, address: str) -> Endpoint:
     model = figure_parameters(kind, question)
 
     async def draw_figure(
@@ -137,7 +191,7 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
             return specification(kind, view, rows(), drawn, url, Links(address, number))
 
         headers = _headers(request, view, number, ending, address)
-        return await _respond(request, renderer, view, ending, given.scale, headers, rows, specify)
+        return await drawing.respond(request, view, ending, given.scale, headers, rows, specify)
 
     return draw_figure
 
@@ -161,7 +215,7 @@ class PaperFigureParameters(ThemeParameters, ReleaseParameters):
     """For PNG only: pixels per px."""
 
 
-def _paper_endpoint(releases: Releases, renderer: Renderer, address: str) -> Endpoint:
+def _paper_endpoint(releases: Releases, drawing: _Drawing, address: str) -> Endpoint:
     async def draw_paper_figure(
         request: Request,
         paper: Annotated[str, Path(description="Name of the paper.", examples=["shallue2018"])],
@@ -183,7 +237,7 @@ def _paper_endpoint(releases: Releases, renderer: Renderer, address: str) -> End
             return specification_bytes(drawn, address + rows_path(drawn), parameters.theme)
 
         headers = _headers(request, view, parameters.release, ending, address)
-        return await _respond(request, renderer, view, ending, parameters.scale, headers, rows, specify)
+        return await drawing.respond(request, view, ending, parameters.scale, headers, rows, specify)
 
     return draw_paper_figure
 
@@ -208,34 +262,6 @@ def _headers(request: Request, view: ReleaseView, release: int | None, ending: s
         by = f"{__version__} {address} {_renderer_version()}"
         headers["etag"] = entity_tag(view, by, request.scope["path"], request.scope["query_string"], ending)
     return headers
-
-
-async def _respond(
-    request: Request,
-    renderer: Renderer,
-    view: ReleaseView,
-    ending: str,
-    scale: float,
-    headers: dict[str, str],
-    rows: Callable[[], Answer],
-    specify: Callable[[], bytes],
-) -> Response:
-    """Return the response with a figure; raise FiguresBusy and RenderingFailed.
-
-    scale: pixels per px of a PNG. rows: returns the drawn rows. specify: returns the Vega-Lite specification as JSON.
-    """
-    known = not_modified_response(request.headers, headers, exists=False)
-    if known is not None:
-        return known
-    if ending == "csv":
-        return await run_in_threadpool(lambda: response_of(request, rows(), FORMATS["csv"], headers))
-    body = await run_in_threadpool(specify)
-    if ending in IMAGES:
-        body = await renderer.render(body, IMAGES[ending], scale)
-    if ending == "svg":
-        headers["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    answer = Answer({"release": view.number}, pa.schema([]), iter(()))
-    return await run_in_threadpool(response_of, request, answer, Finished(ending, body), headers)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field, create_model
-from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
 from losslake.lake.lake import Lake
@@ -24,6 +23,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
+from losslake_service.expensive.answers import Answers
 from losslake_service.routes.openapi import (
     ROWS_ONLY,
     Document,
@@ -36,7 +36,7 @@ from losslake_service.routes.reading import Endpoint, add_read_route, requested_
 from losslake_service.routes.respond import response_of
 
 
-def add_question(router: APIRouter, releases: Releases, question: Question) -> None:
+def add_question(router: APIRouter, releases: Releases, answers: Answers, question: Question) -> None:
     """Add the route of a question."""
     name, listing = question.schema_name, question.listing
     model = question.parameters if listing is None else _list_parameters(listing, question.parameters)
@@ -45,7 +45,7 @@ def add_question(router: APIRouter, releases: Releases, question: Question) -> N
     add_read_route(
         router,
         question.path,
-        _endpoint(releases, question, model),
+        _endpoint(releases, answers, question, model),
         has_endings=True,
         operation_id=f"get{name}",
         summary=question.subject,
@@ -79,7 +79,7 @@ def _list_parameters(listing: Listing, parameters: type[FormatParameters]) -> ty
     return model
 
 
-def _endpoint(releases: Releases, question: Question, model: type[FormatParameters]) -> Endpoint:
+def _endpoint(releases: Releases, answers: Answers, question: Question, model: type[FormatParameters]) -> Endpoint:
     listing = question.listing
     known_filters = filters_of(listing) if listing is not None else {}
     filters_metaparameters = listing is not None and has_metaparameters(listing)
@@ -112,7 +112,7 @@ def _endpoint(releases: Releases, question: Question, model: type[FormatParamete
 
         if question.is_quick(given) and output.name == "json":
             return answer()
-        return await run_in_threadpool(answer)
+        return await answers.respond(request, subject.number if isinstance(subject, ReleaseView) else 0, answer)
 
     return answer_question
 

@@ -13,7 +13,7 @@ from fastapi import Request
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
-from losslake_service.operation.clients import client_of
+from losslake_service.operation.clients import client_of, disconnected
 from losslake_service.operation.metrics import Metrics
 from losslake_service.sandbox.errors import ClientDisconnected, SqlLimits, SqlProblem
 from losslake_service.sandbox.results import SqlResult
@@ -111,7 +111,7 @@ class SqlStatements:
         data_files = await self._data_files_of(view)
         facts, client = {"release": view.number}, client_of(request.scope) if request is not None else None
         run = self._sandbox.run(view.serving_file, data_files, statement, parameters, max_rows, output, facts, client)
-        running, disconnect = asyncio.create_task(run), asyncio.create_task(_disconnect(request))
+        running, disconnect = asyncio.create_task(run), asyncio.create_task(disconnected(request))
         try:
             await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
@@ -130,12 +130,3 @@ class SqlStatements:
                     await running
         self._outcomes.labels("answered").inc()
         return result
-
-
-async def _disconnect(request: Request | None) -> None:
-    """Wait until the client closes its connection."""
-    if request is None:
-        await asyncio.Event().wait()
-        return
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
 from losslake.figures.charts import kinds
@@ -22,6 +21,7 @@ from losslake.questions.declaration.question import Question, with_goal
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
+from losslake_service.expensive.answers import Answers
 from losslake_service.files.release_documents import base_url
 from losslake_service.operation.browser_headers import EMBED_POLICY
 from losslake_service.routes.figures import check_parameters
@@ -38,17 +38,21 @@ _DEFAULT_HEIGHT = 420
 _NOT_PASSED_ON = {"release", "width", "height", "theme", "scale"}
 
 
-def add_embeds(router: APIRouter, releases: Releases, public_url: str, questions: Sequence[Question]) -> None:
+def add_embeds(
+    router: APIRouter, releases: Releases, answers: Answers, public_url: str, questions: Sequence[Question]
+) -> None:
     """Add the page of each kind of chart. questions: include those whose answers are drawn."""
     by_path = {question.path: question for question in questions}
     for kind in kinds():
-        endpoint = _endpoint(kind, by_path[kind.answer], releases, public_url)
+        endpoint = _endpoint(kind, by_path[kind.answer], releases, answers, public_url)
         add_undocumented_route(router, f"{PREFIX}{kind.name}", endpoint)
-    add_undocumented_route(router, f"{PREFIX}papers/{{name}}/{{number}}", _paper_endpoint(releases, public_url))
+    add_undocumented_route(
+        router, f"{PREFIX}papers/{{name}}/{{number}}", _paper_endpoint(releases, answers, public_url)
+    )
 
 
 def _endpoint(
-    kind: Kind, question: Question, releases: Releases, public_url: str
+    kind: Kind, question: Question, releases: Releases, answers: Answers, public_url: str
 ) -> Callable[[Request], Awaitable[Response]]:
     model = figure_parameters(kind, question)
 
@@ -68,12 +72,12 @@ def _endpoint(
             title = parameters.title or described.partition(". ")[0].removesuffix(".")
             return render("embed.html", site=SITE, chart=chart, title=title, caveats=caveats(answer.facts))
 
-        return await _framed(request, view, number is not None, address, page)
+        return await _framed(request, answers, view, number is not None, address, page)
 
     return get_embedded
 
 
-def _paper_endpoint(releases: Releases, public_url: str) -> Callable[[Request], Awaitable[Response]]:
+def _paper_endpoint(releases: Releases, answers: Answers, public_url: str) -> Callable[[Request], Awaitable[Response]]:
     async def get_embedded_figure(request: Request) -> Response:
         """Return the page of a figure of a paper: its picture, and its source."""
         name, number = request.path_params["name"], request.path_params["number"]
@@ -91,13 +95,13 @@ def _paper_endpoint(releases: Releases, public_url: str) -> Callable[[Request], 
         def page() -> str:
             return render("embed_figure.html", site=SITE, address=address, release=view.number, **content)
 
-        return await _framed(request, view, number_of_release is not None, address, page)
+        return await _framed(request, answers, view, number_of_release is not None, address, page)
 
     return get_embedded_figure
 
 
 async def _framed(
-    request: Request, view: ReleaseView, is_pinned: bool, address: str, page: Callable[[], str]
+    request: Request, answers: Answers, view: ReleaseView, is_pinned: bool, address: str, page: Callable[[], str]
 ) -> Response:
     """Return a page that any other may frame, or that it hasn't changed."""
     by = f"{__version__} {digest()} {address}"
@@ -109,7 +113,7 @@ async def _framed(
     known = not_modified_response(request.headers, headers, exists=False)
     if known is not None:
         return known
-    return HTMLResponse(await run_in_threadpool(page), headers=headers)
+    return await answers.respond(request, view.number, lambda: HTMLResponse(page(), headers=headers))
 
 
 def _chart(kind: Kind, parameters: Any, query: bytes, release: int, description: str, address: str) -> Chart:

@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import ConfigDict
-from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
 from losslake.questions.declaration.parameters import PinnedParameters, TargetParameters
@@ -23,6 +22,7 @@ from losslake_schema.errors import UnknownRelease
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.release import Release
 from losslake_service.entity_tags import REVALIDATED, entity_tag, not_modified_response
+from losslake_service.expensive.answers import Answers
 from losslake_service.files.release_documents import base_url
 from losslake_service.files.release_files import ReleaseFilesCache
 from losslake_service.routes.reading import read_query
@@ -207,6 +207,7 @@ class PageSources:
     interface: Interface
     public_url: str
     sql: SqlStatements | None
+    answers: Answers
     notice: str = ""
 
 
@@ -253,7 +254,7 @@ def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Aw
             )
             return _response(kind.build(request), request, headers)
 
-        return await run_in_threadpool(page)
+        return await sources.answers.respond(http, view.number, page)
 
     return handle
 

@@ -1,0 +1,33 @@
+"""What workloads have in a release, in numbers, by which the cost of answers is estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from losslake.questions.release.pool import MOST_POOLED
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a workload, or several together, have."""
+
+    workloads: int = 0
+    studies: int = 0
+    trials: int = 0
+    evaluations: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        """Return what both have together."""
+        return Counts(
+            self.workloads + other.workloads,
+            self.studies + other.studies,
+            self.trials + other.trials,
+            self.evaluations + other.evaluations,
+        )
+
+
+def largest(counts: Iterable[Counts]) -> Counts:
+    """Return what as many workloads have as a pattern may match, if it matches those with the most evaluations."""
+    chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
+    return sum(chosen, Counts())

@@ -1,0 +1,228 @@
+"""Work of a request that may be expensive: done in a thread, or in another process if its questions cost too much."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from fastapi import Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from losslake.questions.declaration.cost import Expensive, budget
+from losslake_service.expensive.errors import BUSY, CLIENT, TIME, QuestionProblem
+from losslake_service.expensive.process import (
+    AnsweringProcess,
+    ForwardedRequest,
+    ForwardedResponse,
+    MakeApp,
+    ProcessEnded,
+    TookTooLong,
+)
+from losslake_service.files.file_response import MAX_MESSAGE
+from losslake_service.operation.allowances import MINUTE, Allowance
+from losslake_service.operation.clients import client_of, disconnected
+from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.places import FairThreads, NoPlace, UsedUp
+from losslake_service.routes.respond import file_response
+from losslake_service.sandbox.errors import ClientDisconnected
+from losslake_service.settings import Settings
+
+# An estimate may be wrong by this factor before a question is refused by it alone.
+_TOLERANCE = 4
+_FORWARDED = frozenset(
+    ["type", "asgi", "http_version", "method", "scheme", "path", "raw_path", "root_path", "query_string", "server"]
+)
+# The outer service decides about these itself.
+_NOT_FORWARDED = frozenset(
+    b"range if-range if-match if-none-match if-modified-since if-unmodified-since accept-encoding".split()
+)
+_ADVICE = "ask for fewer workloads, trials or targets, or download the release and ask on your own machine"
+
+
+class Answers:
+    """The work of requests. Questions within `expensive_seconds` are answered here, others in other processes.
+
+    These are few, with a bounded queue that is fair among clients.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, make_app: MakeApp | None, *arguments: object) -> None:
+        """Take the settings. make_app: makes the application of the processes; None: everything is answered here."""
+        self._settings, self._outcomes = settings, metrics.expensive_questions
+        self._make_app = make_app
+        places = settings.question_places
+        seconds = Allowance(settings.question_client_seconds, MINUTE) if settings.question_client_seconds else None
+        self._threads = FairThreads("expensive", places, settings.question_waiting, seconds)
+        self._processes = [AnsweringProcess(make_app, *arguments) for _ in range(places)] if make_app else []
+        self._free: SimpleQueue[AnsweringProcess] = SimpleQueue()
+        for process in self._processes:
+            self._free.put(process)
+
+    @contextmanager
+    def budget(self) -> Iterator[None]:
+        """Have questions refused by Expensive that cost too much to be answered in this process."""
+        if self._make_app is None:
+            yield
+            return
+        with budget(self._settings.expensive_seconds):
+            yield
+
+    async def respond(self, request: Request, release: int, work: Callable[[], Response]) -> Response:
+        """Return the response that work makes in a thread, or another process for the same request.
+
+        Raises QuestionProblem and ClientDisconnected beside what work raises.
+        """
+        try:
+            with self.budget():
+                return await run_in_threadpool(work)
+        except Expensive as expensive:
+            return await self.forward(request, release, expensive)
+
+    async def forward(
+        self,
+        request: Request,
+        release: int,
+        expensive: Expensive,
+        path: str | None = None,
+        query: bytes | None = None,
+        *,
+        in_memory: bool = False,
+    ) -> Response:
+        """Return the response of another process. Raises QuestionProblem and ClientDisconnected.
+
+        path, query: other ones than those of the request. in_memory: with its whole body, however long it is.
+        """
+        scope = {name: request.scope[name] for name in _FORWARDED if name in request.scope}
+        headers = [each for each in request.scope["headers"] if each[0] not in _NOT_FORWARDED]
+        state = {name: value for name, value in request.scope.get("state", {}).items() if name == "request_id"}
+        scope |= {"method": "GET", "headers": headers, "state": state, "client": None}
+        if path is not None:
+            scope |= {"path": path, "raw_path": path.encode()}
+        if query is not None:
+            scope |= {"query_string": query}
+        handle, name = tempfile.mkstemp(prefix="losslake-answer-")
+        os.close(handle)
+        file = Path(name)
+        try:
+            head = await self._answered(request, ForwardedRequest(scope, release, file), expensive.seconds)
+            return await run_in_threadpool(_response, request, head, file, in_memory)
+        finally:
+            _delete(file)
+
+    def close(self) -> None:
+        """End the processes; what they compute fails."""
+        for process in self._processes:
+            process.close()
+        self._threads.shutdown()
+
+    async def _answered(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
+        try:
+            response = await self._run(request, forwarded, seconds)
+        except QuestionProblem as problem:
+            self._outcomes.labels(problem.kind).inc()
+            raise
+        except ClientDisconnected:
+            self._outcomes.labels("left").inc()
+            raise
+        self._outcomes.labels("answered").inc()
+        return response
+
+    async def _run(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
+        limit = self._settings.question_seconds
+        if seconds > _TOLERANCE * limit:
+            raise QuestionProblem(
+                TIME, f"the answer would take about {seconds:,.0f} s, the limit is {limit:g} s: {_ADVICE}"
+            )
+        work = _Work(forwarded, limit, self._free)
+        try:
+            future = self._threads.submit(client_of(request.scope), work)
+        except (NoPlace, UsedUp) as refusal:
+            raise self._refused(refusal) from None
+        running, leaving = asyncio.wrap_future(future), asyncio.create_task(disconnected(request))
+        try:
+            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                raise ClientDisconnected
+            return running.result()
+        except TookTooLong:
+            detail = f"the answer took more than {limit:g} s, the limit question_seconds: {_ADVICE}"
+            raise QuestionProblem(TIME, detail) from None
+        except ProcessEnded:
+            raise QuestionProblem(BUSY, "the process of the answer ended: try again in 5 s", 5) from None
+        finally:
+            leaving.cancel()
+            if not running.done() and not future.cancel():
+                work.abandon()
+                running.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _refused(self, refusal: NoPlace | UsedUp) -> QuestionProblem:
+        settings = self._settings
+        if isinstance(refusal, UsedUp):
+            seconds = math.ceil(refusal.seconds)
+            why = f"expensive questions from your address ran {settings.question_client_seconds:g} s a minute"
+            return QuestionProblem(
+                CLIENT, f"{why}, the limit question_client_seconds: try again in {seconds} s", seconds
+            )
+        seconds = max(1, math.ceil(settings.question_seconds / 6))
+        if refusal.is_of_client:
+            why = f"{refusal.count} expensive questions from your address are being answered or wait"
+            return QuestionProblem(CLIENT, f"{why}: try again in {seconds} s", seconds)
+        why = f"{settings.question_places} expensive questions are being answered and {settings.question_waiting} wait"
+        return QuestionProblem(BUSY, f"{why}: try again in {seconds} s", seconds)
+
+
+class _Work:
+    """An answer of a process; what is abandoned is killed."""
+
+    def __init__(self, request: ForwardedRequest, seconds: float, free: SimpleQueue[AnsweringProcess]) -> None:
+        self._request, self._seconds, self._free = request, seconds, free
+        self._process: AnsweringProcess | None = None
+        self._is_abandoned = False
+
+    def __call__(self) -> ForwardedResponse:
+        """Return the answer; raise TookTooLong and ProcessEnded."""
+        # There are as many as threads.
+        process = self._free.get()
+        try:
+            self._process = process
+            if self._is_abandoned:
+                raise ProcessEnded("the client has left")
+            return process.answer(self._request, self._seconds)
+        finally:
+            self._process = None
+            self._free.put(process)
+
+    def abandon(self) -> None:
+        """Kill the process, if it answers this request."""
+        self._is_abandoned = True
+        if (process := self._process) is not None:
+            process.kill()
+
+
+def _response(request: Request, head: ForwardedResponse, file: Path, in_memory: bool) -> Response:
+    """Return the response with the body in a file."""
+    headers: Mapping[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    size = file.stat().st_size
+    is_long = size > MAX_MESSAGE or "range" in request.headers
+    if head.status == 200 and "etag" in headers and is_long and not in_memory:
+        return file_response(request, file, headers.get("content-type", ""), _without_length(headers))
+    response = Response(file.read_bytes(), head.status)
+    length = b"content-length", str(size).encode()
+    response.raw_headers = [*(each for each in head.headers if each[0] != length[0]), length]
+    return response
+
+
+def _without_length(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers without those of the body, which the response with a file has itself."""
+    of_body = "content-length", "content-type", "accept-ranges"
+    return {name: value for name, value in headers.items() if name not in of_body}
+
+
+def _delete(file: Path) -> None:
+    file.unlink(missing_ok=True)

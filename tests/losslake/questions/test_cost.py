@@ -1,0 +1,92 @@
+"""The cost of an answer is known before it is computed, and a budget refuses what costs more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from losslake.lake.lake import Lake
+from losslake.questions import compare, scaling, targets
+from losslake.questions.declaration import cost
+from losslake.questions.declaration.cost import Cost, Expensive, budget, seconds_of
+from losslake.questions.declaration.question import Question
+from losslake.questions.release.counts import Counts, largest
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
+
+
+@pytest.fixture(scope="module")
+def view(lake: Lake) -> ReleaseView:
+    return Releases(lake).view()
+
+
+def seconds(view: ReleaseView, question: Question, **given: Any) -> float:
+    parameters = question.parameters(**given)
+    return seconds_of(view, question.cost(parameters), parameters)
+
+
+def test_counts_are_those_of_the_release(view: ReleaseView) -> None:
+    (total,) = view.cursor().execute("SELECT count(*) FROM base.trials").fetchone() or (0,)
+    assert sum(each.trials for each in view.counts.values()) == total
+    assert view.counts.keys() == view.workloads.keys()
+    for workload, counts in view.counts.items():
+        assert counts.studies == len(view.workloads[workload].batch_sizes)
+
+
+def test_costs_add_up_over_workloads_and_targets(view: ReleaseView) -> None:
+    names = [str(workload) for workload in view.workloads][:2]
+    one, two = (seconds(view, scaling.QUESTION, workload=names[:count]) for count in (1, 2))
+    assert 0 < one < two
+    grid = {"workload": names[:1], "target_min": 0.1, "target_max": 0.2}
+    few, many = (seconds(view, targets.QUESTION, **grid, n_targets=count) for count in (10, 1000))
+    assert many == pytest.approx(100 * few)
+    slow = seconds(view, scaling.QUESTION, workload=names[:1], crossing="sustained")
+    assert slow > one
+
+
+def test_a_pattern_costs_what_it_matches(view: ReleaseView, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = str(next(iter(view.workloads)))
+    pattern = f"{name[:-1]}*"
+    known = seconds(view, scaling.QUESTION, workload=[pattern])
+    assert known >= seconds(view, scaling.QUESTION, workload=[name])
+    monkeypatch.setattr(cost, "_MOST_MATCHED", 0)
+    assert seconds(view, scaling.QUESTION, workload=[pattern]) >= known, "it may match the largest ones"
+
+
+def test_names_that_do_not_exist_cost_nothing(view: ReleaseView) -> None:
+    for name in ("a/b/c/d", "nonsense", "*/x/*/*"):
+        assert seconds(view, scaling.QUESTION, workload=[name]) == 0
+
+
+def test_a_budget_is_for_all_answers_within_it(view: ReleaseView) -> None:
+    name = str(next(iter(view.workloads)))
+    parameters = scaling.ScalingParameters(
+        workload=[name], metric=view.workloads[parse_workload(name)].measured[0], target=0.3
+    )
+    each = seconds(view, scaling.QUESTION, workload=[name])
+    with budget(2.5 * each):
+        for _ in range(2):
+            scaling.QUESTION.answer(view, parameters)
+        with pytest.raises(Expensive) as refused:
+            scaling.QUESTION.answer(view, parameters)
+    assert refused.value.seconds == pytest.approx(3 * each)
+    scaling.QUESTION.answer(view, parameters)
+
+
+def test_nothing_is_computed_beyond_the_budget(view: ReleaseView) -> None:
+    def compute(*_: Any) -> Any:
+        raise AssertionError("it is computed")
+
+    question = replace(compare.QUESTION, compute=compute)
+    names = [str(workload) for workload in view.workloads][:2]
+    with budget(0.001), pytest.raises(Expensive):
+        question.answer(view, compare.CompareParameters(workload=names, metric="val/classification_error"))
+
+
+def test_largest_workloads_are_those_that_a_pattern_may_match() -> None:
+    counts = [Counts(1, 1, 10, number) for number in range(1000)]
+    assert largest(counts) == Counts(200, 200, 2000, sum(range(800, 1000)))
+    assert Cost(1, 2, 3, 4, 5).times(2).seconds(Counts(1, 1, 1, 1)) == pytest.approx(30e-6)

@@ -1,0 +1,133 @@
+"""Expensive work is done by few processes, with a queue, shares of clients, and a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psutil
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from losslake.questions.declaration.cost import Expensive
+from losslake_service.expensive import errors
+from losslake_service.expensive.answers import Answers
+from losslake_service.expensive.errors import QuestionProblem
+from losslake_service.operation.metrics import Metrics
+from losslake_service.sandbox.errors import ClientDisconnected
+from losslake_service.settings import Settings
+from tests.servers.processes import SECONDS
+from tests.service.expensive import small_app
+
+COSTLY = Expensive(0.01)
+
+
+class Client:
+    """A client that may leave. given: headers."""
+
+    def __init__(self, path: str, host: str = "192.0.2.1", **given: str) -> None:
+        self.has_left = asyncio.Event()
+        scope = {
+            "type": "http", "method": "GET", "scheme": "https", "path": path, "raw_path": path.encode(),
+            "query_string": b"", "server": ("localhost", 80), "client": (host, 1), "state": {"request_id": "x"},
+            "headers": [(b"host", b"losslake.example"), *((k.encode(), v.encode()) for k, v in given.items())],
+        }  # fmt: skip
+        self.request = Request(scope, self._receive)
+
+    async def _receive(self) -> dict[str, Any]:
+        await self.has_left.wait()
+        return {"type": "http.disconnect"}
+
+
+@contextmanager
+def made(**settings: Any) -> Iterator[Answers]:
+    chosen = {"question_places": 1, "question_waiting": 1, "question_seconds": 1000.0, "question_client_seconds": 0.0}
+    answers = Answers(Settings.model_construct(None, **(chosen | settings)), Metrics(), small_app.make, "hello")
+    try:
+        yield answers
+    finally:
+        answers.close()
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[Answers]:
+    with made() as found:
+        yield found
+
+
+def forward(answers: Answers, path: str, host: str = "192.0.2.1", **headers: str) -> Coroutine[Any, Any, Response]:
+    return answers.forward(Client(path, host, **headers).request, 1, COSTLY)
+
+
+def refused(answers: Answers, path: str, host: str = "192.0.2.1") -> QuestionProblem:
+    with pytest.raises(QuestionProblem) as problem:
+        asyncio.run(forward(answers, path, host))
+    return problem.value
+
+
+def test_responses_are_those_of_the_process(answers: Answers) -> None:
+    response = asyncio.run(forward(answers, "/"))
+    greeting, url, process = bytes(response.body).decode().split()
+    assert (response.status_code, greeting, url) == (200, "hello", "https://losslake.example/")
+    assert int(process) == answers._processes[0].process_id
+    assert psutil.Process(int(process)).nice() >= 10
+    missing, failed = (asyncio.run(forward(answers, path)) for path in ("/nowhere", "/fail"))
+    assert (missing.status_code, failed.status_code) == (404, 500)
+
+
+def test_long_responses_come_from_a_file_in_parts(answers: Answers) -> None:
+    response = asyncio.run(forward(answers, "/much", range="bytes=10-15"))
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(response({"type": "http", "method": "GET"}, None, send))  # type: ignore[arg-type]
+    assert (sent[0]["status"], bytes(sent[1]["body"])) == (206, b"012345")
+
+
+def test_a_process_that_ends_is_replaced(answers: Answers) -> None:
+    problem = refused(answers, "/end")
+    assert (problem.kind, problem.retry_after) == (errors.BUSY, 5)
+    assert asyncio.run(forward(answers, "/")).status_code == 200
+
+
+def test_estimates_far_above_the_limit_are_refused_at_once(answers: Answers) -> None:
+    with pytest.raises(QuestionProblem, match="about 9,000 s, the limit is 1000 s") as problem:
+        asyncio.run(answers.forward(Client("/").request, 1, Expensive(9000)))
+    assert problem.value.kind == errors.TIME
+
+
+def test_answers_have_a_time_limit_and_their_seconds_are_charged() -> None:
+    with made(question_seconds=0.2, question_client_seconds=0.01) as answers:
+        problem = refused(answers, "/endless")
+        assert (problem.kind, "the limit question_seconds" in str(problem)) == (errors.TIME, True)
+        problem = refused(answers, "/")
+        assert (problem.kind, "question_client_seconds" in str(problem)) == (errors.CLIENT, True)
+        assert problem.retry_after is not None
+
+
+def test_a_full_queue_is_refused_and_who_leaves_makes_room(answers: Answers) -> None:
+    async def crowd() -> None:
+        clients = [Client("/endless", f"192.0.2.{n}") for n in (1, 2)]
+        tasks = [asyncio.create_task(answers.forward(each.request, 1, COSTLY)) for each in clients]
+        await asyncio.sleep(0)
+        for host, kind in (("192.0.2.1", errors.CLIENT), ("192.0.2.3", errors.BUSY)):
+            with pytest.raises(QuestionProblem) as problem:
+                await forward(answers, "/", host)
+            assert problem.value.kind == kind
+            assert problem.value.retry_after is not None
+        for client in clients:
+            client.has_left.set()
+        for task in tasks:
+            with pytest.raises(ClientDisconnected):
+                await task
+        while True:
+            with suppress(QuestionProblem):  # until the killed process has ended
+                assert (await forward(answers, "/", "192.0.2.4")).status_code == 200
+                return
+
+    asyncio.run(asyncio.wait_for(crowd(), SECONDS))
