@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from losslake_schema.errors import LossLakeError
+from losslake_schema.errors import LakeBroken, LossLakeError
 
 # HTTP status and title by kind.
 KINDS = {
@@ -47,6 +47,17 @@ class ContributionError(LossLakeError):
     def status(self) -> int:
         """The HTTP status."""
         return KINDS[self.kind][0]
+
+
+class SegmentBroken(LakeBroken):
+    """A stored segment that is missing or altered. Its message names no path of the machine."""
+
+
+def public_reason(error: Exception) -> str:
+    """Return what contributors and reviewers are told of an error: others may name paths of the machine."""
+    if isinstance(error, ContributionError | SegmentBroken):
+        return str(error)
+    return "an error in the service, which is in its log"
 
 
 def unknown_contribution(run: str) -> ContributionError:

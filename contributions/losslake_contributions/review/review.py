@@ -27,12 +27,11 @@ from losslake_contributions.checks.run import check
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.changes import DraftChanges, changes
 from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
-from losslake_contributions.errors import ContributionError
+from losslake_contributions.errors import ContributionError, public_reason
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.files import DRAFTS
 from losslake_contributions.store.submissions import find_any, submissions_of_owner
-from losslake_schema.errors import LossLakeError
 
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
@@ -92,8 +91,7 @@ class Reviews:
             self._made(name)
         except Exception as error:  # noqa: BLE001 - whoever asks for the review gets it
             _log.warning("the review of %s can't be made: %s", name, error)
-            reason = str(error) if isinstance(error, LossLakeError) else "an error in the service, which is in its log"
-            self._failures[folder] = f"The review can't be made: {reason}"
+            self._failures[folder] = f"The review can't be made: {public_reason(error)}"
         finally:
             self._begun.discard(folder)
 

@@ -20,10 +20,10 @@ from sqlalchemy.orm import Session
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
 from losslake_contributions.contract.limits import LARGEST_SEGMENT
+from losslake_contributions.errors import SegmentBroken
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.open_segments import delete_segments
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
-from losslake_schema.errors import LakeBroken
 
 FOLDER = "contributions"
 DRAFTS = "drafts"  # on this machine, made again as needed
@@ -41,18 +41,15 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
-    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged.
-
-    Contributors and reviewers see its message, which has the path within the lake only.
-    """
+    """Return the JSON lines of a stored segment; raise SegmentBroken if they aren't as they were acknowledged."""
     try:
         data = zstandard.ZstdDecompressor().decompress(bytes(lake.store.read(path)), max_output_size=LARGEST_SEGMENT)
     except FileNotFoundError:
-        raise LakeBroken(f"{path} is missing: restore it") from None
+        raise SegmentBroken(f"{path} is missing: restore it") from None
     except zstandard.ZstdError as error:
-        raise LakeBroken(f"{path} can't be unpacked ({error}): restore it") from None
+        raise SegmentBroken(f"{path} can't be unpacked ({error}): restore it") from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise LakeBroken(f"{path} was altered: restore it")
+        raise SegmentBroken(f"{path} was altered: restore it")
     return data
 
 
