@@ -26,6 +26,7 @@ WITH_HISTORY = (
     "tests/ingest/pipeline/test_same_runs.py::test_an_erased_log",
     "tests/ingest/pipeline/test_same_runs.py::test_copies_stay_through_compaction",
     "tests/clients/",
+    "tests/contributions/test_crash_points.py",
     "tests/contributions/test_erasure.py",
     "tests/losslake/cli/test_erase.py",
     "tests/service/web/test_withdrawn.py",

@@ -16,7 +16,7 @@ from losslake.lake.publishing import PublicationRefused
 from losslake_contributions.archive import SubmissionArchive
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.draft import REQUEST
-from losslake_contributions.errors import ContributionError
+from losslake_contributions.errors import ContributionError, SegmentBroken
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.submissions import find_any, record_acceptance
 from losslake_ingest.contracts.report import Quarantined, Summary
@@ -24,7 +24,6 @@ from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
 from losslake_schema.contributors import DATA_COLLECTION, Contributor
-from losslake_schema.errors import LakeBroken
 
 _MOST_NAMED = 10
 _log = logging.getLogger(__name__)
@@ -94,7 +93,7 @@ def _check_all_storable(database: Database, archive: SubmissionArchive, read: Su
 
 def _raise_failure(archive: SubmissionArchive) -> None:
     """Raise why an archive could not be read to its end, if that is so."""
-    if isinstance(archive.failure, LakeBroken):
+    if isinstance(archive.failure, SegmentBroken):
         detail = f"{archive.failure} and accept the submission again, or return it"
         raise ContributionError("not-storable", detail) from None
     if archive.failure is not None:

@@ -168,31 +168,34 @@ def spool_files(database: Database, run: StoredRun) -> Iterator[SpoolFile]:
 
 
 def stored_runs(database: Database, submission: str) -> Iterator[StoredRun]:
-    """Yield the runs of a submission by id, each read from the database when it is drawn.
+    """Yield the runs of a submission by id, each read when it is drawn. Raises ContributionError if there is none."""
 
-    The licence of the submission is that of a run that states none. Raises ContributionError for an unknown submission.
-    """
-
-    def request_of(session: Session) -> SubmissionRequest:
+    def query(session: Session) -> SubmissionRequest:
         row = session.get(Submission, submission)
         if row is None:
             raise unknown_submission(submission)
         return SubmissionRequest.model_validate_json(row.request)
 
-    def run_of(session: Session, run: str) -> StoredRun:
+    request = database.read(query)
+    for run in sorted(request.contributions):
+        yield stored_run(database, run, request.licence)
+
+
+def stored_run(database: Database, run: str, licence: str) -> StoredRun:
+    """Return a finished run. licence: of its submission; it is that of a run that states none."""
+
+    def query(session: Session) -> StoredRun:
         row = session.get_one(Contribution, run)
         if row.end is None:
-            raise ContributionError("conflict", f"{run} isn't in the submission {submission} any more")
+            raise ContributionError("conflict", f"{run} isn't finished any more")
         held = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
         segments = tuple((segment_of(each), each.path) for each in session.scalars(held))
         facts = json.loads(row.facts)
         if facts.get("licence") is None:
-            facts["licence"] = request.licence
+            facts["licence"] = licence
         return StoredRun(run, facts, Finish.model_validate_json(row.end), segments)
 
-    request = database.read(request_of)
-    for run in sorted(request.contributions):
-        yield database.read(partial(run_of, run=run))
+    return database.read(query)
 
 
 def _document(name: str, document: object) -> SpoolFile:

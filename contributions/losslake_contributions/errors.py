@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 
-from losslake_schema.errors import LossLakeError
+from losslake_schema.errors import LakeBroken, LossLakeError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _log = logging.getLogger(__name__)
@@ -55,6 +55,17 @@ class ContributionError(LossLakeError):
     def status(self) -> int:
         """The HTTP status."""
         return KINDS[self.kind][0]
+
+
+class SegmentBroken(LakeBroken):
+    """A stored segment that is missing or altered. Its message names no path of the machine."""
+
+
+def public_reason(error: BaseException) -> str:
+    """Return what contributors and reviewers are told of an error: others may name paths of the machine."""
+    if isinstance(error, ContributionError | SegmentBroken):
+        return str(error)
+    return "an error in the service, which is in its log"
 
 
 def unknown_contribution(run: str) -> ContributionError:

@@ -407,3 +407,21 @@ def test_contributions_in_the_read_service(target: Target, theirs: str, tmp_path
     assert run not in listed
     assert "4242" not in listed
     assert not [name for name in ("contributions/", "drafts/") if name in listed]
+
+
+def test_paths_in_answers(target: Target) -> None:
+    """learn where the lake lies on the machine, by runs that can't be read or stored"""
+    run = fresh_run(segments={"0001/000001.jsonl": [{"no": "step"}]})
+    name = target.mallory.submitted(run)
+    review = target.wait_for_review(name)
+    assert review["changes"]["quarantined"]
+    answers = [str(review), target.page(f"/reviews/{name}", target.mallory).text]
+    for path in (target.lake.folder / "contributions" / run.id).glob("*.zst"):
+        path.write_bytes(b"altered")
+    answers += [
+        refused(target.reviewer.send("POST", f"/v1/submissions/{name}/accept")),
+        refused(target.mallory.send("GET", f"/v1/contributions/{run.id}/segments/1/1"), 503),
+        target.page(f"/reviews/{name}", target.reviewer).text,
+    ]
+    assert not [text for text in answers if str(target.lake.folder) in text or f"drafts/{name}" in text]
+    assert target.press(f"/reviews/{name}/return", target.reviewer, reason="no").status_code == 303

@@ -180,6 +180,7 @@ def test_an_acceptance_that_is_killed_goes_on(service: Service, ada: Sender, rev
     name = ada.submitted(run)
     process = Forked(_accept_and_die, str(service.lake.folder), name, moment)
     assert process.wait(60) == -signal.SIGKILL
+    assert [path.name for path in service.lake.folder.parent.iterdir()] == ["lake"], "temporary files"
     is_stored = service.lake.newest_release() is not None
     assert ada.send("GET", f"/v1/submissions/{name}").json()["state"] == ("accepted" if is_stored else "submitted")
     document = reviewer.send("POST", f"/v1/submissions/{name}/accept").json()

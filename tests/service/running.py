@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -68,9 +68,13 @@ def metric(running: Running, name: str) -> float:
 
 
 def result_files(running: Running) -> list[Path]:
-    """Return the files of results that the service has open."""
-    files = (Path(file.path) for file in psutil.Process(running.process.pid).open_files())
-    return [file for file in files if file.name.startswith("losslake-sql-")]
+    """Return the files of results that the service has open; none of them has a name any more."""
+    files = []
+    for file in Path(f"/proc/{running.process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if "losslake-sql-" in str(file.readlink()):
+                files.append(file)
+    return files
 
 
 def wait_until_in_flight(running: Running, n_requests: int) -> None:

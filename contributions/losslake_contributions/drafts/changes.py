@@ -11,7 +11,7 @@ from losslake.library.lake import Lake as Library
 from losslake.questions.regimes import AS_DEFINED, MAX_USEFUL, PERFECT_END
 from losslake_contributions.drafts.draft import Draft
 from losslake_ingest.contracts.report import Quarantined
-from losslake_schema.errors import LossLakeError
+from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.names import Trial
 from losslake_schema.registry import Goal
 
@@ -210,6 +210,8 @@ class _Pair:
         for goal in sorted(goals, key=lambda each: (each.workload, each.metric, each.target))[:MOST_GOALS]:
             try:
                 compared.append(self._goal(goal))
+            except LakeBroken:
+                raise
             except LossLakeError as error:
                 reasons.append(f"{goal.workload}, {goal.metric} {goal.target:g}: {error}")
         return compared, reasons

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def make_draft(
         after.number if after is not None and (has_runs or trials) else None,
         stored.number if stored is not None else None,
         trials,
-        summary.quarantined,
+        [replace(each, source=RUNS) for each in summary.quarantined],  # which has the path of the folder
         selected.left_out,
     )
 
@@ -149,7 +149,8 @@ def select(base: Lake, release: Release, spools: Sequence[Spool], most_measureme
 
 def _copy(base: Lake, release: Release, studies: Collection[Study], lake: Lake) -> None:
     """Publish some studies of a release as a release of another lake, with their trial ids."""
-    with tempfile.TemporaryDirectory(prefix="losslake-draft-") as scratch:
+    # Beside the draft, with which a kill's leftovers are deleted.
+    with tempfile.TemporaryDirectory(dir=lake.folder.parent) as scratch:
         bundle = Path(scratch) / "base.tar"
         write_bundle(base, release, bundle, f"release {release.number}", selected=studies, is_quick=True)
         summary = ingest(lake, [str(bundle)], notes=f"Stored workloads, as of release {release.number}.")

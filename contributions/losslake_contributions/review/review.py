@@ -29,7 +29,7 @@ from losslake_contributions.checks.run import check
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.drafts.changes import DraftChanges, changes
 from losslake_contributions.drafts.draft import LAKE, RUNS, make_draft
-from losslake_contributions.errors import ContributionError, no_space
+from losslake_contributions.errors import ContributionError, no_space, public_reason
 from losslake_contributions.spools.spool import Spool, read_spool
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.private_files import DRAFTS, make_private_folder
@@ -146,8 +146,7 @@ class Reviews:
             raise full
         is_known = isinstance(error, LossLakeError)
         _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
-        reason = str(error) if is_known else "an error in the service, which is in its log"
-        raise ContributionError("review-failed", f"The review can't be made: {reason}")
+        raise ContributionError("review-failed", f"The review can't be made: {public_reason(error)}")
 
     def forget(self, name: str) -> None:
         """Delete the draft and the review of a submission."""

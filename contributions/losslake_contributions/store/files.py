@@ -24,12 +24,12 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.contract.contributions import Segment
+from losslake_contributions.errors import SegmentBroken
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.links import delete_links
 from losslake_contributions.store.open_segments import delete_segments
 from losslake_contributions.store.private_files import FOLDER
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
-from losslake_schema.errors import LakeBroken
 
 GRACE = timedelta(days=1)
 # Whoever unpacks a file needs memory for a window, which is 2 MB by default. With this one, files are no larger.
@@ -53,7 +53,7 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
-    """Return the JSON lines of a stored segment; raise LakeBroken if they aren't as they were acknowledged."""
+    """Return the JSON lines of a stored segment; raise SegmentBroken if they aren't as they were acknowledged."""
     with open_segment(lake, path, sha256) as segment:
         return b"".join(segment.pieces())
 
@@ -73,34 +73,31 @@ class SegmentFile:
         self._file.close()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the lines in pieces of any size; raise LakeBroken if they can't be unpacked."""
+        """Yield the lines in pieces of any size; raise SegmentBroken if they can't be unpacked."""
         self._file.seek(0)
         try:
             with zstandard.ZstdDecompressor().stream_reader(self._file, _PIECE, closefd=False) as lines:
                 while piece := lines.read(_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
-            raise LakeBroken(f"{self._path} can't be unpacked ({error}): restore it") from None
+            raise SegmentBroken(f"{self._path} can't be unpacked ({error}): restore it") from None
 
     def check(self, sha256: str) -> None:
-        """Read all lines; raise LakeBroken if they don't have this digest."""
+        """Read all lines; raise SegmentBroken if they don't have this digest."""
         digest = hashlib.sha256()
         for piece in self.pieces():
             self.bytes += len(piece)
             digest.update(piece)
         if digest.hexdigest() != sha256:
-            raise LakeBroken(f"{self._path} was altered: restore it")
+            raise SegmentBroken(f"{self._path} was altered: restore it")
 
 
 def open_segment(lake: Lake, path: str, sha256: str) -> SegmentFile:
-    """Open a stored segment, whose lines are read once; raise LakeBroken if they aren't as they were acknowledged.
-
-    Contributors and reviewers see its message, which has the path within the lake only.
-    """
+    """Open a stored segment, whose lines are read; raise SegmentBroken if they aren't as they were acknowledged."""
     try:
         segment = SegmentFile(_open_file(lake, path), path)
     except FileNotFoundError:
-        raise LakeBroken(f"{path} is missing: restore it") from None
+        raise SegmentBroken(f"{path} is missing: restore it") from None
     try:
         segment.check(sha256)
     except BaseException:

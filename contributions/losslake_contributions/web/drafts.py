@@ -7,13 +7,14 @@ of the draft. A program asks `/drafts/TOKEN/v1/…`.
 
 from __future__ import annotations
 
+import logging
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, unquote
 
 from fastapi.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from losslake_contributions.errors import KINDS, ContributionError
+from losslake_contributions.errors import KINDS, ContributionError, public_reason
 from losslake_contributions.review.links import Links
 from losslake_contributions.routes.requests import in_thread
 from losslake_contributions.web.draft_apps import DraftApps
@@ -27,6 +28,7 @@ FOLDER = "/drafts/"
 COOKIE = "losslake_draft"
 HOME = "/contribute"
 LEAVE = "leave"
+_log = logging.getLogger(__name__)
 _UNKNOWN = "the link to this draft is wrong or has expired: ask its contributor or the reviewers for a new one"
 _NOWHERE = "there is nothing at this path; a link to a draft leads to its pages, {home} says what this service does"
 
@@ -83,7 +85,9 @@ class Drafts:
                 await self._apps.respond(submission, inner, receive, send if is_static else as_private(send))
             except LossLakeError as error:
                 kind = error.kind if isinstance(error, ContributionError) else "draft-unavailable"
-                await private(problem_document(scope, kind, *KINDS[kind], str(error)))(scope, receive, send)
+                if kind == "draft-unavailable":
+                    _log.error("the draft of %s can't be shown: %s", submission, error)
+                await private(problem_document(scope, kind, *KINDS[kind], public_reason(error)))(scope, receive, send)
 
         return respond
 

@@ -24,7 +24,7 @@ from sqlalchemy import delete, inspect, select
 from sqlalchemy.orm import Session
 
 from losslake.lake.data_files import WrittenFile, damaged_file, files_by_study, read_small_table, write_small_table
-from losslake.lake.lake import WAREHOUSE, Lake
+from losslake.lake.lake import WAREHOUSE, Lake, creation_lock
 from losslake.lake.notices import ERASED, RESTORED, WITHDRAWN
 from losslake.lake.publishing import content_digest
 from losslake.lake.retention import unlist
@@ -35,7 +35,7 @@ from losslake_ingest.pipeline.engine import WrittenPart, packed
 from losslake_ingest.pipeline.publish import StudyChange, in_order, study_names
 from losslake_ingest.releases.compaction import merge_files
 from losslake_ingest.releases.places import MOVED, PLACED
-from losslake_ingest.releases.rewriting import republish
+from losslake_ingest.releases.rewriting import delete_scratch, republish
 from losslake_ingest.releases.withdrawal import logs_of, rows_of, trial_names, trials_of
 from losslake_schema.database import LedgerEntry, ReleaseRow, RememberedSource
 from losslake_schema.errors import LossLakeError
@@ -105,6 +105,8 @@ def erase(
 
 def finish(lake: Lake) -> None:
     """Remove what is in no file list: folders, cached blocks, and deleted rows in pages of the database."""
+    with creation_lock(lake):
+        delete_scratch(lake)
     folder = lake.store.local_folder
     if folder is not None:
         # The names of folders are those of studies.

@@ -8,9 +8,10 @@ kill leaves the lake as it was or as it should be, and `losslake maintain` delet
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,6 +44,7 @@ _OF_FILES = (
     "manifest", "manifest_sha256", "content_digest", "n_studies", "n_trials", "n_evaluations", "n_measurements",
 )  # fmt: skip
 _BEFORE = "0002"  # the version of the database of a lake of layout 2
+_SCRATCH = "rewriting"
 Progress = Callable[[int, int], None]
 
 
@@ -63,8 +65,8 @@ def rewrite(location: str | Path | None = None, progress: Progress | None = None
             is_old = (version_of(connection) or "") < NEWEST
         if is_old:
             migrate(lake.engine, _BEFORE)
-            with tempfile.TemporaryDirectory() as folder:
-                _rewrite(lake, Path(folder), progress)
+            with _scratch(lake) as folder:
+                _rewrite(lake, folder, progress)
         if marker != MARKER_TEXT:
             lake.store.put(MARKER, MARKER_TEXT.encode())
     return Lake.open(location)
@@ -82,8 +84,8 @@ def adopt_moved(location: str | Path | None = None) -> Lake:
             releases = list(reversed(lake.releases()))
             for release in releases:
                 check_files_exist(lake.store, lake.files(release))
-            with tempfile.TemporaryDirectory() as folder:
-                _republish(lake, Path(folder), releases, lake.files)
+            with _scratch(lake) as folder:
+                _republish(lake, folder, releases, lake.files)
     return lake
 
 
@@ -99,8 +101,25 @@ def republish(
     releases: all that are listed, oldest first. also: makes further changes of the database in that transaction. Raises
     LossLakeError if another release is published meanwhile.
     """
-    with creation_lock(lake), tempfile.TemporaryDirectory() as folder:
-        _republish(lake, Path(folder), releases, files, digest, also)
+    with creation_lock(lake), _scratch(lake) as folder:
+        _republish(lake, folder, releases, files, digest, also)
+
+
+@contextmanager
+def _scratch(lake: Lake) -> Iterator[Path]:
+    """Provide a folder for a temporary database, which may have texts that are being erased; hold the creation lock."""
+    delete_scratch(lake)
+    folder = lake.folder / _SCRATCH
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        yield folder
+    finally:
+        delete_scratch(lake)
+
+
+def delete_scratch(lake: Lake) -> None:
+    """Delete the temporary database that a kill has left."""
+    shutil.rmtree(lake.folder / _SCRATCH, ignore_errors=True)
 
 
 def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:

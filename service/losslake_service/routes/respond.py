@@ -6,7 +6,6 @@ Polars and DuckDB request the size and then ranges, for CSV as well as for Parqu
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -76,18 +75,15 @@ async def _close_at_end(body: AsyncIterator[Piece], pieces: Iterator[Piece]) -> 
 
 
 def _from_file(request: Request, answer: Answer, output: Output, headers: dict[str, str]) -> Response:
-    """Return a response from an unlinked temporary file with the whole answer."""
-    handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
-    path = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for piece in output.encode(answer):
-                file.write(piece)
+    """Return a response from a temporary file without a name, which has the whole answer."""
+    with tempfile.TemporaryFile() as file:
+        for piece in output.encode(answer):
+            file.write(piece)
+        file.flush()
         if "etag" not in headers:
-            headers["etag"] = digest_tag(hashlib.file_digest(path.open("rb"), "sha256").hexdigest())
-        return file_response(request, path, output.media_type, headers)
-    finally:
-        path.unlink()
+            file.seek(0)
+            headers["etag"] = digest_tag(hashlib.file_digest(file, "sha256").hexdigest())
+        return file_response(request, Path(f"/dev/fd/{file.fileno()}"), output.media_type, headers)
 
 
 def file_response(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import orjson
 import pyarrow as pa
@@ -151,25 +151,26 @@ def _leaves(array: pa.Array) -> int:
 
 
 class SqlResult:
-    """A result that a worker wrote to a file, which is deleted on close.
+    """A result that a worker wrote to a file without a name, which is gone on close.
 
-    path: of the file. size: its bytes. rows: of the result. truncated: `rows` or `bytes` when the limit of either cut
-    it. digest: of the file, in hexadecimal.
+    path: by which this process reads the file. size: its bytes. rows: of the result. truncated: `rows` or `bytes` when
+    the limit of either cut it. digest: of the file, in hexadecimal.
     """
 
-    def __init__(self, path: Path, facts: Mapping[str, Any], closed: Callable[[], None]) -> None:
+    def __init__(self, file: IO[bytes], facts: Mapping[str, Any], closed: Callable[[], None]) -> None:
         """Take over the file. facts: rows, truncated and digest, from the worker. closed: called once by `close`."""
-        self.path = path
+        self.path = Path(f"/dev/fd/{file.fileno()}")
+        self._file = file
         self._closed: Callable[[], None] | None = closed
         self.rows = int(facts["rows"])
-        self.size = path.stat().st_size
+        self.size = os.fstat(file.fileno()).st_size
         truncated = facts.get("truncated")
         self.truncated = truncated if truncated in ("rows", "bytes") else None
         self.digest = str(facts["digest"])
 
     def close(self) -> None:
-        """Remove the file."""
-        self.path.unlink(missing_ok=True)
+        """Close the file."""
+        self._file.close()
         if self._closed is not None:
             self._closed()
             self._closed = None

@@ -171,7 +171,8 @@ class SqlSandbox:
     def _run(self, job: _Job) -> SqlResult:
         """Run a statement in a worker and wait for it; raise SqlProblem."""
         handle, name = tempfile.mkstemp(prefix="losslake-sql-")
-        path = Path(name)
+        result = Path(name).open("rb", buffering=0)  # noqa: SIM115 - closed with the result
+        Path(name).unlink()  # so that a kill leaves nothing: that of a draft is private
         try:
             worker = self._acquire(job.serving_file, job.data_files)
             try:
@@ -185,13 +186,13 @@ class SqlSandbox:
                 with self._lock:
                     job.worker = None
                 self._release_worker(worker)
-            return SqlResult(path, reply, partial(self._results.leave, job.client))
+            return SqlResult(result, reply, partial(self._results.leave, job.client))
         except (OSError, KeyError, ValueError, TypeError) as error:
-            path.unlink(missing_ok=True)
+            result.close()
             _log.error("a worker for SQL reported a result that makes no sense: %s", error)
             raise unavailable() from None
         except BaseException:
-            path.unlink(missing_ok=True)
+            result.close()
             raise
         finally:
             os.close(handle)

@@ -20,7 +20,7 @@ from losslake_service.sandbox.errors import SqlLimits
 from losslake_service.sandbox.statement import OpenRelease
 from losslake_service.sandbox.stored_data import LocalFiles
 from losslake_service.sandbox.workers import data_files_of
-from tests.service.sandbox.sandbox_client import SandboxClient, now, table_of
+from tests.service.sandbox.sandbox_client import SandboxClient, now, on_linux, table_of
 
 ORDINARY = [
     "SELECT count(*) AS n FROM measurements WHERE batch_size = 8",
@@ -237,3 +237,11 @@ def test_a_statement_is_admitted_once_and_its_parameters_are_bound_each_time(lak
         answers.append((tmp_path / "file").read_text().split())
     assert answers == [["x", "1"], ["x", "b"]]
     assert admitted == [job["statement"]]
+
+
+@on_linux
+def test_the_file_of_a_result_has_no_name_that_a_kill_could_leave(query: SandboxClient) -> None:
+    result = now(query.sandbox.run(query.file, query.data_files, "SELECT 1 AS a"))
+    assert str(result.path.readlink()).endswith(" (deleted)")
+    assert table_of(result).to_pylist() == [{"a": 1}]
+    result.close()
