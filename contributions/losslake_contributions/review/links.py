@@ -11,6 +11,7 @@ from losslake_contributions.contract.contributions import IN_REVIEW
 from losslake_contributions.contract.submissions import SubmissionStatus
 from losslake_contributions.signed_links import link_token
 
+CONTRIBUTIONS = "/v1/contributions"
 SUBMISSIONS = "/v1/submissions"
 REVIEWS = "/reviews"
 DRAFTS = "/drafts"
@@ -31,6 +32,10 @@ class Links:
     def draft(self, name: str) -> str:
         """Return the path of a link to a draft, with a slash at the end; it expires."""
         return f"{DRAFTS}/{link_token('draft', self.key, UUID(name))}/"
+
+    def facts(self, request: Request, run: str) -> str:
+        """Return the link to the run.json of a run."""
+        return f"{self.base(request)}{CONTRIBUTIONS}/{run}/facts"
 
     def of(self, request: Request, status: SubmissionStatus) -> dict[str, str]:
         """Return the links of a submission, by what they lead to. One that is decided has no draft."""

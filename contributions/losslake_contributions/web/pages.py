@@ -119,7 +119,10 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         identity = await signed_in(request, database)
         if identity is None:
             return to_sign_in(request)
-        return await _review_page(database, reviews, links, identity, name)
+        after = request.query_params.get("after")
+        return await _review_page(
+            database, reviews, links, identity, name, after=parse_run(after) if after is not None else None
+        )
 
     @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
     async def get_review_as_json(request: Request, name: str) -> Response:
@@ -179,9 +182,11 @@ async def _review_page(
     name: str,
     trouble: str = "",
     code: int = 200,
+    after: str | None = None,
 ) -> Response:
-    """Return the page of a submission. trouble: why a decision could not be made."""
-    status = await in_thread(submissions.find, database, identity, check_submission_name(name))
+    """Return the page of a submission. trouble: why a decision could not be made. after: of the runs that are shown."""
+    status = await in_thread(submissions.find, database, identity, check_submission_name(name), after)
+    parameters = await in_thread(submissions.parameters_of, database, [run.id for run in status.runs])
     is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     is_waiting = status.state in IN_REVIEW
     is_made = is_waiting and await in_thread(reviews.begin, name)
@@ -195,7 +200,7 @@ async def _review_page(
         REVIEWS,
         identity,
         code,
-        **content_of(status, review, report, links.draft(name) if is_waiting else ""),
+        **content_of(status, parameters, review, report, links.draft(name) if is_waiting else ""),
         trouble=trouble or failure,
         is_being_made=is_waiting and not is_made and not failure,
         may_decide=identity.is_reviewer and (is_made or bool(failure)),
