@@ -12,7 +12,7 @@ from losslake.cli.review_queue import open_queue
 from losslake.cli.table import show_table
 
 if TYPE_CHECKING:
-    from losslake_contributions.contract.submissions import SubmissionStatus
+    from losslake_contributions.contract.submissions import SubmissionSummary
     from losslake_contributions.review.review import Review
 
 _MOST_LISTED = 50
@@ -33,7 +33,7 @@ def listopen_queue(
     token_file: TokenFileOption = None,
 ) -> None:
     """List submissions, the one that has waited longest first."""
-    rows: list[SubmissionStatus] = []
+    rows: list[SubmissionSummary] = []
     with open_queue(lake, url, token_file) as queue:
         page = queue.list(None if state == "all" else state, None)
         rows += page.submissions
@@ -75,17 +75,12 @@ def show(
         echo(f"claim        {claim.contribution}: {claim.metric} reaches {claim.target:g} in {claim.steps:,} steps")
     columns = ("run", "study", "status", "segments", "bytes", "trial")
     rows = [
-        (
-            run.id,
-            "/".join(map(str, (facts.collection, facts.dataset, facts.model, facts.optimizer, facts.batch_size))),
-            run.status, run.n_segments, run.bytes, run.trial or "",
-        )
-        for run in status.runs or ()
-        for facts in [run.facts]
-    ]  # fmt: skip
-    show_table(columns, rows[:_MOST_LISTED])
-    if len(rows) > _MOST_LISTED:
-        echo(f"… and {len(rows) - _MOST_LISTED:,} more runs")
+        (run.id, run.study, run.status, run.n_segments, run.bytes, run.trial or "")
+        for run in status.runs[:_MOST_LISTED]
+    ]
+    show_table(columns, rows)
+    if status.n_runs > len(rows):
+        echo(f"… and {status.n_runs - len(rows):,} more runs")
     if review is not None:
         _show_review(review)
 

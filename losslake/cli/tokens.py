@@ -33,7 +33,7 @@ def create(
     ] = None,
     document_megabytes: Annotated[
         int | None,
-        typer.Option(min=0, help="Megabytes of run.json, ends and notes that may be sent with it. Default: 100."),
+        typer.Option(min=0, help="Megabytes of run.json, ends and notes that may be sent with it. Default: 50."),
     ] = None,
     contributor: Annotated[
         str | None, typer.Option(help="The id of a contributor without ORCID iD who gets another token.")

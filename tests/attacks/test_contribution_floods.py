@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -198,3 +199,39 @@ def slow_connection(target: Target) -> socket.socket:
     connection.settimeout(60)
     connection.connect(("127.0.0.1", target.service.port))
     return connection
+
+
+FAT_RUNS, FAT_BYTES = 210, 250_000
+
+
+def test_answers_with_large_documents(target: Target) -> None:
+    """hold up others by answers about, and signs of life of, runs with large run.json and no measurements"""
+    fat = {str(number): "x" * 9_900 for number in range(FAT_BYTES // 10_000)}
+    sender = target.someone("Fat")
+    runs = [fresh_run(parameters=fat, segments={}) for _ in range(FAT_RUNS)]
+    with ThreadPoolExecutor(4) as pool:
+        created = [run for run, answer in zip(runs, pool.map(sender.create, runs), strict=True) if answer.is_success]
+        assert {answer.status_code for answer in pool.map(sender.finish, created)} <= {200, 403}
+    submitted = sorted(created, key=lambda run: run.id)[: FAT_RUNS * 9 // 10]
+    name = sender.submit(*submitted).json()["id"]
+    # Its review would take a core for a while.
+    sender.send("POST", f"/v1/submissions/{name}/withdraw", timeout=120)
+    path = f"/v1/submissions/{name}"
+    sizes: list[int] = []
+
+    def ask(number: int) -> int:
+        if number == 3:
+            return int(sender.live(alive=[run.id for run in submitted], timeout=120).status_code)
+        answer = target.page(f"/reviews/{name}", sender) if number == 2 else sender.send("GET", path, timeout=120)
+        sizes.append(len(answer.content))
+        return int(answer.status_code)
+
+    sent = Counter[int]()
+    with beside(target, f"answers about {len(submitted)} runs with {FAT_BYTES:,} bytes of facts", sent) as seen:
+        sent.update(attack_for(SECONDS / 2, 4, ask))
+    print(f"answers of at most {max(sizes):,} bytes; {len(created)} of {FAT_RUNS} runs were taken", flush=True)
+    assert set(sent) == {200}
+    assert max(sizes) < 1_000_000
+    assert len(created) < FAT_RUNS
+    assert not seen.failures
+    assert max(seen.quantile(kind, 0.99) for kind in seen.seconds) < 1

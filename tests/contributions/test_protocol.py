@@ -122,7 +122,9 @@ def test_attributes_are_kept_as_they_are(ada: Sender, reviewer: Sender) -> None:
     ada.finish(run)
     name = ada.submit(run).json()["id"]
     (shown,) = reviewer.send("GET", f"/v1/submissions/{name}").json()["runs"]
-    assert shown["facts"]["attributes"] == given
+    facts = reviewer.send("GET", shown["links"]["facts"])
+    assert facts.headers["cache-control"] == "no-store"
+    assert facts.json() == {**run.facts, "attributes": given}
 
 
 @pytest.mark.parametrize("name", ["x", "%00" * 36, "'" * 36, "0" * 36, "ABCDEF00-0000-4000-8000-000000000000"])

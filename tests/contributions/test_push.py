@@ -22,7 +22,7 @@ from losslake_contributions.contract.submissions import Credit, SubmissionList, 
 from losslake_contributions.local_runs import find_runs
 from losslake_contributions.push import Terms, parse_credit, submission_of
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import list_submissions, return_to_contributor
+from losslake_contributions.store.submissions import find_any, list_submissions, return_to_contributor
 from losslake_contributions.store.tokens import authenticate, create_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
@@ -60,7 +60,9 @@ def submissions(running: RunningService, token: str) -> Submissions:
     """List the submissions of this contributor."""
     database = Database.open(running.lake)
     contributor = authenticate(database, f"Bearer {token}").contributor
-    return lambda: list_submissions(database, contributor=contributor).submissions
+    return lambda: [
+        find_any(database, each.id) for each in list_submissions(database, contributor=contributor).submissions
+    ]
 
 
 @pytest.fixture
@@ -217,7 +219,7 @@ def test_a_run_that_changed_after_its_end_is_not_submitted(
     said = push(code=1)
     assert "nothing was submitted" in said
     assert f"held         {other.id}" in said
-    assert submissions() == ()
+    assert submissions() == []
 
 
 def test_a_dry_run_sends_nothing(push: Push, running: RunningService, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def test_the_same_runs_are_submitted_once(ada: Sender) -> None:
     assert document == first.json()
     assert (document["state"], document["n_runs"], document["owner"]["orcid"]) == ("submitted", 2, ADA)
     assert (document["contributors"], document["claims"], document["note"]) == ([credit], [claim], "two\nlines")
-    assert [run["facts"]["batch_size"] for run in document["runs"]] == [run.batch_size for run in sorted_runs(runs)]
+    studies = [f"given/mnist/cnn/sgd/{run.batch_size}" for run in sorted_runs(runs)]
+    assert [(run["study"], run["status"]) for run in document["runs"]] == [(study, "COMPLETE") for study in studies]
     status = ada.send("GET", f"/v1/contributions/{runs[0].id}").json()
     assert status["submission"] == {"id": document["id"], "state": "submitted", "reason": None, "release": None}
 
@@ -144,3 +145,29 @@ def test_a_split_moves_runs_and_their_claims(ada: Sender, reviewer: Sender) -> N
     for runs_named in ([runs[1].id, runs[0].id], rest["contributions"], [new_id()]):
         response = reviewer.send("POST", f"/v1/submissions/{name}/split", json={"contributions": runs_named})
         assert response.status_code == 409
+
+
+def test_runs_of_a_submission_come_in_pages(ada: Sender, bob: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("losslake_contributions.store.submissions.PAGE", 2)
+    runs = sorted_runs([SpooledRun(batch_size=size) for size in range(1, 6)])
+    name = ada.submitted(*runs)
+    pages = [ada.send("GET", f"/v1/submissions/{name}").json()]
+    while pages[-1]["next"] is not None:
+        pages.append(ada.send("GET", f"/v1/submissions/{name}", params={"after": pages[-1]["next"]}).json())
+    assert [[run["id"] for run in page["runs"]] for page in pages] == [
+        [run.id for run in runs[first : first + 2]] for first in (0, 2, 4)
+    ]
+    assert {(page["n_runs"], len(page["contributions"])) for page in pages} == {(5, 5)}
+    assert ada.send("GET", f"/v1/submissions/{name}", params={"after": "x"}).status_code == 422
+    link = pages[0]["runs"][0]["links"]["facts"]
+    assert ada.send("GET", link).json() == runs[0].facts
+    assert bob.send("GET", link).status_code == 404
+
+
+def test_list_of_submissions_has_no_documents_of_runs(ada: Sender) -> None:
+    run = SpooledRun()
+    claim = {"contribution": run.id, "metric": "val/loss", "target": 0.5, "steps": 2}
+    name = ada.submitted(run, claims=[claim], note="mine")
+    (listed,) = (each for each in ada.send("GET", "/v1/submissions").json()["submissions"] if each["id"] == name)
+    assert (listed["n_runs"], listed["note"], listed["bytes"]) == (1, "mine", len(run.data("0001/000001.jsonl")))
+    assert not listed.keys() & {"runs", "contributions", "claims", "contributors"}

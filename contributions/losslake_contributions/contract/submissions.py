@@ -1,4 +1,4 @@
-"""Documents of a submission: what its contributor says of it, what becomes of it."""
+"""Documents of a submission: what its contributor says of it, and its state. Documents of runs are named by links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from losslake_contributions.contract.contributions import RunFacts, SubmissionState
+from losslake_contributions.contract.contributions import SubmissionState
 from losslake_contributions.contract.limits import LONGEST_NOTE, MOST_CLAIMS, MOST_CONTRIBUTORS, MOST_RUNS
 from losslake_contributions.contract.texts import Count, Document, Name, Note, Orcid, Role, RunId, Step
 
@@ -49,7 +49,7 @@ class SubmissionRequest(Document):
 
     @model_validator(mode="after")
     def _of_its_runs(self) -> SubmissionRequest:
-        if any(claim.contribution not in self.contributions for claim in self.claims):
+        if not {claim.contribution for claim in self.claims} <= set(self.contributions):
             raise ValueError("a claim names a run that isn't submitted")
         return self
 
@@ -67,21 +67,22 @@ class SplitRequest(Document):
 
 
 class SubmittedRun(Document):
-    """A run of a submission. trial: its path in the lake, once it is there."""
+    """A run of a submission. trial: its path in the lake, once it is there. links: `facts`, its run.json."""
 
     id: RunId
-    facts: RunFacts
+    study: str
     status: str
     n_segments: int
     bytes: int
     trial: str | None = None
+    links: Annotated[dict[str, str], Field(default_factory=dict)]
 
 
-class SubmissionStatus(Document):
-    """A submission, and what has become of it.
+class SubmissionSummary(Document):
+    """A submission in a list.
 
     owner: the contributor who sent it. reason: why it was returned. release: that has it. split_from: the submission
-    that its runs were in before. runs: absent in lists. links: pages about it.
+    that its runs were in before.
     """
 
     id: str
@@ -90,22 +91,31 @@ class SubmissionStatus(Document):
     submitted_at: datetime
     changed_at: datetime
     licence: Name
-    contributors: Annotated[tuple[Credit, ...], Field(strict=False)]
-    claims: Annotated[tuple[Claim, ...], Field(strict=False)]
     note: Note
     n_runs: Count
     bytes: Count
-    contributions: Annotated[tuple[RunId, ...], Field(strict=False)]
     reason: str | None = None
     reviewer: str | None = None
     release: int | None = None
     split_from: str | None = None
-    runs: Annotated[tuple[SubmittedRun, ...], Field(strict=False)] | None = None
+
+
+class SubmissionStatus(SubmissionSummary):
+    """A submission with a page of its runs, and pages about it.
+
+    contributions: the ids of all runs. next: the run after which the next page begins. links: pages about it.
+    """
+
+    contributors: Annotated[tuple[Credit, ...], Field(strict=False)]
+    claims: Annotated[tuple[Claim, ...], Field(strict=False)]
+    contributions: Annotated[tuple[RunId, ...], Field(strict=False)]
+    runs: Annotated[tuple[SubmittedRun, ...], Field(strict=False)]
+    next: RunId | None = None
     links: Annotated[dict[str, str], Field(default_factory=dict)]
 
 
 class SubmissionList(Document):
     """Submissions, the one that has waited longest first. next: the id after which the next page begins."""
 
-    submissions: Annotated[tuple[SubmissionStatus, ...], Field(strict=False)]
+    submissions: Annotated[tuple[SubmissionSummary, ...], Field(strict=False)]
     next: str | None = None

@@ -15,6 +15,7 @@ from losslake_contributions.store.signing_key import SigningKey
 from losslake_contributions.store.tables import Link
 from losslake_contributions.store.tokens import Identity
 
+CONTRIBUTIONS = "/v1/contributions"
 SUBMISSIONS = "/v1/submissions"
 REVIEWS = "/reviews"
 DRAFTS = "/drafts"
@@ -41,6 +42,10 @@ class Links:
     def draft(self, identity: Identity, name: str) -> str:
         """Return the path of a link to a draft, with a slash at the end; it ends with the identity's token."""
         return f"{DRAFTS}/{self._token('draft', name, identity)}/"
+
+    def facts(self, request: Request, run: str) -> str:
+        """Return the link to the run.json of a run."""
+        return f"{self.base(request)}{CONTRIBUTIONS}/{run}/facts"
 
     def of(self, request: Request, identity: Identity, status: SubmissionStatus) -> dict[str, str]:
         """Return the links of a submission, by what they lead to. One that is decided has no draft."""

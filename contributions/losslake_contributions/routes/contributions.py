@@ -13,7 +13,7 @@ from losslake_contributions.contract.limits import LARGEST_FACTS
 from losslake_contributions.contract.texts import Ordinal, Sha256, Step
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
-from losslake_contributions.review.links import Links
+from losslake_contributions.review.links import CONTRIBUTIONS, Links
 from losslake_contributions.routes.downloads import send_segment
 from losslake_contributions.routes.requests import (
     identify,
@@ -30,7 +30,6 @@ from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_contributions.store.tokens import Identity
 from losslake_service.problems import ParameterProblem, problem_responses
 
-PREFIX = "/v1/contributions"
 _SHA256 = TypeAdapter[str](Sha256)
 _STEP = TypeAdapter[int](Step)
 _ORDINAL = TypeAdapter[int](Ordinal)
@@ -50,7 +49,7 @@ _SEGMENT_BODY = {
 def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuotas, links: Links) -> None:
     """Add the routes of contributions, without those of their segments."""
 
-    @router.put(f"{PREFIX}/{{run}}", responses=_ERRORS, openapi_extra=body_of(RunFacts), response_class=Response)
+    @router.put(f"{CONTRIBUTIONS}/{{run}}", responses=_ERRORS, openapi_extra=body_of(RunFacts), response_class=Response)
     async def put_contribution(request: Request, run: str) -> Response:
         """Create a contribution; the body is its run.json. 201, and 200 for the same again."""
         only_parameters(request)
@@ -65,7 +64,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         document = await in_thread(store.status, database, identity, run)
         return respond(await _linked(document, links, request, identity), 201 if is_new else 200)
 
-    @router.get(f"{PREFIX}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
+    @router.get(f"{CONTRIBUTIONS}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
     async def get_contribution(request: Request, run: str) -> Response:
         """Return the state of a contribution, and of its submission."""
         only_parameters(request)
@@ -73,8 +72,19 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         document = await in_thread(store.status, database, identity, parse_run(run))
         return respond(await _linked(document, links, request, identity))
 
+    @router.get(f"{CONTRIBUTIONS}/{{run}}/facts", responses=_ERRORS, response_model=RunFacts)
+    async def get_facts(request: Request, run: str) -> Response:
+        """Return the run.json of a contribution."""
+        only_parameters(request)
+        identity = await identify(request, database, "contribute", "review")
+        facts = await in_thread(store.facts_of, database, identity, parse_run(run))
+        return Response(facts, 200, {"Cache-Control": "no-store"}, "application/json")
+
     @router.post(
-        f"{PREFIX}/{{run}}/finish", responses=_ERRORS, openapi_extra=body_of(Finish), response_model=ContributionStatus
+        f"{CONTRIBUTIONS}/{{run}}/finish",
+        responses=_ERRORS,
+        openapi_extra=body_of(Finish),
+        response_model=ContributionStatus,
     )
     async def finish(request: Request, run: str) -> Response:
         """Finish a contribution, naming all of its segments; the same again is 200. The last end counts."""
@@ -94,14 +104,14 @@ def add_segments(
 ) -> None:
     """Add the routes of segments."""
 
-    @router.get(f"{PREFIX}/{{run}}/segments", responses=_ERRORS, response_model=HeldSegments)
+    @router.get(f"{CONTRIBUTIONS}/{{run}}/segments", responses=_ERRORS, response_model=HeldSegments)
     async def get_segments(request: Request, run: str) -> Response:
         """Return the segments that are held of a contribution."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
         return respond(await in_thread(store.held, database, identity, parse_run(run)))
 
-    @router.get(f"{PREFIX}/{{run}}/segments/{{attempt}}/{{n}}", responses=_ERRORS, response_class=Response)
+    @router.get(f"{CONTRIBUTIONS}/{{run}}/segments/{{attempt}}/{{n}}", responses=_ERRORS, response_class=Response)
     async def get_segment(request: Request, run: str, attempt: str, n: str) -> Response:
         """Return the JSON lines of a segment, as they were sent."""
         only_parameters(request)
@@ -112,7 +122,7 @@ def add_segments(
         return await send_segment(file, headers, "application/jsonl")
 
     @router.put(
-        f"{PREFIX}/{{run}}/segments/{{attempt}}/{{n}}",
+        f"{CONTRIBUTIONS}/{{run}}/segments/{{attempt}}/{{n}}",
         responses=_ERRORS,
         openapi_extra=_SEGMENT_BODY,
         response_class=Response,
@@ -184,4 +194,4 @@ def _parameter(given: Any, name: str, kind: TypeAdapter[Any]) -> Any:
 def is_segment(scope: Any) -> bool:
     """Return True for a request that sends a segment, whose body this module receives itself."""
     path: str = scope["path"]
-    return scope["method"] == "PUT" and path.startswith(f"{PREFIX}/") and path.count("/") == 6
+    return scope["method"] == "PUT" and path.startswith(f"{CONTRIBUTIONS}/") and path.count("/") == 6

@@ -29,6 +29,7 @@ from losslake_contributions.routes.requests import (
     in_thread,
     only_parameters,
     parse_body,
+    parse_run,
     respond,
 )
 from losslake_contributions.store import submissions as store
@@ -84,10 +85,11 @@ def add_submissions(
 
     @router.get(f"{SUBMISSIONS}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
     async def get_submission(request: Request, name: str) -> Response:
-        """Return a submission with its runs."""
-        only_parameters(request)
+        """Return a submission with a page of its runs."""
+        given = only_parameters(request, "after")
         identity = await identify(request, database, "contribute", "review")
-        return await answer(request, identity, check_submission_name(name))
+        after = parse_run(given["after"]) if "after" in given else None
+        return await answer(request, identity, check_submission_name(name), after=after)
 
     @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_REVIEW_RESPONSES, response_model=Review)
     async def get_review(request: Request, name: str) -> Response:
@@ -169,9 +171,17 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
 
 
 async def _answer(
-    database: Database, links: Links, request: Request, identity: Identity, name: str, status: int = 200
+    database: Database,
+    links: Links,
+    request: Request,
+    identity: Identity,
+    name: str,
+    status: int = 200,
+    after: str | None = None,
 ) -> Response:
-    """Return a response with a submission and its links."""
-    document = await in_thread(store.find, database, identity, name)
-    linked = document.model_copy(update={"links": await in_thread(links.of, request, identity, document)})
+    """Return a response with a submission, a page of its runs, and their links."""
+    document = await in_thread(store.find, database, identity, name, after)
+    runs = tuple(run.model_copy(update={"links": {"facts": links.facts(request, run.id)}}) for run in document.runs)
+    of_submission = await in_thread(links.of, request, identity, document)
+    linked = document.model_copy(update={"links": of_submission, "runs": runs})
     return respond(linked, status, {"Location": linked.links["self"]} if status == 201 else None)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import zstandard
-from sqlalchemy import bindparam, func, insert, select, tuple_, update
+from sqlalchemy import bindparam, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.contract.limits import LARGEST_SEGMENT, LEAST_PIECE
@@ -31,7 +31,8 @@ from losslake_contributions.store.tables import Piece as StoredPiece
 from losslake_contributions.store.tokens import Identity
 
 _PORTION = 100
-_UNSYNCHRONIZED = {"synchronize_session": False}
+# A sign of life writes the row of its run, and so up to 256 kB of run.json.
+_BETWEEN_SIGNS = timedelta(seconds=5)
 _Place = tuple[str, int, int]
 
 
@@ -70,8 +71,9 @@ _GROW = (
     .values(bytes=bindparam("new_bytes"), charged=OpenSegment.charged + bindparam("more"))
 )
 _OF_RUNS = update(Contribution).where(Contribution.id.in_(bindparam("runs", expanding=True)))
-_REOPEN = _OF_RUNS.values(end=None, finished_at=None, is_silent=False).execution_options(**_UNSYNCHRONIZED)
-_SEE = _OF_RUNS.values(seen_at=bindparam("now")).execution_options(**_UNSYNCHRONIZED)
+_REOPEN = _OF_RUNS.values(end=None, finished_at=None, is_silent=False, seen_at=bindparam("now"))
+_IS_OLD = or_(Contribution.seen_at.is_(None), Contribution.seen_at < bindparam("before"))
+_SEE = _OF_RUNS.where(_IS_OLD).values(seen_at=bindparam("now"))
 
 
 def add_pieces(database: Database, identity: Identity, sent: LivePieces) -> tuple[list[HeldPieces], list[RefusedRun]]:
@@ -237,10 +239,13 @@ class _Portion:
             self.session.execute(insert(OpenSegment), new)
         if longer:
             self.session.connection().execute(_GROW, longer)
+        now = datetime.now(UTC)
+        connection = self.session.connection()
         if self.reopened:
-            self.session.execute(_REOPEN, {"runs": [*self.reopened]})
+            connection.execute(_REOPEN, {"runs": [*self.reopened], "now": now})
         if self.seen:
-            self.session.execute(_SEE, {"runs": [*self.seen], "now": datetime.now(UTC)})
+            before = now - _BETWEEN_SIGNS
+            connection.execute(_SEE, {"runs": [*self.seen], "now": now, "before": before})
 
     def _piece_rows(self) -> Iterator[dict[str, object]]:
         compress = zstandard.ZstdCompressor().compress

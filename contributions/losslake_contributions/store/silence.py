@@ -31,7 +31,7 @@ _Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Silent:
-    """A run that fell silent. seen_at: its last sign of life. from_steps: of its open segments, by place, in order.
+    """A run that fell silent. seen_at: its last sign of life. open: from_step and bytes of its open segments, in order.
 
     left: those of them that are more than a run may have, which only earlier versions took; they stay open.
     """
@@ -39,13 +39,13 @@ class _Silent:
     run: str
     contributor: str
     seen_at: datetime
-    from_steps: dict[_Place, int | None]
+    open: dict[_Place, tuple[int | None, int]]
     left: frozenset[_Place]
 
     @property
     def taken(self) -> list[_Place]:
         """The open segments that become segments with files."""
-        return [place for place in self.from_steps if place not in self.left]
+        return [place for place in self.open if place not in self.left]
 
 
 def end_silent_runs(database: Database, silent: timedelta) -> int:
@@ -95,13 +95,18 @@ def _read(session: Session, run: str) -> _Silent | None:
     row = session.get(Contribution, run)
     if row is None or row.end is not None or row.seen_at is None:
         return None
-    opened = select(OpenSegment.attempt, OpenSegment.n, OpenSegment.from_step).where(OpenSegment.contribution == run)
-    rows = session.execute(opened.order_by(OpenSegment.attempt, OpenSegment.n))
-    from_steps = {(attempt, n): from_step for attempt, n, from_step in rows}
+    opened = _open_segments(session, run)
     held = select(HeldSegment.attempt, HeldSegment.n).where(HeldSegment.contribution == run)
-    new = sorted(from_steps.keys() - {(attempt, n) for attempt, n in session.execute(held)})
+    new = sorted(opened.keys() - {(attempt, n) for attempt, n in session.execute(held)})
     left = frozenset(new[max(0, MOST_SEGMENTS - row.segments) :])
-    return _Silent(run, row.contributor, row.seen_at, from_steps, left)
+    return _Silent(run, row.contributor, row.seen_at, opened, left)
+
+
+def _open_segments(session: Session, run: str) -> dict[_Place, tuple[int | None, int]]:
+    """Return from_step and bytes of the open segments of a run, in order."""
+    columns = OpenSegment.attempt, OpenSegment.n, OpenSegment.from_step, OpenSegment.bytes
+    rows = select(*columns).where(OpenSegment.contribution == run).order_by(OpenSegment.attempt, OpenSegment.n)
+    return {(attempt, n): (from_step, n_bytes) for attempt, n, from_step, n_bytes in session.execute(rows)}
 
 
 def _lines(database: Database, run: str, place: _Place) -> bytes:
@@ -112,7 +117,7 @@ def _store(database: Database, silent: _Silent, place: _Place) -> tuple[Segment,
     """Store the lines of an open segment, and return it with the path of its file."""
     lines = _lines(database, silent.run, place)
     segment = Segment.model_construct(
-        attempt=place[0], n=place[1], from_step=silent.from_steps[place], bytes=len(lines),
+        attempt=place[0], n=place[1], from_step=silent.open[place][0], bytes=len(lines),
         sha256=hashlib.sha256(lines).hexdigest(),
     )  # fmt: skip
     return segment, store_segment(database.lake, silent.run, segment, lines)
@@ -170,6 +175,4 @@ def _end_of(session: Session, silent: _Silent, n_left: int) -> Finish:
 
 def _has_gone_on(session: Session, row: Contribution, silent: _Silent) -> bool:
     """Return True if a run was heard of since it was read, or a push has replaced pieces by whole segments."""
-    query = select(OpenSegment.attempt, OpenSegment.n).where(OpenSegment.contribution == row.id)
-    places = {(attempt, n) for attempt, n in session.execute(query)}
-    return row.seen_at != silent.seen_at or places != silent.from_steps.keys()
+    return row.seen_at != silent.seen_at or _open_segments(session, row.id) != silent.open

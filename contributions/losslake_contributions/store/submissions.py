@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import get_args
+from typing import Any, get_args
 
+import orjson
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from losslake.lake.publishing import PublicationRefused
-from losslake_contributions.contract.contributions import Finish, RunFacts, SubmissionState
+from losslake_contributions.contract.contributions import SubmissionState
 from losslake_contributions.contract.submissions import (
     Credit,
     SubmissionList,
     SubmissionRequest,
     SubmissionStatus,
+    SubmissionSummary,
     SubmittedRun,
 )
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.errors import ContributionError, unknown_contribution, unknown_submission
 from losslake_contributions.store import audit, quotas
 from losslake_contributions.store.database import LOCK, Database
-from losslake_contributions.store.tables import Contribution, Contributor, Submission
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
 from losslake_contributions.store.tokens import Identity
 from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.release import Release
@@ -34,6 +36,9 @@ PAGE = 100
 _DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
+_RUNS_AT_ONCE = 20  # in memory: each has up to 256 kB of facts
+_STATUS = re.compile(r'\{"status":"([A-Z]+)"')
+_BEGIN_OF_END = 40
 
 
 def source_name(submission: str) -> str:
@@ -50,6 +55,9 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
     digest = hashlib.sha256(text.encode()).hexdigest()
     name = new_submission_id()
 
+    # Facts never change. They are read before the transaction, as they may be large and it holds up other writers.
+    database.read(lambda session: _check_licences(session, identity, request))
+
     def work(session: Session) -> tuple[str, bool]:
         rows = _contributions(session, identity, request.contributions)
         same = select(Submission).where(Submission.contributor == identity.contributor, Submission.sha256 == digest)
@@ -59,7 +67,6 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         _check_free(rows)
         _check_finished(rows)
         _check_held(rows)
-        _check_licences(rows, request.licence)
         # Those that are withdrawn stay as well.
         quotas.use(session, identity.token, document_bytes=len(text.encode()))
         now = datetime.now(UTC)
@@ -70,23 +77,35 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
             )
         )  # fmt: skip
         session.flush()
-        for row in rows:
-            row.submission = name
+        session.execute(
+            update(Contribution).where(Contribution.id.in_([row.id for row in rows])).values(submission=name)
+        )
         return name, True
 
     return database.write(identity.contributor, work)
 
 
-def _contributions(session: Session, identity: Identity, runs: Collection[str]) -> Sequence[Contribution]:
-    """Return the rows of runs of a contributor; raise ContributionError if one isn't."""
-    query = select(Contribution).where(Contribution.id.in_(runs), Contribution.contributor == identity.contributor)
-    rows = session.scalars(query.order_by(Contribution.id)).all()
+def _of_contributor(identity: Identity, runs: Collection[str], *columns: Any) -> Any:
+    """Return the query for columns of runs of a contributor, by id."""
+    rows = select(*columns).where(Contribution.id.in_(runs), Contribution.contributor == identity.contributor)
+    return rows.order_by(Contribution.id)
+
+
+def _contributions(session: Session, identity: Identity, runs: Collection[str]) -> Sequence[Any]:
+    """Return the state of runs of a contributor; raise ContributionError if one isn't."""
+    columns = (
+        Contribution.id,
+        Contribution.submission,
+        Contribution.end.is_not(None).label("is_finished"),
+        (Contribution.facts == ERASED_FACTS).label("is_erased"),
+    )
+    rows = session.execute(_of_contributor(identity, runs, *columns)).all()
     for run in sorted(set(runs) - {row.id for row in rows}):
         raise unknown_contribution(run)
     return rows
 
 
-def _check_free(rows: Sequence[Contribution]) -> None:
+def _check_free(rows: Sequence[Any]) -> None:
     taken = [row for row in rows if row.submission is not None]
     if taken:
         first = taken[0]
@@ -95,43 +114,55 @@ def _check_free(rows: Sequence[Contribution]) -> None:
         raise ContributionError("conflict", detail, submitted=more)
 
 
-def _check_finished(rows: Sequence[Contribution]) -> None:
-    unfinished = [row.id for row in rows if row.end is None]
+def _check_finished(rows: Sequence[Any]) -> None:
+    unfinished = [row.id for row in rows if not row.is_finished]
     if unfinished:
         named = ", ".join(unfinished[:_MOST_NAMED])
         detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
         raise ContributionError("incomplete", detail, unfinished=unfinished)
 
 
-def _check_held(rows: Sequence[Contribution]) -> None:
+def _check_held(rows: Sequence[Any]) -> None:
     erased = [row.id for row in rows if row.is_erased]
     if erased:
         raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
 
 
-def _check_licences(rows: Sequence[Contribution], licence: str) -> None:
-    for row in rows:
-        of_run = json.loads(row.facts).get("licence")
-        if of_run not in (None, licence):
-            detail = f"{row.id} was recorded with the licence {of_run}, and is submitted with {licence}"
+def _check_licences(session: Session, identity: Identity, request: SubmissionRequest) -> None:
+    query = _of_contributor(identity, request.contributions, Contribution.id, Contribution.facts)
+    for run, facts in session.execute(query, execution_options={"yield_per": _RUNS_AT_ONCE}):
+        of_run = orjson.loads(facts).get("licence")
+        if of_run not in (None, request.licence):
+            detail = f"{run} was recorded with the licence {of_run}, and is submitted with {request.licence}"
             raise ContributionError("bad-document", f"{detail}: submit runs of one licence together")
 
 
-def find(database: Database, identity: Identity, name: str) -> SubmissionStatus:
-    """Return a submission with its runs; raise ContributionError unless it is the identity's, or it reviews."""
+def find(database: Database, identity: Identity, name: str, after: str | None = None) -> SubmissionStatus:
+    """Return a submission with a page of its runs; raise ContributionError unless it is one's own, or one reviews.
+
+    after: the run after which the page begins.
+    """
 
     def query(session: Session) -> SubmissionStatus:
         row = _found(session, name)
         if not (row.contributor == identity.contributor or identity.is_reviewer):
             raise unknown_submission(name)
-        return _status(session, row, with_runs=True)
+        return _status(session, row, after=after)
 
     return database.read(query)
 
 
 def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
-    """Return a submission, for the operator; raise ContributionError if there is none."""
+    """Return a submission with the first of its runs, for the operator; raise ContributionError if there is none."""
     return database.read(lambda session: _status(session, _found(session, name), with_runs=with_runs))
+
+
+def parameters_of(database: Database, runs: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of runs, as their run.json has them."""
+    query = select(Contribution.id, Contribution.facts).where(Contribution.id.in_(runs))
+    return database.read(
+        lambda session: {run: orjson.loads(facts)["parameters"] for run, facts in session.execute(query)}
+    )
 
 
 def list_submissions(
@@ -152,9 +183,12 @@ def list_submissions(
             is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
             rows = rows.where((Submission.submitted_at > last.submitted_at) | is_later)
         page = session.scalars(rows).all()
-        statuses = tuple(_status(session, row, with_runs=False) for row in page[:PAGE])
-        following = statuses[-1].id if len(page) > PAGE else None
-        return SubmissionList.model_construct(submissions=statuses, next=following)
+        summaries = tuple(
+            SubmissionSummary.model_construct(**_summary(session, row, orjson.loads(row.request)))
+            for row in page[:PAGE]
+        )
+        following = summaries[-1].id if len(page) > PAGE else None
+        return SubmissionList.model_construct(submissions=summaries, next=following)
 
     return database.read(query)
 
@@ -309,49 +343,64 @@ def _found(session: Session, name: str) -> Submission:
     return row
 
 
-def _status(session: Session, row: Submission, with_runs: bool) -> SubmissionStatus:
-    request = SubmissionRequest.model_validate_json(row.request)
+def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a summary. request: that of the row."""
     owner = session.get_one(Contributor, row.contributor)
-    query = select(Contribution).where(Contribution.id.in_(request.contributions)).order_by(Contribution.id)
-    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request.contributions))
+    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request["contributions"]))
+    return {
+        "id": row.id,
+        "state": row.state,
+        "owner": Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
+        "submitted_at": row.submitted_at,
+        "changed_at": row.changed_at,
+        "licence": request["licence"],
+        "note": request["note"],
+        "n_runs": len(request["contributions"]),
+        "bytes": int(session.scalar(total) or 0),
+        "reason": row.reason,
+        "reviewer": row.reviewer,
+        "release": row.release,
+        "split_from": row.split_from,
+    }
+
+
+def _status(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
+    request = SubmissionRequest.model_validate_json(row.request)
+    ids = [run for run in request.contributions if after is None or run > after] if with_runs else []
     return SubmissionStatus.model_construct(
-        id=row.id,
-        state=row.state,
-        owner=Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
-        submitted_at=row.submitted_at,
-        changed_at=row.changed_at,
-        licence=request.licence,
+        **_summary(session, row, request.__dict__),
         contributors=request.contributors,
         claims=request.claims,
-        note=request.note,
-        n_runs=len(request.contributions),
-        bytes=int(session.scalar(total) or 0),
         contributions=request.contributions,
-        reason=row.reason,
-        reviewer=row.reviewer,
-        release=row.release,
-        split_from=row.split_from,
-        runs=tuple(_runs(session, row, session.scalars(query).all())) if with_runs else None,
+        runs=tuple(_runs(session, row, ids[:PAGE])),
+        next=ids[PAGE - 1] if len(ids) > PAGE else None,
         links={},
     )
 
 
-def _runs(session: Session, submission: Submission, rows: Sequence[Contribution]) -> list[SubmittedRun]:
-    """Return the runs of a submission; once they are in a release, with their trials."""
-    trials: dict[str, str] = {}
-    if submission.state == "accepted":
-        trials = trials_of(session, submission.id)
-    return [
-        SubmittedRun.model_construct(
-            id=row.id,
-            facts=RunFacts.model_validate_json(row.facts),
-            status=Finish.model_validate_json(row.end or "").status,
-            n_segments=row.segments,
-            bytes=row.bytes,
-            trial=trials.get(row.id),
+def _runs(session: Session, submission: Submission, ids: Collection[str]) -> Iterator[SubmittedRun]:
+    """Yield runs of a submission; once they are in a release, with their trials."""
+    trials = trials_of(session, submission.id) if submission.state == "accepted" else {}
+    columns = (Contribution.id, Contribution.facts, Contribution.segments, Contribution.bytes)
+    # An end has up to 5,000 segments; its status comes first.
+    query = select(*columns, func.substr(Contribution.end, 1, _BEGIN_OF_END)).where(Contribution.id.in_(ids))
+    rows = session.execute(query.order_by(Contribution.id), execution_options={"yield_per": _RUNS_AT_ONCE})
+    for run, facts, n_segments, n_bytes, end in rows:
+        status = _STATUS.match(end or "")
+        yield SubmittedRun.model_construct(
+            id=run,
+            study=_study(orjson.loads(facts)),
+            status=status[1] if status is not None else "",
+            n_segments=n_segments,
+            bytes=n_bytes,
+            trial=trials.get(run),
+            links={},
         )
-        for row in rows
-    ]
+
+
+def _study(facts: Mapping[str, Any]) -> str:
+    """Return the path of the study that a run is of."""
+    return "/".join(str(facts[name]) for name in ("collection", "dataset", "model", "optimizer", "batch_size"))
 
 
 def trials_of(session: Session, submission: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Quota:
     runs: int = 10_000
     segments: int = 100_000
     bytes: int = 20_000_000_000
-    document_bytes: int = 100_000_000
+    document_bytes: int = 50_000_000
 
 
 @dataclass(frozen=True)

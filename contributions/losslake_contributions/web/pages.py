@@ -122,7 +122,10 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         identity = await signed_in(request, database)
         if identity is None:
             return to_sign_in(request)
-        return await _review_page(database, reviews, links, identity, name)
+        after = request.query_params.get("after")
+        return await _review_page(
+            database, reviews, links, identity, name, after=parse_run(after) if after is not None else None
+        )
 
     @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
     async def get_review_as_json(request: Request, name: str) -> Response:
@@ -184,9 +187,11 @@ async def _review_page(
     name: str,
     trouble: str = "",
     code: int = 200,
+    after: str | None = None,
 ) -> Response:
-    """Return the page of a submission. trouble: why a decision could not be made."""
-    status = await in_thread(submissions.find, database, identity, check_submission_name(name))
+    """Return the page of a submission. trouble: why a decision could not be made. after: of the runs that are shown."""
+    status = await in_thread(submissions.find, database, identity, check_submission_name(name), after)
+    parameters = await in_thread(submissions.parameters_of, database, [run.id for run in status.runs])
     is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
     is_waiting = status.state == "submitted"
     progress, failure = None, ""
@@ -204,7 +209,7 @@ async def _review_page(
         REVIEWS,
         identity,
         code,
-        **content_of(status, review, report, draft),
+        **content_of(status, parameters, review, report, draft),
         trouble=trouble or failure,
         pending=progress if isinstance(progress, PendingReview) else None,
         may_decide=identity.is_reviewer and (review is not None or bool(failure)),

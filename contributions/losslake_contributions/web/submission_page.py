@@ -17,7 +17,7 @@ from losslake_schema.reached import goal_text
 MOST = 50
 _MOST_FINDINGS, _MOST_GOALS, _MOST_CURVES, _MOST_HIGHLIGHTED, _MOST_COLUMNS = 200, 6, 6, 100, 6
 _SEVERITIES = ("error", "warning", "note")
-_LONGEST_SHARED = 1000
+_LONGEST_SHARED, _LONGEST_VALUE = 1000, 100
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,19 @@ class _Run:
     trial: str
 
 
-def content_of(status: SubmissionStatus, review: Review | None, report: Report | None, draft: str) -> dict[str, object]:
-    """Return what the template shows. report: of the review, or with which it was accepted. draft: path of its link."""
-    runs = status.runs or ()
-    varied, shared = _parameters(runs)
+def content_of(
+    status: SubmissionStatus,
+    parameters: Mapping[str, Mapping[str, object]],
+    review: Review | None,
+    report: Report | None,
+    draft: str,
+) -> dict[str, object]:
+    """Return what the template shows.
+
+    parameters: of the runs of the page, by id. report: of the review, or with which it was accepted. draft: path of its
+    link.
+    """
+    varied, shared = _parameters(parameters)
     found = sorted(report.findings, key=lambda each: (_SEVERITIES.index(each.severity), each.rule)) if report else []
     content: dict[str, object] = {
         "status": status,
@@ -47,8 +56,7 @@ def content_of(status: SubmissionStatus, review: Review | None, report: Report |
         "n_warnings": sum(each.severity == "warning" for each in found),
         "claims": status.claims,
         "changes": review.changes if review is not None else None,
-        "runs": [_run(run, varied) for run in runs[:_MOST_FINDINGS]],
-        "n_more_runs": max(0, len(runs) - _MOST_FINDINGS),
+        "runs": [_run(run, parameters.get(run.id, {}), varied) for run in status.runs],
         "varied": varied,
         "shared": shared,
         "most": MOST,
@@ -118,11 +126,11 @@ def _figure(draft: str, kind: str, query: Mapping[str, object]) -> str:
     return f"{draft}v1/figures/{kind}.svg?{urlencode(query)}"
 
 
-def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
-    """Return the parameters that differ among the runs, and those that don't, in words."""
+def _parameters(runs: Mapping[str, Mapping[str, object]]) -> tuple[list[str], str]:
+    """Return the parameters that differ among runs, and those that don't, in words. runs: their parameters, by id."""
     stated: dict[str, list[str]] = {}
-    for run in runs:
-        for name, value in run.facts.parameters.items():
+    for parameters in runs.values():
+        for name, value in parameters.items():
             stated.setdefault(name, []).append(_shown(value))
     shared = {
         name: values[0] for name, values in sorted(stated.items()) if len(values) == len(runs) and len(set(values)) == 1
@@ -134,15 +142,14 @@ def _parameters(runs: Sequence[SubmittedRun]) -> tuple[list[str], str]:
     return varied[:_MOST_COLUMNS], words if len(words) <= _LONGEST_SHARED else f"{words[:_LONGEST_SHARED]}…"
 
 
-def _run(run: SubmittedRun, varied: Sequence[str]) -> _Run:
-    facts = run.facts
-    study = "/".join(map(str, (facts.collection, facts.dataset, facts.model, facts.optimizer, facts.batch_size)))
-    values = [_shown(facts.parameters.get(name, "")) for name in varied]
-    return _Run(run.id, study, run.status, values, run.trial or "")
+def _run(run: SubmittedRun, parameters: Mapping[str, object], varied: Sequence[str]) -> _Run:
+    values = [_shown(parameters.get(name, "")) for name in varied]
+    return _Run(run.id, run.study, run.status, values, run.trial or "")
 
 
 def _shown(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def _end(end: BreakPoint | None) -> str:

@@ -104,6 +104,19 @@ def test_a_sign_of_life_is_enough_to_go_on(service: Service, ada: Sender, run: S
     assert curve(service.database, run)[0] == list(range(8))
 
 
+def test_signs_of_life_in_quick_succession_are_written_once(service: Service, ada: Sender, run: SpooledRun) -> None:
+    ada.live(alive=[run.id])
+    first = row_of(service.database, run).seen_at
+    ada.live(run.piece(PATH), alive=[run.id])
+    assert row_of(service.database, run).seen_at == first
+    seen(service.database, run, datetime.now(UTC) - timedelta(seconds=10))
+    ada.live(alive=[run.id])
+    last = row_of(service.database, run).seen_at
+    assert first is not None
+    assert last is not None
+    assert last > first
+
+
 def test_a_push_replaces_what_was_held(service: Service, ada: Sender, run: SpooledRun) -> None:
     ada.live(run.piece(PATH, 0, 8), run.piece(REWOUND))
     end_silent_runs(service.database, NOW)

@@ -89,6 +89,22 @@ def test_contributors_see_their_own_submissions_reviewers_everyones(
         assert (service.client.get(f"/reviews/{name}").status_code == 200) == seen
 
 
+def test_page_of_a_submission_shows_a_page_of_its_runs(
+    service: Service, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("losslake_contributions.store.submissions.PAGE", 2)
+    runs = [SpooledRun(batch_size=size, parameters={"long": f"{size}{'x' * 9_000}"}) for size in (1, 2, 3)]
+    name, *_ = ada.submitted(*runs), sign_in(ada)
+    ids = sorted(run.id for run in runs)
+    first = service.client.get(f"/reviews/{name}").text
+    assert [run in first.partition('id="runs"')[2] for run in ids] == [True, True, False]
+    assert f"/reviews/{name}?after={ids[1]}#runs" in first
+    assert "x" * 200 not in first
+    second = service.client.get(f"/reviews/{name}", params={"after": ids[1]}).text
+    assert [run in second.partition('id="runs"')[2] for run in ids] == [False, False, True]
+    assert "Next runs" not in second
+
+
 @dataclass
 class Reviewed:
     """A submission whose review is made, and that nobody decides."""

@@ -7,7 +7,7 @@ from alembic import op
 
 revision = "0004"
 down_revision = "0003"
-_MOST_DOCUMENT_BYTES = 100_000_000  # the default of a new token
+_MOST_DOCUMENT_BYTES = 50_000_000  # the default of a new token
 
 
 def upgrade() -> None:
