@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from losslake.lake.lake import Lake
+from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 
@@ -19,6 +20,10 @@ VALUE = f"\u2028\u202e</script>{SCRIPT}]]>--><!--{IMAGE}"
 TEMPLATE = "{{7*7}}${7*7}<%=7*7%>{%raw%}'`"
 WORKLOAD = Workload(SCRIPT, IMAGE, TEMPLATE + "long" * 40, ADDRESS)
 OTHER = Workload(SCRIPT, IMAGE, TEMPLATE, "<b>' OR 1=1--")
+# What its batch sizes count is an injection as well.
+COUNTED = Workload(SCRIPT, IMAGE, TEMPLATE, "<i>counted")
+UNIT = "<svg onload=alert('unit')>"
+FOLDER = "logs<img src=x onerror=alert('folder')>"
 ERROR, ODD = "val/classification_error", "val/<svg onload=alert('metric')>"
 MAPPING = f"""
 [collection]
@@ -31,7 +36,15 @@ source_url = {json.dumps(ADDRESS)}
 dataset = "{{its dataset}}"
 model = "{{its model}}"
 optimizer = "{{its optimizer}}"
+batch_unit = "{{its unit}}"
+[time]
+elapsed_s = "elapsed_s"
+[[contributor]]
+name = {json.dumps(IMAGE)}
 [parameters]
+accelerator = "{{value}}"
+accelerators = "1"
+hardware = "{{value}}"
 learning_rate = "{{rate}}"
 {json.dumps("<img src=x onerror=alert('parameter')>")} = "{{rate}}"
 {json.dumps("<img src=x onerror=alert('attribute')>")} = "{{value}}"
@@ -47,24 +60,32 @@ source = "{{value}}"
 
 def hostile_lake(folder: Path) -> Lake:
     """Create the lake in a folder."""
-    logs = folder / "logs"
+    logs = folder / FOLDER
     logs.mkdir()
     logs.joinpath("losslake.toml").write_text(MAPPING, "utf-8")
-    for workload in (WORKLOAD, OTHER):
+    for workload in (WORKLOAD, OTHER, COUNTED):
         for batch_size in (8, 16, 32, 64):
             for trial in range(3):
                 name = f"{workload.optimizer[:3]}{batch_size}-{trial}<img src=x onerror=alert('file')>.jsonl"
                 logs.joinpath(name).write_text(_log(workload, batch_size, trial), "utf-8")
+    # One run counts once: what the other log says is told beside the trial.
+    logs.joinpath("copy<img src=x onerror=alert('copy')>.jsonl").write_text(
+        _log(WORKLOAD, 8, 0, again="again"), "utf-8"
+    )
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [logs], notes=VALUE)
-    assert not summary.quarantined, summary.quarantined
+    assert [each.rule for each in summary.quarantined] == [Rule.DUPLICATE_SOURCE], summary.quarantined
     return lake
 
 
-def _log(workload: Workload, batch_size: int, trial: int) -> str:
+def _log(workload: Workload, batch_size: int, trial: int, again: str = "") -> str:
     names = {"its dataset": workload.dataset, "its model": workload.model, "its optimizer": workload.optimizer}
-    said = names | {"batch_size": batch_size, "rate": 0.1 / (trial + 1), "value": VALUE}
-    rows = ({"step": s, "error": 40 / (s + 40 + batch_size + trial), "odd": 1 / (s + 1)} for s in range(0, 100, 10))
+    names["its unit"] = UNIT if workload == COUNTED else "examples"
+    said = names | {"batch_size": batch_size, "rate": 0.1 / (trial + 1), "value": VALUE + again}
+    rows = (
+        {"step": s, "error": 40 / (s + 40 + batch_size + trial), "odd": 1 / (s + 1), "elapsed_s": 0.1 * s}
+        for s in range(0, 100, 10)
+    )
     return "".join(json.dumps(said | row) + "\n" for row in rows)
 
 
@@ -91,6 +112,8 @@ TRAPS = (
     Trap("odd metric", _query(f"/workloads/{_PATH}", ("metric", ODD)), "svg", 422),
     Trap("odd goal", _query(f"/workloads/{_PATH}", ("metric", VALUE), ("target", "0.3")), IMAGE, 404),
     Trap("odd target", _query(f"/workloads/{_PATH}", ("metric", ERROR), ("target", SCRIPT)), SCRIPT, 422),
+    Trap("counted workload", f"/workloads/{quote(str(COUNTED))}", TEMPLATE),
+    Trap("counted study", f"/studies/{quote(str(COUNTED))}/8", TEMPLATE),
     Trap("study", f"/studies/{_PATH}/8", TEMPLATE),
     Trap("viewer", f"/viewer?study={_PATH}/8", TEMPLATE),
     Trap("trial", f"/trials/{_PATH}/8/1", IMAGE),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
+import httpx
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page, expect
 from starlette.routing import compile_path
 
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_service.web.page import PageKind
 from losslake_service.web.pages.kinds import PAGES as KINDS
-from tests.browser.hostile import TRAPS, WORKLOAD, Trap, hostile_lake
+from tests.browser.hostile import ADDRESS, ERROR, IMAGE, SCRIPT, TRAPS, WORKLOAD, Trap, hostile_lake
+from tests.browser.test_own_run import give
 from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served
 
@@ -27,10 +32,9 @@ WAYS = [compile_path(kind.path)[0] for kind in KINDS if not kind.is_fragment]
 
 
 @pytest.fixture(scope="module")
-def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+def hostile(browser: Browser, lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     """Yield a narrow window on the service over the hostile lake."""
-    folder = tmp_path_factory.mktemp("hostile")
-    lake = hostile_lake(folder)
+    folder = tmp_path_factory.mktemp("served")
     with (
         served(folder, lake=str(lake.folder), sql_enabled=True, log_format="off") as running,
         Site(browser, running.url, running.url).visiting(NARROW) as visit,
@@ -74,3 +78,139 @@ def _visit_charts(page: Page) -> None:
 def test_every_page_has_a_hostile_case() -> None:
     tried = [unquote(urlsplit(trap.path).path) for trap in TRAPS]
     assert [way.pattern for way in WAYS if not any(map(way.match, tried))] == []
+
+
+# Columns whose values LossLake makes or checks itself; `parameter_configs` is of formats that have them.
+NO_TEXTS = {
+    *(
+        "comparator",
+        "content_digest",
+        "contribution",
+        "description",
+        "direction",
+        "format",
+        "orcid",
+        "quantity",
+        "role",
+    ),
+    *("rule", "source_digest", "source_sha256", "split", "status", "unit", "parameter_configs"),
+}
+INJECTION = ("alert(", "{{7*7}}")
+TEXT = f"{IMAGE}{SCRIPT}"
+DOWNLOADED = "Download is starting"
+MESSAGES = [TEXT, {"type": TEXT, "html": TEXT, "data": {"steps": TEXT}, "target": TEXT, "href": ADDRESS}, ADDRESS]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return hostile_lake(tmp_path_factory.mktemp("hostile"))
+
+
+def test_every_column_of_texts_has_a_hostile_one(lake: Lake) -> None:
+    columns = (
+        "SELECT table_schema, table_name, column_name FROM information_schema.columns WHERE data_type LIKE '%VARCHAR%'"
+    )
+    with open_release(lake, lake.release()) as connection:
+        found: dict[str, bool] = {}
+        for schema, table, column in connection.execute(columns).fetchall():
+            values = connection.execute(f'SELECT DISTINCT "{column}"::VARCHAR FROM {schema}."{table}"').fetchall()
+            is_hostile = any(text in str(value) for (value,) in values for text in INJECTION)
+            found[column] = found.get(column, False) or is_hostile
+    assert {column for column, is_hostile in found.items() if not is_hostile} == NO_TEXTS
+
+
+def way_to(kind: PageKind) -> str:
+    """Return a path of a kind of page that exists."""
+    pattern = compile_path(kind.path)[0]
+    return next(
+        urlsplit(trap.path).path
+        for trap in TRAPS
+        if trap.status == 200 and pattern.match(unquote(urlsplit(trap.path).path))
+    )
+
+
+PAGES = pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.is_fragment], ids=lambda kind: kind.path)
+
+
+def look_at(hostile: Visit, path: str) -> Page:
+    """Open a page, whatever its status, and assert that nothing in it was interpreted."""
+    hostile.faults.clear()
+    hostile.expected_statuses = {400, 404, 422}
+    page = hostile.open(path, "body")
+    _visit_charts(page)
+    assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == [], path
+    assert hostile.faults == [], path
+    return page
+
+
+@PAGES
+def test_no_parameter_of_a_page_is_interpreted(hostile: Visit, kind: PageKind) -> None:
+    texts = [name for name, field in kind.parameters.model_fields.items() if "str" in str(field.annotation)]
+    for name in [*texts, "of-nobody"]:
+        look_at(hostile, f"{way_to(kind)}?{urlencode({name: TEXT})}")
+
+
+@PAGES
+def test_no_fragment_or_message_is_interpreted(hostile: Visit, kind: PageKind) -> None:
+    page = look_at(hostile, f"{way_to(kind)}#{quote(TEXT)}")
+    for message in MESSAGES:
+        page.evaluate("(message) => postMessage(message, '*')", message)
+    page.evaluate("(hash) => { location.hash = hash; }", ADDRESS)
+    hostile.settle("body")
+    assert hostile.faults == []
+
+
+def test_no_answer_of_the_interface_is_interpreted(hostile: Visit) -> None:
+    """Open every documented path as a page: with a subject whose texts are hostile, and with hostile parameters."""
+    subjects = {"workload": str(WORKLOAD), "study": f"{WORKLOAD}/8", "title": TEXT, "step_time": "8=1"}
+    paths = httpx.get(f"{hostile.address}/openapi.json").json()["paths"]
+    for path, methods in paths.items():
+        described = methods.get("get", {}).get("parameters", [])
+        names = [each["name"] for each in described if each["in"] == "query"]
+        place = path.format(release=1, place="README.md", ending="svg", paper="shallue2018", figure="4")
+        known = {name: value for name, value in subjects.items() if name in names}
+        if "study" in known:
+            known.pop("workload", None)
+        asked = [known, {name: TEXT for name in names if name != "format"}]
+        if "format" in names:
+            asked.append({**known, "format": "csv"})
+        for query in asked:
+            open_as_page(hostile, f"{place}?{urlencode(query)}")
+
+
+def open_as_page(hostile: Visit, path: str) -> None:
+    """Open a path; what is saved instead of shown can't be interpreted."""
+    hostile.faults.clear()
+    hostile.expected_statuses = {*range(400, 600)}
+    try:
+        answer = hostile.page.goto(hostile.address + path)
+    except Error as error:
+        if DOWNLOADED not in error.message:
+            raise
+        return
+    assert answer is not None
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (
+        "html" not in answer.headers["content-type"] or "script-src 'self'" in answer.headers["content-security-policy"]
+    )
+    hostile.settle("html, svg, body")
+    assert hostile.faults == [], path
+
+
+def test_no_text_of_an_own_run_is_interpreted(hostile: Visit) -> None:
+    rows = "".join(f"{step},{1 / (step + 1)},{TEXT}\n" for step in range(9))
+    header = TEXT.replace(",", "").replace('"', '""')
+    for path in (
+        f"/studies/{quote(str(WORKLOAD))}/8",
+        f"/workloads/{quote(str(WORKLOAD))}",
+        f"/viewer?study={quote(str(WORKLOAD))}/8",
+    ):
+        hostile.faults.clear()
+        hostile.expected_statuses = set()
+        page = hostile.open(path)
+        for text in (f'step,"{ERROR}","{header}"\n{rows}', f'step,"{header}"\n{rows}', TEXT, f'{{"{TEXT}": "{TEXT}"'):
+            said = give(page, text, "<img src=x onerror=alert('own')>.csv")
+            expect(said).not_to_be_empty()
+            hostile.settle()
+        assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
+        assert hostile.faults == []
