@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -19,7 +20,7 @@ from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.routes.contributions import body_of
 from losslake_contributions.routes.requests import identify, only_parameters, parse_body, respond
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.live import add_pieces, charge
+from losslake_contributions.store.live import BETWEEN_SIGNS, add_pieces, charge
 from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_service.problems import problem_responses
 
@@ -34,9 +35,19 @@ _RETRY_SECONDS = 1
 
 
 def add_live(
-    router: APIRouter, database: Database, hourly: HourlyQuotas, metrics: ContributionMetrics, seconds: float
+    router: APIRouter,
+    database: Database,
+    hourly: HourlyQuotas,
+    metrics: ContributionMetrics,
+    seconds: float,
+    silent: timedelta,
 ) -> None:
-    """Add the route. seconds: at least so long are senders to wait between two requests."""
+    """Add the route.
+
+    seconds: at least so long are senders to wait between two requests. silent: runs without a sign of life for so long
+    get an end; 0: none does.
+    """
+    between_signs = min(BETWEEN_SIGNS, silent / 10) if silent else BETWEEN_SIGNS
     pace, turns = Pace(seconds), Turns()
     # Few of the threads: those who send other things get one even while many tokens send pieces.
     threads = CapacityLimiter(_THREADS)
@@ -51,7 +62,7 @@ def add_live(
             async with turns.of(identity.token):
                 sent = await parse_body(request, LivePieces)
                 hourly.use_bytes(identity.token, sum(map(charge, sent.pieces)))
-                held, refused = await run_sync(add_pieces, database, identity, sent, limiter=threads)
+                held, refused = await run_sync(add_pieces, database, identity, sent, between_signs, limiter=threads)
         except ContributionError as error:
             metrics.received.labels(error.kind).inc()
             raise
