@@ -113,7 +113,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     add_contributions(app.router, database, hourly, links)
     add_segments(app.router, database, hourly, uploads, metrics)
-    add_live(app.router, database, hourly, metrics, settings.live_seconds)
+    add_live(app.router, database, hourly, metrics, settings)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
     add_links(app.router, database)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -16,8 +17,9 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.metrics import ContributionMetrics
 from losslake_contributions.routes.contributions import body_of
 from losslake_contributions.routes.requests import identify, in_thread, only_parameters, parse_body, respond
+from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.live import add_pieces, charge
+from losslake_contributions.store.live import BETWEEN_SIGNS, add_pieces, charge
 from losslake_contributions.store.quotas import HourlyQuotas
 from losslake_service.problems import problem_responses
 
@@ -31,10 +33,12 @@ _RETRY_SECONDS = 1
 
 
 def add_live(
-    router: APIRouter, database: Database, hourly: HourlyQuotas, metrics: ContributionMetrics, seconds: float
+    router: APIRouter, database: Database, hourly: HourlyQuotas, metrics: ContributionMetrics, settings: Settings
 ) -> None:
-    """Add the route. seconds: at least so long are senders to wait between two requests."""
-    pace, turns = Pace(seconds), Turns()
+    """Add the route."""
+    silent = timedelta(minutes=settings.silent_minutes)
+    between_signs = min(BETWEEN_SIGNS, silent / 10) if silent else BETWEEN_SIGNS
+    pace, turns = Pace(settings.live_seconds), Turns()
 
     @router.post(LIVE, responses=_ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
     async def post_live(request: Request) -> Response:
@@ -46,7 +50,7 @@ def add_live(
             async with turns.of(identity.token):
                 sent = await parse_body(request, LivePieces)
                 hourly.use_bytes(identity.token, sum(map(charge, sent.pieces)))
-                held, refused = await in_thread(add_pieces, database, identity, sent, kind="live")
+                held, refused = await in_thread(add_pieces, database, identity, sent, between_signs, kind="live")
         except ContributionError as error:
             metrics.received.labels(error.kind).inc()
             raise

@@ -30,9 +30,9 @@ from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Held
 from losslake_contributions.store.tables import Piece as StoredPiece
 from losslake_contributions.store.tokens import Identity
 
+BETWEEN_SIGNS = timedelta(seconds=5)
+"""Signs of life are written so far apart: each writes the row of its run again, and so up to 256 kB of run.json."""
 _PORTION = 100
-# A sign of life writes the row of its run, and so up to 256 kB of run.json.
-_BETWEEN_SIGNS = timedelta(seconds=5)
 _Place = tuple[str, int, int]
 
 
@@ -76,7 +76,9 @@ _IS_OLD = or_(Contribution.seen_at.is_(None), Contribution.seen_at < bindparam("
 _SEE = _OF_RUNS.where(_IS_OLD).values(seen_at=bindparam("now"))
 
 
-def add_pieces(database: Database, identity: Identity, sent: LivePieces) -> tuple[list[HeldPieces], list[RefusedRun]]:
+def add_pieces(
+    database: Database, identity: Identity, sent: LivePieces, between_signs: timedelta = BETWEEN_SIGNS
+) -> tuple[list[HeldPieces], list[RefusedRun]]:
     """Add pieces, and note which runs are alive; return what is held of their segments, and runs that are refused.
 
     It is durable when this returns. Raises ContributionError if the quota is used up; what came before that is held.
@@ -87,7 +89,7 @@ def add_pieces(database: Database, identity: Identity, sent: LivePieces) -> tupl
         pieces, alive = sent.pieces[start : start + _PORTION], sent.alive[start : start + _PORTION]
         portion = database.write(
             identity.contributor,
-            lambda session: _Portion(session, identity, {**refused}).take(pieces, alive),  # noqa: B023 - called here
+            lambda session: _Portion(session, identity, between_signs, {**refused}).take(pieces, alive),  # noqa: B023 - called here
         )
         refused = portion.refused
         held |= portion.answers(pieces)
@@ -114,6 +116,7 @@ class _Portion:
 
     session: Session
     identity: Identity
+    between_signs: timedelta
     refused: dict[str, RefusedRun]
     runs: dict[str, Any] = field(default_factory=dict)
     open: dict[_Place, _Segment] = field(default_factory=dict)
@@ -244,7 +247,7 @@ class _Portion:
         if self.reopened:
             connection.execute(_REOPEN, {"runs": [*self.reopened], "now": now})
         if self.seen:
-            before = now - _BETWEEN_SIGNS
+            before = now - self.between_signs
             connection.execute(_SEE, {"runs": [*self.seen], "now": now, "before": before})
 
     def _piece_rows(self) -> Iterator[dict[str, object]]:

@@ -58,7 +58,7 @@ def end_silent_runs(database: Database, silent: timedelta) -> int:
     n_ended = 0
     for run in names:
         try:
-            n_ended += _end_run(database, run)
+            n_ended += _end_run(database, run, before)
         except Exception:  # noqa: BLE001 - whatever it is, the other runs get their end
             _log.exception("the run %s fell silent and can't be finished: it is tried again", run)
     if n_ended:
@@ -66,9 +66,9 @@ def end_silent_runs(database: Database, silent: timedelta) -> int:
     return n_ended
 
 
-def _end_run(database: Database, run: str) -> bool:
+def _end_run(database: Database, run: str, before: datetime) -> bool:
     """Finish a run; return False if it has gone on, or was changed, meanwhile."""
-    silent = database.read(partial(_read, run=run))
+    silent = database.read(partial(_read, run=run, before=before))
     if silent is None:
         return False
     n_left = sum(_lines(database, run, place).count(b"\n") for place in silent.left)
@@ -90,10 +90,10 @@ def _end_run(database: Database, run: str) -> bool:
     return unused is not None
 
 
-def _read(session: Session, run: str) -> _Silent | None:
-    """Return a run that fell silent; None if it is finished."""
+def _read(session: Session, run: str, before: datetime) -> _Silent | None:
+    """Return a run that fell silent; None if it is finished, or was heard of while others were finished."""
     row = session.get(Contribution, run)
-    if row is None or row.end is not None or row.seen_at is None:
+    if row is None or row.end is not None or row.seen_at is None or row.seen_at >= before:
         return None
     opened = _open_segments(session, run)
     held = select(HeldSegment.attempt, HeldSegment.n).where(HeldSegment.contribution == run)

@@ -245,6 +245,24 @@ def test_run_that_cannot_be_finished_does_not_stop_others(
     assert (files(service), curve(service.database, run)[0]) == (3, list(range(12)))
 
 
+def test_run_that_is_heard_of_while_others_are_finished_goes_on(
+    service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SpooledRun()
+    ada.create(other)
+    ada.live(run.piece(PATH), other.piece(PATH))
+    for each, minutes in ((run, 40), (other, 30)):
+        seen(service.database, each, datetime.now(UTC) - timedelta(minutes=minutes))
+
+    def while_storing(*arguments: Any) -> str:
+        ada.live(alive=[other.id])
+        return store_segment(*arguments)
+
+    monkeypatch.setattr(silence, "store_segment", while_storing)
+    assert end_silent_runs(service.database, LONG) == 1
+    assert row_of(service.database, other).end is None
+
+
 def test_run_whose_end_is_invalid_leaves_no_files(
     service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
