@@ -55,7 +55,7 @@ class Point:
 
 
 def cases(points: Sequence[Point], are_all: bool) -> Iterator[tuple[Point, How]]:
-    """Yield how a process is disturbed at its writes: in each way at each, or at the first and last of those alike.
+    """Yield how a process is disturbed at its writes: in each way at all, or at commits and one or two of those alike.
 
     A kill shows no difference before or after a sync, or a statement of a transaction that isn't committed.
     """
@@ -65,7 +65,7 @@ def cases(points: Sequence[Point], are_all: bool) -> Iterator[tuple[Point, How]]
     for point in points:
         is_again = point.kind == before.kind
         before = point
-        if not (are_all or point in (first[point.group], last[point.group])):
+        if not (are_all or point.kind == "commit" or point in (first[point.group], last[point.group])):
             continue
         yield point, "fail"
         if point.kind == "open":

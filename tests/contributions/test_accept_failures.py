@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import text
 
+from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
 from losslake_contributions.accept import accept
 from losslake_contributions.archive import SubmissionArchive
@@ -26,6 +28,7 @@ from losslake_ingest.sources.open import open_source
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.contributions.test_accept import REWOUND, check_stored
+from tests.forked import Forked
 
 
 def altered(service: Service, run: SpooledRun) -> None:
@@ -196,3 +199,30 @@ def test_submissions_that_older_versions_left_in_acceptance_are_decided(service:
         ("accepted", 1),
         ("submitted", None),
     ]
+
+
+def _decide_in_a_process(location: str, name: str, decision: str) -> None:
+    database = Database.open(Lake.open(location))
+    try:
+        if decision == "return":
+            return_to_contributor(database, "Rea", name, "later")
+        else:
+            accept(database, name, decision)
+    except ContributionError as error:
+        sys.exit(0 if error.kind == "conflict" else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decisions", [("Rea", "Bea", "Cea"), ("Rea", "return", "Bea")])
+def test_reviewers_in_several_processes_decide_once(service: Service, ada: Sender, decisions: tuple[str, ...]) -> None:
+    run = SpooledRun(segments=dict(REWOUND))
+    name = ada.submitted(run)
+    processes = [Forked(_decide_in_a_process, str(service.lake), name, decision) for decision in decisions]
+    assert [process.wait(120) for process in processes] == [0] * len(decisions)
+    status = find_any(service.database, name)
+    assert status.state == "accepted" or "return" in decisions
+    if status.state == "accepted":
+        assert ([release.number for release in service.lake.releases()], status.reviewer in decisions) == ([1], True)
+        check_stored(service.lake, run)
+    else:
+        assert (status.state, service.lake.newest_release()) == ("returned", None)
