@@ -34,7 +34,7 @@ def questions(lake: Lake) -> list[tuple[str, dict[str, object]]]:
     names = [f"{'/'.join(row)}" for row in lake_workloads(lake)]
     # Patterns that stand for the same workloads, so that each is a pool of its own.
     patterns = [f"bundled/digits/{'mlp_64'[:n]}*{'mlp_64'[m:]}/*" for n in range(7) for m in range(n, 7)][:20]
-    every = {"workload": names, "metric": METRIC}
+    every: dict[str, object] = {"workload": names, "metric": METRIC}
     return [
         ("/v1/analysis/quality", every),
         ("/v1/analysis/critical-batch-size", every),

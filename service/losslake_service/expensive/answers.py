@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,25 +185,30 @@ class _Work:
         self._request, self._seconds, self._free = request, seconds, free
         self._process: AnsweringProcess | None = None
         self._is_abandoned = False
+        # Held while the process is taken, given back, or killed: afterwards it answers others.
+        self._lock = threading.Lock()
 
     def __call__(self) -> ForwardedResponse:
         """Return the answer; raise TookTooLong and ProcessEnded."""
         # There are as many as threads.
         process = self._free.get()
         try:
-            self._process = process
-            if self._is_abandoned:
-                raise ProcessEnded("the client has left")
+            with self._lock:
+                self._process = process
+                if self._is_abandoned:
+                    raise ProcessEnded("the client has left")
             return process.answer(self._request, self._seconds)
         finally:
-            self._process = None
+            with self._lock:
+                self._process = None
             self._free.put(process)
 
     def abandon(self) -> None:
         """Kill the process, if it answers this request."""
-        self._is_abandoned = True
-        if (process := self._process) is not None:
-            process.kill()
+        with self._lock:
+            self._is_abandoned = True
+            if self._process is not None:
+                self._process.kill()
 
 
 def _response(request: Request, head: ForwardedResponse, file: Path, in_memory: bool) -> Response:

@@ -16,6 +16,7 @@ from losslake.questions.declaration.cost import Expensive
 from losslake_service.expensive import errors
 from losslake_service.expensive.answers import Answers
 from losslake_service.expensive.errors import QuestionProblem
+from losslake_service.expensive.process import AnswerFailed
 from losslake_service.operation.metrics import Metrics
 from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
@@ -87,6 +88,11 @@ def test_long_responses_come_from_a_file_in_parts(answers: Answers) -> None:
 
     asyncio.run(response({"type": "http", "method": "GET"}, None, send))  # type: ignore[arg-type]
     assert (sent[0]["status"], bytes(sent[1]["body"])) == (206, b"012345")
+
+
+def test_a_body_that_is_not_whole_is_no_answer(answers: Answers) -> None:
+    with pytest.raises(AnswerFailed):
+        asyncio.run(forward(answers, "/half"))
 
 
 def test_a_process_that_ends_is_replaced(answers: Answers) -> None:
