@@ -17,7 +17,6 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from losslake.questions.declaration.cost import Expensive, budget
-from losslake_service.expensive.errors import BUSY, CLIENT, TIME, QuestionProblem
 from losslake_service.expensive.process import (
     AnsweringProcess,
     ForwardedRequest,
@@ -26,15 +25,16 @@ from losslake_service.expensive.process import (
     ProcessEnded,
     TookTooLong,
 )
-from losslake_service.files.file_response import MAX_MESSAGE
-from losslake_service.operation.allowances import MINUTE, Allowance
+from losslake_service.files.file_response import MAX_MESSAGE, file_response
 from losslake_service.operation.clients import client_of, disconnected
 from losslake_service.operation.metrics import Metrics
-from losslake_service.operation.places import FairThreads, NoPlace, UsedUp
-from losslake_service.routes.respond import file_response
+from losslake_service.problems import QuestionProblem
 from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
+from losslake_service.shares.allowances import MINUTE, Allowance
+from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
 
+BUSY, CLIENT, TIME = "questions-busy", "questions-client-limit", "questions-time-limit"
 # An estimate may be wrong by this factor before a question is refused by it alone.
 _TOLERANCE = 4
 _FORWARDED = frozenset(
