@@ -43,11 +43,11 @@ from losslake_contributions.web.drafts import Drafts
 from losslake_contributions.web.lake_app import LakeApp
 from losslake_contributions.web.live_page import add_live_pages
 from losslake_contributions.web.site import problem_page
-from losslake_service.operation.allowances import HOUR, Allowance
 from losslake_service.operation.operate import operate
 from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.openapi import describe, model_schemas
 from losslake_service.routes.readiness import readiness
+from losslake_service.shares.allowances import HOUR, Allowance
 from losslake_service.web.static_files import PREFIX as STATIC
 from losslake_service.web.static_files import static_file
 

@@ -22,8 +22,6 @@ from starlette.types import Scope
 from losslake.figures.renderer import FiguresBusy
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
-from losslake_service.expensive.errors import KINDS as QUESTION_KINDS
-from losslake_service.expensive.errors import QuestionProblem
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
 
@@ -59,7 +57,9 @@ KINDS = {
     "figures-busy": (503, "Too many figures at once"),
     "lake-unavailable": (503, "The lake can't be read"),
     "not-ready": (503, "The service is not ready to answer"),
-    **QUESTION_KINDS,
+    "questions-time-limit": (422, "The question takes too long"),
+    "questions-client-limit": (429, "Too many expensive questions from your address"),
+    "questions-busy": (503, "Too many expensive questions at once"),
     **SQL_KINDS,
 }
 
@@ -122,6 +122,15 @@ class ParameterProblem(Exception):
         super().__init__(detail)
         self.kind = kind
         self.parameter = parameter
+
+
+class QuestionProblem(Exception):
+    """An expensive question that isn't answered. kind: of KINDS. retry_after: seconds until it may be asked again."""
+
+    def __init__(self, kind: str, detail: str, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.retry_after = retry_after
 
 
 async def no_parameters(request: Request) -> None:

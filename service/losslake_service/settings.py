@@ -181,7 +181,7 @@ class Settings(ServerSettings):
     """Questions that take more seconds of a processor, as estimated, are answered by processes of their own."""
     question_places: Annotated[int, Field(ge=1, le=64)] = 2
     """Expensive questions that are answered concurrently for each worker process, each by a process of its own."""
-    question_waiting: Annotated[int, Field(ge=0, le=10_000)] = 8
+    question_waiting: Annotated[int, Field(ge=0, le=10_000)] = 16
     """Expensive questions that may wait; more are refused."""
     question_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 60.0
     """Maximum seconds per expensive question."""

@@ -35,8 +35,8 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.private_files import DRAFTS, make_private_folder
 from losslake_contributions.store.submissions import find_any, owner_of, submissions_of_owner
 from losslake_schema.errors import LossLakeError
-from losslake_service.operation.allowances import Allowance
-from losslake_service.operation.places import FairThreads, NoPlace, UsedUp
+from losslake_service.shares.allowances import Allowance
+from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
 
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"

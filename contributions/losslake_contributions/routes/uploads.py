@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 
 from losslake_contributions.contract.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
 from losslake_contributions.errors import ContributionError
-from losslake_service.operation.places import NoPlace, Places
 from losslake_service.sandbox.errors import ClientDisconnected
+from losslake_service.shares.places import NoPlace, Places
 
 _PIECE = 1 << 16
 _RETRY_SECONDS = 1

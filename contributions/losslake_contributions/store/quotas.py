@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from losslake_contributions.errors import ContributionError
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.tables import Token
-from losslake_service.operation.allowances import HOUR, Allowance
+from losslake_service.shares.allowances import HOUR, Allowance
 
 _UNSYNCHRONIZED = {"synchronize_session": False}
 # Made once: to build it for each request takes time.

@@ -15,8 +15,8 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.review.review import SECONDS_TO_WAIT, Reviews
 from losslake_contributions.routes.requests import in_thread
 from losslake_contributions.web.open_app import OpenApp, application_over
-from losslake_service.operation.places import NoPlace, UsedUp
 from losslake_service.settings import ServerSettings
+from losslake_service.shares.places import NoPlace, UsedUp
 
 MOST_OPEN = 4
 NOTICE = "Draft of the submission {submission}, not reviewed: don't cite it. {releases}"

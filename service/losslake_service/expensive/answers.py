@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,6 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from losslake.questions.declaration.cost import Expensive, budget
-from losslake_service.expensive.errors import BUSY, CLIENT, TIME, QuestionProblem
 from losslake_service.expensive.process import (
     AnsweringProcess,
     ForwardedRequest,
@@ -25,15 +25,16 @@ from losslake_service.expensive.process import (
     ProcessEnded,
     TookTooLong,
 )
-from losslake_service.files.file_response import MAX_MESSAGE
-from losslake_service.operation.allowances import MINUTE, Allowance
+from losslake_service.files.file_response import MAX_MESSAGE, file_response
 from losslake_service.operation.clients import client_of, disconnected
 from losslake_service.operation.metrics import Metrics
-from losslake_service.operation.places import FairThreads, NoPlace, UsedUp
-from losslake_service.routes.respond import file_response
+from losslake_service.problems import QuestionProblem
 from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
+from losslake_service.shares.allowances import MINUTE, Allowance
+from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
 
+BUSY, CLIENT, TIME = "questions-busy", "questions-client-limit", "questions-time-limit"
 # An estimate may be wrong by this factor before a question is refused by it alone.
 _TOLERANCE = 4
 _FORWARDED = frozenset(
@@ -184,25 +185,30 @@ class _Work:
         self._request, self._seconds, self._free = request, seconds, free
         self._process: AnsweringProcess | None = None
         self._is_abandoned = False
+        # Held while the process is taken, given back, or killed: afterwards it answers others.
+        self._lock = threading.Lock()
 
     def __call__(self) -> ForwardedResponse:
         """Return the answer; raise TookTooLong and ProcessEnded."""
         # There are as many as threads.
         process = self._free.get()
         try:
-            self._process = process
-            if self._is_abandoned:
-                raise ProcessEnded("the client has left")
+            with self._lock:
+                self._process = process
+                if self._is_abandoned:
+                    raise ProcessEnded("the client has left")
             return process.answer(self._request, self._seconds)
         finally:
-            self._process = None
+            with self._lock:
+                self._process = None
             self._free.put(process)
 
     def abandon(self) -> None:
         """Kill the process, if it answers this request."""
-        self._is_abandoned = True
-        if (process := self._process) is not None:
-            process.kill()
+        with self._lock:
+            self._is_abandoned = True
+            if self._process is not None:
+                self._process.kill()
 
 
 def _response(request: Request, head: ForwardedResponse, file: Path, in_memory: bool) -> Response:

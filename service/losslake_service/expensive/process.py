@@ -42,6 +42,10 @@ class ProcessEnded(LossLakeError):
     """The process ended before its answer: it was killed, as for lack of memory, or failed."""
 
 
+class AnswerFailed(Exception):
+    """An answer failed after its beginning, by a fault of the service."""
+
+
 @dataclass(frozen=True)
 class ForwardedRequest:
     """A request for the process. scope: of ASGI, without what can't be sent. file: for the body of the response."""
@@ -86,10 +90,12 @@ class AnsweringProcess:
             if not connection.poll(seconds):
                 self.kill()
                 raise TookTooLong(f"the answer took more than {seconds:g} s")
-            response: ForwardedResponse = connection.recv()
+            response: ForwardedResponse | None = connection.recv()
         except (EOFError, OSError):
             self.kill()
             raise ProcessEnded("the process of the answer ended") from None
+        if response is None:
+            raise AnswerFailed("an expensive answer failed after its beginning; its process has logged why")
         return response
 
     def _started(self) -> Connection:
@@ -145,12 +151,15 @@ def _answer_requests(connection: Connection, make_app: MakeApp, arguments: tuple
             connection.send(runner.run(_answer(app, request)))
 
 
-async def _answer(app: ASGIApp, request: ForwardedRequest) -> ForwardedResponse:
+async def _answer(app: ASGIApp, request: ForwardedRequest) -> ForwardedResponse | None:
+    """Write the body of a response to its file, and return its head; None if the body isn't whole."""
     status, headers = 500, Headers()
     with request.file.open("wb") as file:
+        messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            # The client never leaves: the process is killed then.
+            return messages.pop() if messages else await asyncio.Future()
 
         async def send(message: Message) -> None:
             nonlocal status, headers
@@ -162,6 +171,8 @@ async def _answer(app: ASGIApp, request: ForwardedRequest) -> ForwardedResponse:
         try:
             await app(request.scope, receive, send)
         except Exception:  # noqa: BLE001 - the process goes on
-            # A problem document was sent before, unless the body had begun.
             _log.exception("an expensive answer failed")
+            # Then a problem document was sent, unless the body of another response had begun.
+            if status < 400:
+                return None
     return ForwardedResponse(status, headers)

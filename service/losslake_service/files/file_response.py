@@ -13,18 +13,22 @@ import os
 import stat
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from losslake_schema.errors import LakeBroken
+from losslake_service.entity_tags import Version
 from losslake_service.files.ranges import ServedFile, answer_head
 
 # A client that stops reading holds three chunks in memory: one half sent, one waiting, one read.
 _CHUNK_BYTES = 1 << 16
 # Shorter bodies are sent in one message, as the answer cache requires.
 MAX_MESSAGE = 1 << 18
+_FILE_HEADERS = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
 
@@ -76,6 +80,23 @@ class LocalFileResponse(StreamingResponse):
                 raise LakeBroken(f"a data file was truncated to {position} bytes while it was sent: restore it")
             n_bytes += n_more
         return content
+
+
+def file_response(
+    request: Request, path: Path, media_type: str, headers: Mapping[str, str], closed: Callable[[], None] | None = None
+) -> LocalFileResponse:
+    """Return a finished answer in a file of its own, which may be removed at once.
+
+    headers: of the answer, with its etag. closed: called when it is sent, or its client has gone.
+    """
+    served = ServedFile(str(path), path.stat().st_size, Version(headers["etag"]), media_type)
+    response = LocalFileResponse(served, request.headers, closed)
+    encoded_headers = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}
+    response.raw_headers = [
+        *((name, value) for name, value in response.raw_headers if name in _FILE_HEADERS),
+        *encoded_headers.items(),
+    ]
+    return response
 
 
 def _open_unchanged(file: ServedFile) -> io.FileIO:

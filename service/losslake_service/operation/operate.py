@@ -16,7 +16,6 @@ from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from losslake.questions.release.releases import Releases
-from losslake_service.operation.allowances import Allowance
 from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
 from losslake_service.operation.hosts import AllowedHosts
@@ -27,6 +26,7 @@ from losslake_service.operation.rate_limits import LimitRates
 from losslake_service.operation.request_limits import LimitRequests, no_stream
 from losslake_service.operation.slow_readers import EndSlowReaders
 from losslake_service.settings import ServerSettings
+from losslake_service.shares.allowances import Allowance
 
 # More threads would only use memory: work in threads is CPU-bound, or waits for the store of a remote lake.
 _THREADS = 2 * (os.cpu_count() or 1)

@@ -6,9 +6,9 @@ import math
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from losslake_service.operation.allowances import Allowance
 from losslake_service.operation.clients import client_of
 from losslake_service.problems import problem
+from losslake_service.shares.allowances import Allowance
 
 EXEMPT = frozenset({"/healthz", "/readyz", "/metrics"})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -19,12 +19,8 @@ from starlette.concurrency import iterate_in_threadpool
 from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
 from losslake.output.formats import OutputFormat, Piece
-from losslake_service.entity_tags import Version, digest_tag, not_modified_response
-from losslake_service.files.file_response import MAX_MESSAGE, LocalFileResponse
-from losslake_service.files.ranges import ServedFile
-
-_FILE_HEADERS = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
-
+from losslake_service.entity_tags import digest_tag, not_modified_response
+from losslake_service.files.file_response import MAX_MESSAGE, file_response
 
 Output = OutputFormat | Finished
 
@@ -84,23 +80,6 @@ def _from_file(request: Request, answer: Answer, output: Output, headers: dict[s
             file.seek(0)
             headers["etag"] = digest_tag(hashlib.file_digest(file, "sha256").hexdigest())
         return file_response(request, Path(f"/dev/fd/{file.fileno()}"), output.media_type, headers)
-
-
-def file_response(
-    request: Request, path: Path, media_type: str, headers: Mapping[str, str], closed: Callable[[], None] | None = None
-) -> LocalFileResponse:
-    """Return a finished answer in a file of its own, which may be removed at once.
-
-    headers: of the answer, with its etag. closed: called when it is sent, or its client has gone.
-    """
-    served = ServedFile(str(path), path.stat().st_size, Version(headers["etag"]), media_type)
-    response = LocalFileResponse(served, request.headers, closed)
-    encoded_headers = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}
-    response.raw_headers = [
-        *((name, value) for name, value in response.raw_headers if name in _FILE_HEADERS),
-        *encoded_headers.items(),
-    ]
-    return response
 
 
 def attachment(request: Request, output: str) -> dict[str, str]:

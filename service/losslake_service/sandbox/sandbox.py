@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from losslake_service.operation.allowances import MINUTE, Allowance
-from losslake_service.operation.places import FairThreads, NoPlace, Places, UsedUp
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.confinement import Confinement
 from losslake_service.sandbox.errors import BUSY, CLIENT, SqlLimits, SqlProblem, busy, unavailable
 from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.workers import PROGRAM, DataFiles, Worker
+from losslake_service.shares.allowances import MINUTE, Allowance
+from losslake_service.shares.places import FairThreads, NoPlace, Places, UsedUp
 
 # Seconds between starts of workers that fail, in the beginning and at most.
 _FIRST_WAIT = 1.0

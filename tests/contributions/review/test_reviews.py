@@ -15,7 +15,7 @@ from losslake_contributions.review.review import CURVES, PendingReview, Review, 
 from losslake_contributions.routes import submissions
 from losslake_contributions.store.submissions import owner_of, report_of
 from losslake_schema.errors import LossLakeError
-from losslake_service.operation.allowances import HOUR, Allowance
+from losslake_service.shares.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.processes import wait_until

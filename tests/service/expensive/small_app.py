@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 
@@ -42,8 +43,22 @@ def make(greeting: str) -> tuple[Starlette, Any]:
     async def fail(_: Request) -> Response:
         raise ValueError("as tested")
 
+    async def get_half(_: Request) -> Response:
+        async def body() -> AsyncIterator[str]:
+            yield "the beginning"
+            raise ValueError("as tested")
+
+        return StreamingResponse(body())
+
     async def get_much(_: Request) -> Response:
         return PlainTextResponse("0123456789" * 100_000, headers={"etag": '"2"'})
 
-    paths = {"/": get_greeting, "/endless": get_nothing, "/end": end, "/fail": fail, "/much": get_much}
+    paths = {
+        "/": get_greeting,
+        "/endless": get_nothing,
+        "/end": end,
+        "/fail": fail,
+        "/much": get_much,
+        "/half": get_half,
+    }
     return Starlette(routes=[Route(path, endpoint) for path, endpoint in paths.items()]), NoReleases()

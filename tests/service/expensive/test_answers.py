@@ -13,10 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from losslake.questions.declaration.cost import Expensive
-from losslake_service.expensive import errors
+from losslake_service.expensive import answers as module
 from losslake_service.expensive.answers import Answers
-from losslake_service.expensive.errors import QuestionProblem
+from losslake_service.expensive.process import AnswerFailed
 from losslake_service.operation.metrics import Metrics
+from losslake_service.problems import QuestionProblem
 from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
 from tests.servers.processes import SECONDS
@@ -89,24 +90,29 @@ def test_long_responses_come_from_a_file_in_parts(answers: Answers) -> None:
     assert (sent[0]["status"], bytes(sent[1]["body"])) == (206, b"012345")
 
 
+def test_a_body_that_is_not_whole_is_no_answer(answers: Answers) -> None:
+    with pytest.raises(AnswerFailed):
+        asyncio.run(forward(answers, "/half"))
+
+
 def test_a_process_that_ends_is_replaced(answers: Answers) -> None:
     problem = refused(answers, "/end")
-    assert (problem.kind, problem.retry_after) == (errors.BUSY, 5)
+    assert (problem.kind, problem.retry_after) == (module.BUSY, 5)
     assert asyncio.run(forward(answers, "/")).status_code == 200
 
 
 def test_estimates_far_above_the_limit_are_refused_at_once(answers: Answers) -> None:
     with pytest.raises(QuestionProblem, match="about 9,000 s, the limit is 1000 s") as problem:
         asyncio.run(answers.forward(Client("/").request, 1, Expensive(9000)))
-    assert problem.value.kind == errors.TIME
+    assert problem.value.kind == module.TIME
 
 
 def test_answers_have_a_time_limit_and_their_seconds_are_charged() -> None:
     with made(question_seconds=0.2, question_client_seconds=0.01) as answers:
         problem = refused(answers, "/endless")
-        assert (problem.kind, "the limit question_seconds" in str(problem)) == (errors.TIME, True)
+        assert (problem.kind, "the limit question_seconds" in str(problem)) == (module.TIME, True)
         problem = refused(answers, "/")
-        assert (problem.kind, "question_client_seconds" in str(problem)) == (errors.CLIENT, True)
+        assert (problem.kind, "question_client_seconds" in str(problem)) == (module.CLIENT, True)
         assert problem.retry_after is not None
 
 
@@ -115,7 +121,7 @@ def test_a_full_queue_is_refused_and_who_leaves_makes_room(answers: Answers) -> 
         clients = [Client("/endless", f"192.0.2.{n}") for n in (1, 2)]
         tasks = [asyncio.create_task(answers.forward(each.request, 1, COSTLY)) for each in clients]
         await asyncio.sleep(0)
-        for host, kind in (("192.0.2.1", errors.CLIENT), ("192.0.2.3", errors.BUSY)):
+        for host, kind in (("192.0.2.1", module.CLIENT), ("192.0.2.3", module.BUSY)):
             with pytest.raises(QuestionProblem) as problem:
                 await forward(answers, "/", host)
             assert problem.value.kind == kind

@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake_service.operation import operate as module
-from losslake_service.operation.allowances import Allowance
 from losslake_service.settings import Settings
+from losslake_service.shares.allowances import Allowance
 from tests.repository.checkout import ROOT
 from tests.service.operation.conftest import Clock, Make
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_service.operation.allowances import MINUTE, Allowance
+from losslake_service.shares.allowances import MINUTE, Allowance
 from tests.service.operation.conftest import Clock
 
 

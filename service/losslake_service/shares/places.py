@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from losslake_service.operation.allowances import Allowance
+from losslake_service.shares.allowances import Allowance
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from losslake_service.operation.allowances import MINUTE, Allowance
-from losslake_service.operation.places import FairThreads, NoPlace, Places, UsedUp
+from losslake_service.shares.allowances import MINUTE, Allowance
+from losslake_service.shares.places import FairThreads, NoPlace, Places, UsedUp
 from tests.service.operation.conftest import Clock
 
 
