@@ -21,6 +21,7 @@ from losslake.lake.store.folder import FolderStore
 from losslake_contributions.accept import accept
 from losslake_contributions.archive import SubmissionArchive
 from losslake_contributions.errors import ContributionError
+from losslake_contributions.store.database import Database
 from losslake_contributions.store.migrations.versions import v0003_acceptance
 from losslake_contributions.store.submissions import find_any, return_to_contributor, split
 from losslake_ingest.run import ingest
