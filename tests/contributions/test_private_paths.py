@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from losslake_contributions.web.site import COOKIE
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
-from tests.servers.processes import wait_until
 
 
 def damage_segment(lake: Path, name: str) -> None:
@@ -55,21 +53,20 @@ def test_no_answer_names_a_path_of_the_machine(
 ) -> None:
     good, bad = SpooledRun(), SpooledRun(segments={"0001/000001.jsonl": [{"no": "step"}]})
     name = ada.submitted(good, bad)
-    review = reviewer.send("GET", f"/v1/submissions/{name}/review")
+    review = reviewer.review(name)
     assert review.status_code == 200
     assert bad.id in review.text
     damage(service.lake.folder, name)
     draft = reviewer.send("GET", f"/v1/submissions/{name}").json()["links"]["draft"].partition("testserver")[2]
     answers: list[Any] = [review]
     for sender in (ada, reviewer):
-        cookie = {"Cookie": f"{COOKIE}={sender.token}"}
+        cookie = {"Cookie": sender.signed_in()}
 
         def page(cookie: dict[str, str] = cookie) -> Any:
             return service.client.get(f"/reviews/{name}", headers=cookie)
 
-        wait_until(lambda: "is being made" not in page().text, "the review is made, or can't be")
         answers += [
-            sender.send("GET", f"/v1/submissions/{name}/review"),
+            sender.review(name),
             sender.send("POST", f"/v1/submissions/{name}/accept"),
             *(sender.send("GET", f"/v1/contributions/{run.id}/segments/1/1") for run in (good, bad)),
             page(),

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from losslake_contributions.checks.report import Report
+from losslake_contributions.errors import SegmentBroken
 from losslake_contributions.review.review import CURVES, PendingReview, Review, Reviews
 from losslake_contributions.routes import submissions
 from losslake_contributions.store.submissions import owner_of, report_of
-from losslake_schema.errors import LossLakeError
 from losslake_service.shares.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -140,7 +140,7 @@ def test_a_review_that_is_being_made_gives_202_and_holds_up_nobody(
 def test_a_review_that_fails_says_so_once_and_is_tried_again(
     service: Service, ada: Sender, reviewer: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, failures = Reviews._make, [LossLakeError("the disk is full")]
+    make, failures = Reviews._make, [SegmentBroken("a segment is missing")]
 
     def make_later(*arguments: Any) -> None:
         if failures:
@@ -153,7 +153,7 @@ def test_a_review_that_fails_says_so_once_and_is_tried_again(
     name = ada.submitted(SpooledRun())
     failed = reviewer.review(name)
     assert (failed.status_code, failed.json()["type"]) == (500, "urn:losslake:problem:review-failed")
-    assert "the disk is full" in failed.json()["detail"]
+    assert "a segment is missing" in failed.json()["detail"]
     assert reviewer.review(name).status_code == 200
 
 

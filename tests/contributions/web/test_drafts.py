@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake_contributions.errors import SegmentBroken
 from losslake_contributions.review.links import Links
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import SigningKey
@@ -19,7 +20,6 @@ from losslake_contributions.store.tokens import create_token
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import COOKIE, Drafts
 from losslake_ingest.run import ingest
-from losslake_schema.errors import LossLakeError
 from losslake_service.problems import add_problem_handlers
 from losslake_service.sandbox.workers import PROGRAM
 from losslake_service.settings import Settings
@@ -50,7 +50,7 @@ def token_of(database: Database, ada: Sender) -> TokenOf:
 def outer(database: Database, folders: dict[str, Path], most: int = 4) -> FastAPI:
     async def folder_of(submission: str) -> Path:
         if submission not in folders:
-            raise LossLakeError("its runs can't be read: push them again")
+            raise SegmentBroken("its runs can't be read: push them again")
         return folders[submission]
 
     settings = Settings.model_construct(log_format="off")
