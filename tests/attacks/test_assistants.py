@@ -84,11 +84,12 @@ METHODS = (
     *("resources/list", "resources/templates/list", "prompts/list", "completion/complete", "logging/setLevel"),
     *("sampling/createMessage", "roots/list", "elicitation/create", "tasks/list", "tools/list/../call"),
 )
+IDS: tuple[Any, ...] = ("x" * 30_000, -1, True, [], 10**4_000)
 ODD: list[Any] = [
     *([CITE] * count for count in (0, 1, 200)),
     [tool("sql", SLOW)] * 100,
     repeated(b"{},", b"[", b"{}]"),
-    *({**CITE, "id": name} for name in list[Any](["x" * 30_000, -1, True, [], 10**4_000])),
+    *({**CITE, "id": name} for name in IDS),
     *(
         b'{"jsonrpc":"2.0","method":"ping","id":' + odd + b"}"
         for odd in (b"9" * 30_000, b"1e999", b"NaN", b'"\\ud800"')

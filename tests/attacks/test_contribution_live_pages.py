@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import socket
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
+import psutil
 import pytest
 
 from losslake_contributions.live.watching import MOST_RUNS_OF_ONE, MOST_WATCHERS_OF_ONE
@@ -185,6 +189,106 @@ def test_watchers_that_never_read(target: Target) -> None:
         assert target.victim.put(run, SECOND).status_code == 201
         assert next(coming)["last_step"] == 1999
         assert target.client.get("/healthz").text == "ok"
+
+
+ODD_EVENT_IDS = ("-1", "9" * 5_000, "NaN", "1e999", "0x1", "' OR 1=1--", "../../etc/passwd", "")
+N_SLOW = 2 * MOST_WATCHERS_OF_ONE
+SECONDS_OF_ATTACK = 15.0
+
+
+@contextmanager
+def slow_readers(target: Target, paths: Sequence[str], count: int) -> Iterator[None]:
+    """Open streams of which one byte a second is read."""
+    over = threading.Event()
+    with ExitStack() as places:
+        readers = []
+        for number in range(count):
+            connection = places.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            connection.settimeout(60)
+            connection.connect(("127.0.0.1", target.service.port))
+            path = f"{paths[number % len(paths)]}/events?target=0.{number + 1}"
+            connection.sendall(f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            readers.append(connection)
+
+        def read() -> None:
+            while not over.wait(1):
+                for connection in readers:
+                    with suppress(OSError):
+                        connection.recv(1)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+@contextmanager
+def reconnecting(target: Target, path: str, count: int) -> Iterator[list[int]]:
+    """Open and leave streams again and again, each with another odd id of a last event and another target."""
+    over, statuses = threading.Event(), []
+
+    def reconnect(number: int) -> None:
+        with httpx.Client(base_url=target.service.url, timeout=60) as client:
+            for at in itertools.count(number):
+                if over.is_set():
+                    return
+                headers = {"Last-Event-ID": ODD_EVENT_IDS[at % len(ODD_EVENT_IDS)]}
+                query = {"target": f"0.{number}{at}"}
+                with client.stream("GET", f"{path}/events", params=query, headers=headers) as answer:
+                    statuses.append(answer.status_code)
+
+    with ThreadPoolExecutor(count) as clients:
+        found = [clients.submit(reconnect, number) for number in range(count)]
+        try:
+            yield statuses
+        finally:
+            over.set()
+    for each in found:
+        each.result()
+
+
+def test_watchers_that_read_slowly_and_reconnect(target: Target) -> None:
+    """hold up those who follow a run, or fill the memory, by 80 slow readers and 8 that reconnect all the time"""
+    curve = {f"0001/{n:06}.jsonl": rows(range(2_000 * n, 2_000 * (n + 1))) for n in range(1, 11)}
+    people = [target.someone(name) for name in ("Mallory", "Moe", "Max")]
+    *slow, again = [live(someone, segments={FIRST: curve[FIRST]})[1] for someone in people]
+    run, path = live(target.victim, segments=curve)
+    assert target.service.process is not None
+    process = psutil.Process(target.service.process.pid)
+    before, delays, health = process.memory_info().rss, [], []
+    with (
+        ExitStack() as places,
+        slow_readers(target, slow, N_SLOW),
+        reconnecting(target, again, 8) as statuses,
+    ):
+        coming = curves(follow(target, places, path))
+        assert next(coming)["last_step"] == 3_999
+        began = time.monotonic()
+        for name in [*curve][1:]:
+            sent = time.monotonic()
+            assert target.victim.put(run, name).status_code == 201
+            last = curve[name][-1]["step"]
+            next(event for event in coming if event["last_step"] == last)
+            delays.append(time.monotonic() - sent)
+            asked = time.monotonic()
+            assert target.client.get("/healthz").text == "ok"
+            health.append(time.monotonic() - asked)
+            if time.monotonic() - began > SECONDS_OF_ATTACK:
+                break
+    grown = process.memory_info().rss - before
+    print(
+        f"\n{N_SLOW} slow readers and {len(statuses)} reconnections: another's watcher is told after "
+        f"{sorted(delays)[len(delays) // 2]:.2f} s (at most {max(delays):.2f}), /healthz {max(health) * 1000:.0f} ms; "
+        f"the service has grown by {grown / 1e6:.0f} MB"
+    )
+    assert {*statuses} == {200}
+    assert max(delays) < 10
+    assert grown < 200e6
 
 
 def test_live_links_in_logs(target: Target, theirs: tuple[SpooledRun, str]) -> None:
