@@ -131,10 +131,10 @@ def test_forged_cookie_shows_nothing(client: TestClient) -> None:
     assert answer.status_code == 404
 
 
-def test_draft_that_cannot_be_made_says_why(client: TestClient) -> None:
+def test_draft_that_cannot_be_made_says_so_without_paths(client: TestClient) -> None:
     answer = client.get(f"/drafts/{link_token('draft', KEY, BROKEN)}/v1/workloads")
     assert answer.status_code == 503
-    assert answer.json()["detail"] == "its runs can't be read: push them again"
+    assert answer.json()["detail"] == "an error in the service, which is in its log"
 
 
 def test_draft_closed_for_another_one_opens_again(lake: Lake, small: Lake) -> None:
