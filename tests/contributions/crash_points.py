@@ -143,7 +143,7 @@ class _Watch:
             return True
         if self.how == "fail":
             raise OSError(errno.ENOSPC, "No space left on device", name) if database is None else _full(database)
-        if self.how == "torn":
+        if self.how == "torn" and kind == "open":  # with threads, another write may have this number
             self.is_noting = False
             Path(name).write_bytes(b'{"torn')
         os.kill(os.getpid(), signal.SIGKILL)

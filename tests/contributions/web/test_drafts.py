@@ -12,7 +12,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake_contributions.errors import SegmentBroken
 from losslake_contributions.review.links import Links
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import SigningKey
@@ -50,7 +49,7 @@ def token_of(database: Database, ada: Sender) -> TokenOf:
 def outer(database: Database, folders: dict[str, Path], most: int = 4) -> FastAPI:
     async def folder_of(submission: str) -> Path:
         if submission not in folders:
-            raise SegmentBroken("its runs can't be read: push them again")
+            raise LossLakeError("its runs can't be read: push them again")
         return folders[submission]
 
     settings = Settings.model_construct(log_format="off")
@@ -150,10 +149,10 @@ def test_forged_cookie_shows_nothing(client: TestClient) -> None:
     assert answer.status_code == 404
 
 
-def test_draft_that_cannot_be_made_says_why(client: TestClient, token_of: TokenOf) -> None:
+def test_draft_that_cannot_be_made_says_so_without_paths(client: TestClient, token_of: TokenOf) -> None:
     answer = client.get(f"/drafts/{token_of(BROKEN)}/v1/workloads")
     assert answer.status_code == 503
-    assert answer.json()["detail"] == "its runs can't be read: push them again"
+    assert answer.json()["detail"] == "an error in the service, which is in its log"
 
 
 def test_draft_closed_for_another_one_opens_again(
