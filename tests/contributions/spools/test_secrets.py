@@ -87,7 +87,7 @@ def test_many_texts_are_cleaned_in_little_time() -> None:
     ],
 )
 def test_texts_made_to_take_long_are_cleaned_in_little_time(part: str) -> None:
-    """Ten texts of 10 kB of "sk-a-" took 4 s: a review cleans 200 of them for each document."""
+    """One text of 10 kB of "../" took minutes, and a document of a contributor may have 200."""
     text = (part * LONGEST_TEXT)[:LONGEST_TEXT]
     clean_text("loads the rules of Kingfisher")
     began = time.process_time()
