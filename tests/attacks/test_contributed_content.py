@@ -20,7 +20,6 @@ from tests.attacks.contributors import STORED, Target, fresh_run, refused
 from tests.contributions.conftest import Sender
 from tests.contributions.made_runs import write_run
 from tests.contributions.spooled_runs import COLLECTION, SpooledRun, new_id
-from tests.contributions.spools.made_tokens import FORMATS, made
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 SCRIPT = "<script>alert(1)</script>"
@@ -455,29 +454,6 @@ def test_credit_of_others(target: Target) -> None:
     page = target.page(f"/reviews/{name}", target.reviewer).text
     assert "sent by" in page
     assert "Mallory" in page
-    is_decided(target, name)
-
-
-def test_private_words(target: Target) -> None:
-    """get secrets of others published, as in a log with a token or an e-mail address"""
-    run, _ = send(
-        target.mallory, parameters={"key": "AKIAIOSFODNN7EXAMPLE", "mail": "ada@example.org"}, optimizer="private"
-    )
-    name, _ = reviewed(target, run)
-    assert "private_data" in refused(target.reviewer.send("POST", f"/v1/submissions/{name}/accept"), 409)
-    is_decided(target, name)
-
-
-def test_private_tokens(target: Target) -> None:
-    """get them published as tokens of services that nobody thought of"""
-    tokens = {f"note{number}": made(pattern, number)[0] for number, pattern in enumerate(FORMATS.values())}
-    run, _ = send(target.mallory, parameters=tokens, optimizer="tokens")
-    name, review = reviewed(target, run)
-    places = {each["where"] for each in review["report"]["findings"] if each["rule"] == "private_data"}
-    missed = [place for place in tokens if not any(place in where.split(".") for where in places)]
-    print(f"{len(tokens)} tokens, {len(missed)} missed")
-    assert not missed, (missed, review["report"]["findings"][:3])
-    refused(target.reviewer.send("POST", f"/v1/submissions/{name}/accept"), 409)
     is_decided(target, name)
 
 

@@ -44,7 +44,7 @@ def _marked(kind: str) -> _Replace:
 # What the rules of Kingfisher lack. It asks for exact lengths and for letters that look random: of services that
 # trainings use, whatever begins with the prefix of a token is replaced.
 _TOKENS = (
-    r"sk-(?:[A-Za-z]+\d*-)*[A-Za-z0-9_]{16}[A-Za-z0-9_-]*"  # OpenAI, Anthropic and others
+    r"sk-(?:[A-Za-z]+\d*-){0,3}[A-Za-z0-9_]{16}[A-Za-z0-9_-]*"  # OpenAI, Anthropic and others
     r"|hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}"  # Hugging Face
     r"|gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
     # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
@@ -110,14 +110,15 @@ _ROOTS = (
     r"content|kaggle|proj|project|projects|storage|network|fsx|efs|shared?|private|Volumes|dev|proc|run|raid\w*|ssd\w*|"
     r"nvme\w*|dbfs|gscratch|cluster|checkpoints?|output|outputs|results|datasets?|code|app|root"
 )
-_PART = r"[\w.+~@%=,-]+"
+# Bounded, as file systems do, so that a text that is no path takes no time.
+_PART = r"[\w.+~@%=,-]{1,255}"
 _PATHS = (
     rf"(?:file:)?(?<![\w.:/*)\]-])~?/(?:{_PART}/)+(?:{_PART})?"  # /a/b, ~/a/b, file:/a/b
     rf"|(?:file:)?(?<![\w.:/*)\]-])/(?:{_ROOTS})\b(?:/{_PART})*"
     rf"|file://(?:/?{_PART})+/?|(?<![\w/])~\w*/{_PART}"
     rf"|(?<![A-Za-z0-9])[A-Za-z]:[\\/](?![/\\])(?:[^\s\\/:*?\"<>|]+[\\/])*[^\s\\/:*?\"<>|]*"  # C:\a\b
     rf"|\\\\[\w.$-]+(?:\\[^\s\\/:*?\"<>|]+)+"  # \\server\share
-    rf"|(?<![\w:/])(?:\.{{1,2}}/)*(?:{_PART}/)*(?:home|[Uu]sers)/{_PART}(?:/{_PART})*"  # relative, through a home
+    rf"|(?<![\w:/])(?:{_PART}/){{0,32}}(?:home|[Uu]sers)/{_PART}(?:/{_PART})*"  # relative, through a home
     rf"|(?<!:/)/(?:{_PEOPLE})/{_PART}(?:/{_PART})*"  # wherever it begins
 )
 _IS_PERSON = re.compile(rf"(?:^|[\\/])(?:{_PEOPLE})[\\/]+[^\\/]+[\\/]*$|^~|^(?:[A-Za-z]:)?[\\/]*root[\\/]*$")

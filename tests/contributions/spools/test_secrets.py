@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from losslake_contributions.spools.secrets import clean_text
+from losslake_contributions.spools.secrets import LONGEST_TEXT, clean_text
 from losslake_ingest.readers import private
 from tests.contributions.spools.made_tokens import FORMATS, made
 
@@ -65,3 +65,34 @@ def test_many_texts_are_cleaned_in_little_time() -> None:
     seconds = time.process_time() - began
     print(f"{len(texts)} names of metrics, {sum(map(len, texts)) / 1e6:.1f} MB: {seconds:.2f} s")
     assert seconds < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "part",
+    [
+        "sk-a-",
+        "abc8Q~",
+        "http://",
+        "?sig=aaaaaaaa&",
+        "api_key=",
+        "eyJ",
+        "1234567890:AA",
+        "M",
+        "-",
+        "=-/",
+        "../",
+        "/=a",
+        "~a/",
+    ],
+)
+def test_texts_made_to_take_long_are_cleaned_in_little_time(part: str) -> None:
+    """One text of 10 kB of "../" took minutes, and a document of a contributor may have 200."""
+    text = (part * LONGEST_TEXT)[:LONGEST_TEXT]
+    clean_text("loads the rules of Kingfisher")
+    began = time.process_time()
+    for _ in range(10):
+        clean_text(text)
+    seconds = time.process_time() - began
+    print(f"ten times 10 kB of {part}: {seconds:.2f} s")
+    assert seconds < 2

@@ -19,6 +19,7 @@ from losslake_contributions.store.tokens import create_token
 from losslake_contributions.web.draft_apps import DraftApps
 from losslake_contributions.web.drafts import COOKIE, Drafts
 from losslake_ingest.run import ingest
+from losslake_schema.errors import LossLakeError
 from losslake_service.problems import add_problem_handlers
 from losslake_service.sandbox.workers import PROGRAM
 from losslake_service.settings import Settings
