@@ -79,6 +79,8 @@ class ServerSettings(BaseSettings):
     """Sustained requests per second per client beyond loopback, for each worker process; 0: unlimited."""
     rate_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 500
     """Requests that a client may make in a burst before rate_limit applies."""
+    rate_megabytes: Annotated[float, Field(ge=0, le=1_000_000)] = 6000.0
+    """Megabytes per minute that a client beyond loopback may get from each worker process; 0: unlimited."""
 
     request_head_bytes: Annotated[int, Field(ge=1024, le=1_048_576)] = 32_768
     """Maximum bytes of a request's path, query and headers; more gives 431."""

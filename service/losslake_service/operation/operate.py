@@ -26,7 +26,7 @@ from losslake_service.operation.rate_limits import LimitRates
 from losslake_service.operation.request_limits import LimitRequests, no_stream
 from losslake_service.operation.slow_readers import EndSlowReaders
 from losslake_service.settings import ServerSettings
-from losslake_service.shares.allowances import Allowance
+from losslake_service.shares.allowances import MINUTE, Allowance
 
 # More threads would only use memory: work in threads is CPU-bound, or waits for the store of a remote lake.
 _THREADS = 2 * (os.cpu_count() or 1)
@@ -79,8 +79,11 @@ def _middlewares(
         yield Middleware(EndSlowReaders, settings.min_read_kb * 1000)
     # Outside the limits, so that pages of other origins can read a 429.
     yield Middleware(BrowserHeaders, settings.origins)
-    if settings.rate_limit:
-        yield Middleware(LimitRates, Allowance(settings.rate_burst, settings.rate_burst / settings.rate_limit))
+    burst, megabytes = settings.rate_burst, settings.rate_megabytes
+    requests = Allowance(burst, burst / settings.rate_limit) if settings.rate_limit else None
+    n_bytes = Allowance(megabytes * 1_000_000, MINUTE) if megabytes else None
+    if requests is not None or n_bytes is not None:
+        yield Middleware(LimitRates, requests, n_bytes)
     yield Middleware(AllowedHosts, settings.hosts, settings.port)
     limits = settings.request_head_bytes, settings.request_body_bytes, settings.request_seconds
     yield Middleware(LimitRequests, *limits, is_streamed)

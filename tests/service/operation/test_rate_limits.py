@@ -38,6 +38,20 @@ def test_requests_above_the_rate_get_429_with_retry_after(operated: Make, clock:
     assert service.client.get("/constant").status_code == 200
 
 
+def test_bytes_above_the_rate_get_429_until_they_are_regained(operated: Make, clock: Clock) -> None:
+    client = operated(rate_limit=0, rate_megabytes=0.000_01, compression=False).client
+    body = client.get("/constant").content
+    excess = len(body) - 10
+    assert excess > 0, "the answer has more bytes than a minute gives: it is sent whole"
+    refused = client.get("/constant")
+    assert (refused.status_code, refused.json()["type"]) == (429, "urn:losslake:problem:rate-limited")
+    assert "MB in a minute" in refused.json()["detail"]
+    assert refused.headers["retry-after"] == str(6 * excess)
+    assert client.get("/metrics").status_code == 200
+    clock.now += 6 * excess
+    assert client.get("/constant").content == body
+
+
 @pytest.mark.usefixtures("clock")
 def test_health_and_metrics_are_never_refused(operated: Make) -> None:
     client = operated(rate_limit=0.001, rate_burst=1).client
