@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
+from typing import IO
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -107,14 +108,11 @@ class Answers:
             scope |= {"path": path, "raw_path": path.encode()}
         if query is not None:
             scope |= {"query_string": query}
-        handle, name = tempfile.mkstemp(prefix="losslake-answer-")
-        os.close(handle)
-        file = Path(name)
-        try:
-            head = await self._answered(request, ForwardedRequest(scope, release, file), expensive.seconds)
+        # Without a name, so that a kill leaves nothing: an answer of a draft is private.
+        with tempfile.TemporaryFile() as file:
+            forwarded = ForwardedRequest(scope, release, file.fileno())
+            head = await self._answered(request, forwarded, expensive.seconds)
             return await run_in_threadpool(_response, request, head, file, in_memory)
-        finally:
-            _delete(file)
 
     def close(self) -> None:
         """End the processes; what they compute fails."""
@@ -211,14 +209,16 @@ class _Work:
                 self._process.kill()
 
 
-def _response(request: Request, head: ForwardedResponse, file: Path, in_memory: bool) -> Response:
+def _response(request: Request, head: ForwardedResponse, file: IO[bytes], in_memory: bool) -> Response:
     """Return the response with the body in a file."""
     headers: Mapping[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
-    size = file.stat().st_size
+    size = os.fstat(file.fileno()).st_size
     is_long = size > MAX_MESSAGE or "range" in request.headers
     if head.status == 200 and "etag" in headers and is_long and not in_memory:
-        return file_response(request, file, headers.get("content-type", ""), _without_length(headers))
-    response = Response(file.read_bytes(), head.status)
+        path = Path(f"/dev/fd/{file.fileno()}")
+        return file_response(request, path, headers.get("content-type", ""), _without_length(headers))
+    file.seek(0)
+    response = Response(file.read(), head.status)
     length = b"content-length", str(size).encode()
     response.raw_headers = [*(each for each in head.headers if each[0] != length[0]), length]
     return response
@@ -228,7 +228,3 @@ def _without_length(headers: Mapping[str, str]) -> dict[str, str]:
     """Return headers without those of the body, which the response with a file has itself."""
     of_body = "content-length", "content-type", "accept-ranges"
     return {name: value for name, value in headers.items() if name not in of_body}
-
-
-def _delete(file: Path) -> None:
-    file.unlink(missing_ok=True)

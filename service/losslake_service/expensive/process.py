@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from multiprocessing.reduction import recv_handle, send_handle
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Scope
 
 from losslake_schema.errors import LossLakeError
 
@@ -48,11 +48,11 @@ class AnswerFailed(Exception):
 
 @dataclass(frozen=True)
 class ForwardedRequest:
-    """A request for the process. scope: of ASGI, without what can't be sent. file: for the body of the response."""
+    """A request for the process. scope: of ASGI, without what can't be sent. file: open, for the response's body."""
 
     scope: dict[str, Any]
     release: int
-    file: Path
+    file: int
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class AnsweringProcess:
         connection = self._started()
         try:
             connection.send(request)
+            send_handle(connection, request.file, self.process_id or 0)  # Unix needs no id
             if not connection.poll(seconds):
                 self.kill()
                 raise TookTooLong(f"the answer took more than {seconds:g} s")
@@ -142,37 +143,39 @@ def _answer_requests(connection: Connection, make_app: MakeApp, arguments: tuple
         while True:
             try:
                 request: ForwardedRequest = connection.recv()
+                body = os.fdopen(recv_handle(connection), "wb")
             except EOFError:
                 return
             newest = releases.refresh()
             releases.notices.refresh(newest.number)
             for view in (newest, releases.view(request.release)):
                 view.cursor().execute("SET threads = 1")
-            connection.send(runner.run(_answer(app, request)))
+            with body:
+                connection.send(runner.run(_answer(app, request.scope, body)))
 
 
-async def _answer(app: ASGIApp, request: ForwardedRequest) -> ForwardedResponse | None:
-    """Write the body of a response to its file, and return its head; None if the body isn't whole."""
+async def _answer(app: ASGIApp, scope: Scope, file: BinaryIO) -> ForwardedResponse | None:
+    """Write the body of a response to a file, and return its head; None if the body isn't whole."""
     status, headers = 500, Headers()
-    with request.file.open("wb") as file:
-        messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+    messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
-        async def receive() -> Message:
-            # The client never leaves: the process is killed then.
-            return messages.pop() if messages else await asyncio.Future()
+    async def receive() -> Message:
+        # The client never leaves: the process is killed then.
+        return messages.pop() if messages else await asyncio.Future()
 
-        async def send(message: Message) -> None:
-            nonlocal status, headers
-            if message["type"] == "http.response.start":
-                status, headers = message["status"], [*message.get("headers", ())]
-            else:
-                file.write(message.get("body", b""))
+    async def send(message: Message) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status, headers = message["status"], [*message.get("headers", ())]
+        else:
+            file.write(message.get("body", b""))
 
-        try:
-            await app(request.scope, receive, send)
-        except Exception:  # noqa: BLE001 - the process goes on
-            _log.exception("an expensive answer failed")
-            # Then a problem document was sent, unless the body of another response had begun.
-            if status < 400:
-                return None
+    try:
+        await app(scope, receive, send)
+    except Exception:  # noqa: BLE001 - the process goes on
+        _log.exception("an expensive answer failed")
+        # Then a problem document was sent, unless the body of another response had begun.
+        if status < 400:
+            return None
+    file.flush()
     return ForwardedResponse(status, headers)
