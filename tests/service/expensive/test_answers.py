@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -88,6 +90,13 @@ def test_long_responses_come_from_a_file_in_parts(answers: Answers) -> None:
 
     asyncio.run(response({"type": "http", "method": "GET"}, None, send))  # type: ignore[arg-type]
     assert (sent[0]["status"], bytes(sent[1]["body"])) == (206, b"012345")
+
+
+def test_the_file_of_a_body_has_no_name(answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    changed = tmp_path.stat().st_mtime_ns
+    assert asyncio.run(forward(answers, "/much")).status_code == 200
+    assert tmp_path.stat().st_mtime_ns == changed, "no file was ever listed there"
 
 
 def test_a_body_that_is_not_whole_is_no_answer(answers: Answers) -> None:
