@@ -396,7 +396,8 @@ def test_copies_of_stored_runs(target: Target) -> None:
         data = b"".join(json.dumps(change(row)).encode() + b"\n" for row in lines)
         altered, _ = send(target.mallory, data, batch_size=256, parameters={"learning_rate": 0.3})
         name, review = reviewed(target, altered)
-        assert "near_copy" in {each["rule"] for each in review["report"]["findings"]}
+        found = {each["rule"]: each["message"] for each in review["report"]["findings"]}
+        assert "near_copy" in found or "once more" in found["quarantined"], found
         is_decided(target, name)
 
 

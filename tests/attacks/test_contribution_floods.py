@@ -174,7 +174,7 @@ def test_slow_readers_of_segments(target: Target) -> None:
     end = f"HTTP/1.1\r\nHost: 127.0.0.1:{target.service.port}\r\nAccept-Encoding: zstd\r\n"
     rest = f"GET /v1/contributions/{run.id}/segments/1/1 {end}Authorization: Bearer {sender.token}\r\n\r\n"
     path = f"/reviews/{new_submission_id()}/runs/{run.id}/1/1"
-    page = f"GET {path} {end}Cookie: {COOKIE}={sender.token}\r\n\r\n"
+    page = f"GET {path} {end}Cookie: {COOKIE}={target.cookie(sender)}\r\n\r\n"
     sent = Counter[int]()
     with ExitStack() as stack, beside(target, f"{SLOW_READERS} slow readers of a segment", sent) as seen:
         connections = [stack.enter_context(slow_connection(target)) for _ in range(SLOW_READERS)]
