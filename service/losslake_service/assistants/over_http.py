@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class _Endpoint:
     def __init__(self, tools: Tools, public_url: str | None) -> None:
         self._tools, self._public_url = tools, public_url
         self._server: Server[Any] | None = None
+        self._turn = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message by a transport of its own, which ends with it."""
@@ -45,6 +47,10 @@ class _Endpoint:
         if self._server is None:
             self._server = await run_in_threadpool(self._make_server)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        # One begins to be read at a time, and others are answered in between.
+        async with self._turn:
+            await asyncio.sleep(0)
 
         manager = StreamableHTTPSessionManager(
             self._server, json_response=True, stateless=True, max_request_body_size=MOST_BYTES
