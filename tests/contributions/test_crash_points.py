@@ -108,7 +108,7 @@ class Acceptances:
             self.token = ada.token
             self.name = ada.submitted(*self.runs)
             reviewer = service.sender("Rea", None, "review")
-            assert reviewer.send("GET", f"/v1/submissions/{self.name}/review").status_code == 200
+            assert reviewer.review(self.name).status_code == 200
         lake.engine.dispose()
 
     def check(self, number: int) -> None:
