@@ -69,8 +69,7 @@ class Tools:
         if self._answers is None or request is None:
             return await run_sync(work)
         try:
-            with self._answers.budget():
-                return await run_sync(work)
+            return await self._answers.here(request, work)
         except Expensive as expensive:
             query = urlencode([("name", name), ("arguments", text), ("address", address)]).encode()
             response = await self._answers.forward(request, view.number, expensive, ANSWER_PATH, query, in_memory=True)

@@ -7,11 +7,13 @@ import math
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO
+from typing import IO, TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -36,6 +38,10 @@ from losslake_service.shares.allowances import MINUTE, Allowance
 from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
 
 BUSY, CLIENT, TIME = "questions-busy", "questions-client-limit", "questions-time-limit"
+T = TypeVar("T")
+# Up to these, questions are answered in any thread; up to `expensive_seconds`, one at a time.
+_QUICK_SECONDS = 0.05
+_WAITING, _SECONDS_TO_WAIT = 64, 2
 # An estimate may be wrong by this factor before a question is refused by it alone.
 _TOLERANCE = 4
 _FORWARDED = frozenset(
@@ -51,7 +57,8 @@ _ADVICE = "ask for fewer workloads, trials or targets, or download the release a
 class Answers:
     """The work of requests. Questions within `expensive_seconds` are answered here, others in other processes.
 
-    These are few, with a bounded queue that is fair among clients.
+    These are few, with a bounded queue that is fair among clients. So are those here that take more than a blink, one
+    after the other: they would hold up the threads, and Python's lock, for those that take less.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics, make_app: MakeApp | None, *arguments: object) -> None:
@@ -61,19 +68,38 @@ class Answers:
         places = settings.question_places
         seconds = Allowance(settings.question_client_seconds, MINUTE) if settings.question_client_seconds else None
         self._threads = FairThreads("expensive", places, settings.question_waiting, seconds)
+        # A client can't use all seconds of the one thread: they only say whose turn is next.
+        self._slow = FairThreads("slow", 1, _WAITING, Allowance(MINUTE, MINUTE))
         self._processes = [AnsweringProcess(make_app, *arguments) for _ in range(places)] if make_app else []
         self._free: SimpleQueue[AnsweringProcess] = SimpleQueue()
         for process in self._processes:
             self._free.put(process)
 
-    @contextmanager
-    def budget(self) -> Iterator[None]:
-        """Have questions refused by Expensive that cost too much to be answered in this process."""
+    async def here(self, request: Request, work: Callable[[], T]) -> T:
+        """Return what work returns, done in a thread of this process.
+
+        Raises Expensive for questions of another process, QuestionProblem and ClientDisconnected beside what it raises.
+        """
         if self._make_app is None:
-            yield
-            return
-        with budget(self._settings.expensive_seconds):
-            yield
+            return await run_in_threadpool(work)
+        most = self._settings.expensive_seconds
+        try:
+            with budget(min(_QUICK_SECONDS, most)):
+                return await run_in_threadpool(work)
+        except Expensive as expensive:
+            if expensive.seconds > most:
+                raise
+        # From the beginning, since the work may have several questions: at most _QUICK_SECONDS are done again.
+        with budget(most):
+            context = copy_context()
+        try:
+            future = self._slow.submit(client_of(request.scope), partial(context.run, work))
+        except (NoPlace, UsedUp) as refusal:
+            raise self._refused(refusal, _SECONDS_TO_WAIT) from None
+        try:
+            return await _unless_left(request, future)
+        finally:
+            future.cancel()
 
     async def respond(self, request: Request, release: int, work: Callable[[], Response]) -> Response:
         """Return the response that work makes in a thread, or another process for the same request.
@@ -81,8 +107,7 @@ class Answers:
         Raises QuestionProblem and ClientDisconnected beside what work raises.
         """
         try:
-            with self.budget():
-                return await run_in_threadpool(work)
+            return await self.here(request, work)
         except Expensive as expensive:
             return await self.forward(request, release, expensive)
 
@@ -119,6 +144,7 @@ class Answers:
         for process in self._processes:
             process.close()
         self._threads.shutdown()
+        self._slow.shutdown()
 
     async def _answered(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
         try:
@@ -142,38 +168,40 @@ class Answers:
         try:
             future = self._threads.submit(client_of(request.scope), work)
         except (NoPlace, UsedUp) as refusal:
-            raise self._refused(refusal) from None
-        running, leaving = asyncio.wrap_future(future), asyncio.create_task(disconnected(request))
+            raise self._refused(refusal, max(1, math.ceil(limit / 6))) from None
         try:
-            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise ClientDisconnected
-            return running.result()
+            return await _unless_left(request, future)
         except TookTooLong:
             detail = f"the answer took more than {limit:g} s, the limit question_seconds: {_ADVICE}"
             raise QuestionProblem(TIME, detail) from None
         except ProcessEnded:
             raise QuestionProblem(BUSY, "the process of the answer ended: try again in 5 s", 5) from None
         finally:
-            leaving.cancel()
-            if not running.done() and not future.cancel():
+            if not future.done() and not future.cancel():
                 work.abandon()
-                running.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    def _refused(self, refusal: NoPlace | UsedUp) -> QuestionProblem:
-        settings = self._settings
+    def _refused(self, refusal: NoPlace | UsedUp, wait: int) -> QuestionProblem:
+        """Return the problem of a question that can't even wait. wait: seconds until it may."""
         if isinstance(refusal, UsedUp):
-            seconds = math.ceil(refusal.seconds)
-            why = f"expensive questions from your address ran {settings.question_client_seconds:g} s a minute"
-            return QuestionProblem(
-                CLIENT, f"{why}, the limit question_client_seconds: try again in {seconds} s", seconds
-            )
-        seconds = max(1, math.ceil(settings.question_seconds / 6))
-        if refusal.is_of_client:
-            why = f"{refusal.count} expensive questions from your address are being answered or wait"
-            return QuestionProblem(CLIENT, f"{why}: try again in {seconds} s", seconds)
-        why = f"{settings.question_places} expensive questions are being answered and {settings.question_waiting} wait"
-        return QuestionProblem(BUSY, f"{why}: try again in {seconds} s", seconds)
+            wait, most = math.ceil(refusal.seconds), self._settings.question_client_seconds
+            why = f"expensive questions from your address ran {most:g} s a minute, the limit question_client_seconds"
+            return QuestionProblem(CLIENT, f"{why}: try again in {wait} s", wait)
+        of_client = " from your address" if refusal.is_of_client else ""
+        why = f"{refusal.count} expensive questions{of_client} are being answered or wait"
+        return QuestionProblem(CLIENT if refusal.is_of_client else BUSY, f"{why}: try again in {wait} s", wait)
+
+
+async def _unless_left(request: Request, future: Future[T]) -> T:
+    """Return the result of a future. Raises ClientDisconnected."""
+    running, leaving = asyncio.wrap_future(future), asyncio.create_task(disconnected(request))
+    try:
+        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            raise ClientDisconnected
+        return running.result()
+    finally:
+        leaving.cancel()
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 class _Work:

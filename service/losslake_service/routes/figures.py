@@ -98,8 +98,7 @@ class _Drawing:
                 request, view.number, lambda: response_of(request, rows(), FORMATS["csv"], headers)
             )
         try:
-            with self.answers.budget():
-                body = await run_in_threadpool(specify)
+            body = await self.answers.here(request, specify)
         except Expensive as expensive:
             path = f"{request.scope['path'].removesuffix(ending)}vl.json"
             specified = await self.answers.forward(request, view.number, expensive, path, in_memory=True)
