@@ -29,7 +29,7 @@ from losslake_service.expensive.process import (
     TookTooLong,
 )
 from losslake_service.files.file_response import MAX_MESSAGE, file_response
-from losslake_service.operation.clients import client_of, disconnected
+from losslake_service.operation.clients import client_of, unless_left
 from losslake_service.operation.metrics import Metrics
 from losslake_service.problems import QuestionProblem
 from losslake_service.sandbox.errors import ClientDisconnected
@@ -97,7 +97,7 @@ class Answers:
         except (NoPlace, UsedUp) as refusal:
             raise self._refused(refusal, _SECONDS_TO_WAIT) from None
         try:
-            return await _unless_left(request, future)
+            return await _result(request, future)
         finally:
             future.cancel()
 
@@ -170,7 +170,7 @@ class Answers:
         except (NoPlace, UsedUp) as refusal:
             raise self._refused(refusal, max(1, math.ceil(limit / 6))) from None
         try:
-            return await _unless_left(request, future)
+            return await _result(request, future)
         except TookTooLong:
             detail = f"the answer took more than {limit:g} s, the limit question_seconds: {_ADVICE}"
             raise QuestionProblem(TIME, detail) from None
@@ -191,17 +191,12 @@ class Answers:
         return QuestionProblem(CLIENT if refusal.is_of_client else BUSY, f"{why}: try again in {wait} s", wait)
 
 
-async def _unless_left(request: Request, future: Future[T]) -> T:
+async def _result(request: Request, future: Future[T]) -> T:
     """Return the result of a future. Raises ClientDisconnected."""
-    running, leaving = asyncio.wrap_future(future), asyncio.create_task(disconnected(request))
-    try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            raise ClientDisconnected
-        return running.result()
-    finally:
-        leaving.cancel()
-        running.add_done_callback(lambda done: done.cancelled() or done.exception())
+    running = asyncio.wrap_future(future)
+    # What fails once nobody waits for it is no error of the event loop.
+    running.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return await unless_left(request, running)
 
 
 class _Work:

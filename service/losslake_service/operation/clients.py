@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from functools import lru_cache
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.types import Scope
 
+from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import is_loopback
+
+T = TypeVar("T")
 
 
 def client_of(scope: Scope) -> str | None:
@@ -25,8 +29,23 @@ def client_of(scope: Scope) -> str | None:
     return None if is_loopback(client) and not is_forwarded else client
 
 
-async def disconnected(request: Request | None) -> None:
-    """Return when the client has closed its connection. Its body must have been read; None never closes one."""
+async def unless_left(request: Request | None, work: asyncio.Future[T]) -> T:
+    """Return the result of work; raise ClientDisconnected if the client leaves first, and let the work go on.
+
+    request: whose body must have been read; None for a client that never leaves.
+    """
+    leaving = asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnected
+        return work.result()
+    finally:
+        leaving.cancel()
+
+
+async def _disconnected(request: Request | None) -> None:
+    """Return when the client has closed its connection."""
     if request is None:
         await asyncio.Event().wait()
         return

@@ -13,7 +13,7 @@ from fastapi import Request
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
-from losslake_service.operation.clients import client_of, disconnected
+from losslake_service.operation.clients import client_of, unless_left
 from losslake_service.operation.metrics import Metrics
 from losslake_service.sandbox.errors import ClientDisconnected, SqlLimits, SqlProblem
 from losslake_service.sandbox.results import SqlResult
@@ -111,12 +111,9 @@ class SqlStatements:
         data_files = await self._data_files_of(view)
         facts, client = {"release": view.number}, client_of(request.scope) if request is not None else None
         run = self._sandbox.run(view.serving_file, data_files, statement, parameters, max_rows, output, facts, client)
-        running, disconnect = asyncio.create_task(run), asyncio.create_task(disconnected(request))
+        running = asyncio.create_task(run)
         try:
-            await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise ClientDisconnected
-            result = running.result()
+            result = await unless_left(request, running)
         except SqlProblem as problem:
             self._outcomes.labels(problem.kind).inc()
             raise
@@ -124,7 +121,6 @@ class SqlStatements:
             self._outcomes.labels("left").inc()
             raise
         finally:
-            disconnect.cancel()
             if running.cancel():
                 with suppress(asyncio.CancelledError, SqlProblem):
                     await running
