@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -76,15 +76,24 @@ def neighbours(running: Running, attack: str, *, with_sql: bool = False) -> Iter
         ]
         if with_sql:
             threads.append(threading.Thread(target=_query_repeatedly, args=(running, seen, over)))
-        for thread in threads:
-            thread.start()
         try:
-            yield seen
+            with running_beside(threads, over):
+                yield seen
         finally:
-            over.set()
-            for thread in threads:
-                thread.join()
             print(f"\n{seen.line(attack)}", flush=True)
+
+
+@contextmanager
+def running_beside(threads: Sequence[threading.Thread], over: threading.Event) -> Iterator[None]:
+    """Run threads meanwhile, which end once it is over."""
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def _request_repeatedly(client: httpx.Client, seen: Seen, over: threading.Event) -> None:

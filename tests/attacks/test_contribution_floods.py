@@ -21,6 +21,7 @@ from losslake_contributions.contract.limits import LARGEST_SEGMENT, MOST_PIECES,
 from losslake_contributions.contract.texts import new_submission_id
 from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import Target, fresh_run
+from tests.attacks.neighbours import running_beside
 from tests.contributions.conftest import Sender
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
@@ -63,14 +64,10 @@ def beside(target: Target, attack: str, sent: Counter[int]) -> Iterator[Seen]:
     seen.bytes_before = service.memory_info().rss
     threads = [threading.Thread(target=work, args=(target, seen, over)) for work in (_contribute, _ask_for_health)]
     threads.append(threading.Thread(target=_weigh, args=(service, seen, over)))
-    for thread in threads:
-        thread.start()
     try:
-        yield seen
+        with running_beside(threads, over):
+            yield seen
     finally:
-        over.set()
-        for thread in threads:
-            thread.join()
         print(f"\n{seen.line(attack, sent)}", flush=True)
 
 
