@@ -1,4 +1,4 @@
-"""What answers cost: the estimate, and processor time measured, for questions about a lake; the dearest of each kind.
+"""The cost of answers: the estimate, and processor time measured, for questions about a lake; the dearest of each kind.
 
     python -m bench.costs LAKE
 

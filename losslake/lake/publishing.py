@@ -114,7 +114,7 @@ class ErasedMeanwhile(Exception):
 
 
 class PublicationRefused(LossLakeError):
-    """What belongs to a publication refuses it, so that nothing is published."""
+    """A further change in the transaction can't be made, so that nothing is published."""
 
 
 def last_erasure(lake: Lake) -> int:

@@ -1,4 +1,4 @@
-"""What routes share: who sends a request, documents in bodies, errors, work in threads.
+"""Parts of all routes: the sender of a request, documents in bodies, errors, work in threads.
 
 Work of each kind has threads of its own, so that none waits for work of another kind. Each thread may hold a connection
 to the database, whose pool has 15; two more threads read runs that are watched, and one makes reviews.

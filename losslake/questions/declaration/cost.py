@@ -1,4 +1,4 @@
-"""What an answer costs, known before it is computed, and a budget that refuses what costs more.
+"""The cost of an answer, estimated before it is computed, and a budget that refuses a higher cost.
 
 The cost comes from the counts of the release and the parameters. Its constants are measured: `python -m bench.costs`.
 """

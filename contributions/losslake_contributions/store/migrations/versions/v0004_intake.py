@@ -1,4 +1,4 @@
-"""What pieces of open segments count in the quota, and a quota of documents."""
+"""Columns for the bytes that open segments use of a quota, and for a quota of documents."""
 
 from __future__ import annotations
 
