@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -54,12 +54,14 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
     """Return the JSON lines of a stored segment; raise SegmentBroken if they aren't as they were acknowledged."""
-    with open_segment(lake, path, sha256) as segment:
-        return b"".join(segment.pieces())
+    with _opened(lake, path) as segment:
+        pieces = [*segment.pieces()]
+    _check(path, pieces, sha256)
+    return b"".join(pieces)
 
 
 class SegmentFile:
-    """The JSON lines of a stored segment, which are unpacked piece by piece. bytes: of all of them."""
+    """The JSON lines of a stored segment, which are unpacked piece by piece. bytes: of all, once counted."""
 
     def __init__(self, file: BinaryIO, path: str) -> None:
         self._file = file
@@ -82,28 +84,34 @@ class SegmentFile:
         except zstandard.ZstdError as error:
             raise SegmentBroken(f"{self._path} can't be unpacked ({error}): restore it") from None
 
-    def check(self, sha256: str) -> None:
-        """Read all lines; raise SegmentBroken if they don't have this digest."""
-        digest = hashlib.sha256()
-        for piece in self.pieces():
-            self.bytes += len(piece)
-            digest.update(piece)
-        if digest.hexdigest() != sha256:
-            raise SegmentBroken(f"{self._path} was altered: restore it")
-
 
 def open_segment(lake: Lake, path: str, sha256: str) -> SegmentFile:
     """Open a stored segment, whose lines are read; raise SegmentBroken if they aren't as they were acknowledged."""
+    segment = _opened(lake, path)
     try:
-        segment = SegmentFile(_open_file(lake, path), path)
-    except FileNotFoundError:
-        raise SegmentBroken(f"{path} is missing: restore it") from None
-    try:
-        segment.check(sha256)
+        segment.bytes = _check(path, segment.pieces(), sha256)
     except BaseException:
         segment.__exit__()
         raise
     return segment
+
+
+def _opened(lake: Lake, path: str) -> SegmentFile:
+    try:
+        return SegmentFile(_open_file(lake, path), path)
+    except FileNotFoundError:
+        raise SegmentBroken(f"{path} is missing: restore it") from None
+
+
+def _check(path: str, pieces: Iterable[bytes], sha256: str) -> int:
+    """Return the bytes of lines; raise SegmentBroken if they don't have this digest."""
+    digest, n_bytes = hashlib.sha256(), 0
+    for piece in pieces:
+        n_bytes += len(piece)
+        digest.update(piece)
+    if digest.hexdigest() != sha256:
+        raise SegmentBroken(f"{path} was altered: restore it")
+    return n_bytes
 
 
 def _open_file(lake: Lake, path: str) -> BinaryIO:
