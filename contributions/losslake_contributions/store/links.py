@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, select, update
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
@@ -22,18 +22,19 @@ DAYS = 30
 PAGE = 100
 # For the entry of a revoked link in the log of decisions, so that the log can't be filled without end.
 _BYTES_PER_REVOCATION = 500
+
+
+def _is_valid(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    """Return the condition for valid links, in queries that join their tokens."""
+    is_token = and_(Token.revoked_at.is_(None), Token.expires_at > now)
+    return and_(is_token, Link.revoked_at.is_(None), Link.expires_at > now)
+
+
 # Made once: to build them for each request takes time.
 _VALID_BY_ID = (
     select(Link)
     .join(Token, Token.id == Link.token)
-    .where(
-        Link.id == bindparam("link"),
-        Link.kind == bindparam("kind"),
-        Link.revoked_at.is_(None),
-        Link.expires_at > bindparam("now"),
-        Token.revoked_at.is_(None),
-        Token.expires_at > bindparam("now"),
-    )
+    .where(Link.id == bindparam("link"), Link.kind == bindparam("kind"), _is_valid(bindparam("now")))
 )
 _LATEST = select(Link).where(
     Link.kind == bindparam("kind"),
@@ -94,11 +95,6 @@ def list_links(
         return found
 
     return database.read(query)
-
-
-def _is_valid(now: datetime) -> ColumnElement[bool]:
-    is_token = and_(Token.revoked_at.is_(None), Token.expires_at > now)
-    return and_(is_token, Link.revoked_at.is_(None), Link.expires_at > now)
 
 
 def revoke_link(database: Database, link: str, identity: Identity | None = None) -> None:
