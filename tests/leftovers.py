@@ -31,6 +31,7 @@ SECONDS_TO_END = 60
 # is killed by pytest-xdist if it takes more than 10 s, as on a busy machine.
 KEPT = re.compile("pytest-of-.*|polars|pymp-.*|losslake-samples-.*|tmp.*wandb-(media|artifacts)")
 LEFT = pytest.StashKey[list[str]]()
+ROOT_BEFORE = pytest.StashKey[set[str]]()
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -52,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for old in root.glob(f"{PREFIX}[0-9]*"):
         if not psutil.pid_exists(int(old.name.removeprefix(PREFIX))):
             shutil.rmtree(old, ignore_errors=True)
+    config.stash[ROOT_BEFORE] = _files_of_root(config)
     folder = root / f"{PREFIX}{os.getpid()}"
     folder.mkdir()
     folder.chmod(0o755)  # whatever the umask: PostgreSQL runs as another user than root
@@ -67,7 +69,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if is_worker(session.config):
         return
     folder = Path(os.environ[SESSION])
-    left = [*processes_left(folder), *files_left(folder)] if has_workers(session.config) else []
+    left = []
+    if has_workers(session.config):
+        before = session.config.stash[ROOT_BEFORE]
+        new = _files_of_root(session.config) - before
+        left = [*processes_left(folder), *files_left(folder), *(f"{name} in the root folder" for name in sorted(new))]
     if left and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     session.config.stash[LEFT] = left
@@ -109,6 +115,11 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
                 yield process
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
+
+
+def _files_of_root(config: pytest.Config) -> set[str]:
+    """Return what lies in the root folder, except caches."""
+    return {path.name for path in config.rootpath.iterdir() if not path.name.startswith((".", "__pycache__"))}
 
 
 def files_left(folder: Path) -> Iterator[str]:

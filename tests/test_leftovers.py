@@ -15,12 +15,14 @@ from tests.repository.checkout import ROOT
 
 def session(folder: Path, statement: str, *, workers: int = 1) -> tuple[int, str, Path]:
     """Run a session of one test; return its exit status, its output and its folder for temporary files."""
+    root = folder / "root"
+    root.mkdir(exist_ok=True)
     lines = ["import os, pathlib", "def test_it():", "    own = pathlib.Path(os.environ['TMPDIR'])"]
     lines += [f"    pathlib.Path({str(folder / 'own')!r}).write_text(str(own))", f"    {statement}", ""]
-    (folder / "test_it.py").write_text("\n".join(lines))
-    options = ["-c", os.devnull, "--rootdir", str(folder), "-n", str(workers)]
+    (root / "test_it.py").write_text("\n".join(lines))
+    options = ["-c", os.devnull, "--rootdir", str(root), "-n", str(workers)]
     options += ["--disable-plugin-autoload", "-p", "xdist", "-p", "tests.leftovers", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options, str(folder / "test_it.py")]
+    command = [sys.executable, "-m", "pytest", *options, str(root / "test_it.py")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, Path((folder / "own").read_text())
@@ -36,6 +38,12 @@ def test_a_file_that_is_left_fails_the_session(tmp_path: Path) -> None:
     status, said, _ = session(tmp_path, "(own / 'spooled').touch()")
     assert status == 1
     assert "left behind by a test: file spooled" in said
+
+
+def test_a_file_that_is_left_in_the_root_folder_fails_the_session(tmp_path: Path) -> None:
+    status, said, _ = session(tmp_path, f"pathlib.Path({str(tmp_path / 'root' / 'None-key')!r}).touch()")
+    assert status == 1
+    assert "left behind by a test: None-key in the root folder" in said
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def running_service(lake: Lake, **settings: Any) -> Iterator[RunningService]:
 
 def place_of_key(lake: Lake) -> dict[str, Any]:
     """The setting that a lake at two URLs needs."""
-    return {} if lake.location.is_folder else {"signing_key_file": f"{lake.store.local_folder}-signing-key"}
+    return {} if lake.location.is_folder else {"signing_key_file": f"{lake.store.local_folder or lake.folder}-key"}
 
 
 def _serve(settings: Mapping[str, Any]) -> None:

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import BinaryIO, Self
 
 import zstandard
@@ -115,14 +114,14 @@ def _check(path: str, pieces: Iterable[bytes], sha256: str) -> int:
 
 
 def _open_file(lake: Lake, path: str) -> BinaryIO:
-    """Open a file of the store, or a copy of it that is gone once it is closed."""
+    """Open a file of the store, or a copy of it without a name, of which a kill leaves nothing."""
     folder = lake.store.local_folder
     if folder is not None:
         return (folder / path).open("rb")
-    with TemporaryDirectory(prefix="segment-", dir=lake.folder) as own:
-        copy = Path(own, "segment")
-        lake.store.copy_to(path, copy, link=False)
-        return copy.open("rb")
+    data = lake.store.read(path)
+    copy = TemporaryFile(dir=lake.folder)  # noqa: SIM115 - closed with the segment
+    copy.write(data)
+    return copy
 
 
 def delete_orphans(database: Database, grace: timedelta = GRACE) -> int:
