@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from losslake_contributions.errors import ContributionError
 from losslake_contributions.live.run_reader import RunReader, RunState
 from losslake_contributions.store.contributions import contributor_of
 from losslake_contributions.store.database import Database
+from losslake_service.shares.places import NoPlace, Places
 
 T = TypeVar("T")
 MOST_RUNS, MOST_RUNS_OF_ONE = 32, 8
@@ -169,6 +170,8 @@ class Watching:
         self._seconds = seconds
         self._seconds_kept = seconds_kept
         self._threads = CapacityLimiter(_THREADS)
+        self._in_use = Places(MOST_RUNS, MOST_RUNS_OF_ONE)
+        self._watchers = Places(MOST_WATCHERS, MOST_WATCHERS_OF_ONE)
         self._runs: dict[str, WatchedRun] = {}
         self._expiring: dict[str, asyncio.TimerHandle] = {}
 
@@ -180,7 +183,7 @@ class Watching:
     @property
     def n_watchers(self) -> int:
         """The number of those who watch."""
-        return sum(each.n_watchers for each in self._runs.values())
+        return len(self._watchers)
 
     @asynccontextmanager
     async def look(self, run: str) -> AsyncIterator[WatchedRun]:
@@ -196,13 +199,14 @@ class Watching:
     async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
         """Give a run that is read again and again meanwhile. Raises the same, also if too many watch."""
         async with self.look(run) as watched:
-            # Nothing is waited for between the two, as others come meanwhile.
-            self._check_watchers(watched.owner)
+            with _refusal("browsers follow runs{}"):
+                self._watchers.take(watched.owner)
             watched.n_watchers += 1
             watched.begin()
             try:
                 yield watched
             finally:
+                self._watchers.leave(watched.owner)
                 watched.n_watchers -= 1
                 if not watched.n_watchers:
                     await watched.end()
@@ -224,36 +228,36 @@ class Watching:
                 raise ContributionError("unknown-contribution", f"the run {run} is not here")
             # Another request may have come first.
             if run not in self._runs:
-                self._make_room(owner)
-                self._runs[run] = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
-        handle = self._expiring.pop(run, None)
-        if handle is not None:
-            handle.cancel()
+                watched = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
+                self._use(watched)
+                self._make_room()
+                self._runs[run] = watched
         watched = self._runs[run]
+        handle = self._expiring.get(run)
+        if handle is not None:
+            self._use(watched)
+            del self._expiring[run]
+            handle.cancel()
         watched.n_users += 1
         return watched
 
-    def _make_room(self, owner: str) -> None:
-        """Forget the run that was left first, if there are too many. Raises ContributionError if they are in use."""
-        in_use = [each for run, each in self._runs.items() if run not in self._expiring]
-        if sum(each.owner == owner for each in in_use) >= MOST_RUNS_OF_ONE:
-            raise _too_many(f"{MOST_RUNS_OF_ONE} runs of this contributor are watched already")
-        if len(in_use) >= MOST_RUNS:
-            raise _too_many(f"{MOST_RUNS} runs are watched already")
+    def _use(self, watched: WatchedRun) -> None:
+        """Take the place of a run in use. Raises ContributionError if there is none."""
+        with _refusal("runs{} are watched"):
+            self._in_use.take(watched.owner)
+
+    def _make_room(self) -> None:
+        """Forget the run that was left first, if no more fit."""
         if len(self._runs) >= MOST_RUNS:
             self._forget(next(iter(self._expiring)))
-
-    def _check_watchers(self, owner: str) -> None:
-        """Raise ContributionError if one more would be too many."""
-        if sum(each.n_watchers for each in self._runs.values() if each.owner == owner) >= MOST_WATCHERS_OF_ONE:
-            raise _too_many(f"{MOST_WATCHERS_OF_ONE} browsers follow runs of this contributor already")
-        if self.n_watchers >= MOST_WATCHERS:
-            raise _too_many(f"{MOST_WATCHERS} browsers follow runs already")
 
     def _release(self, run: str, watched: WatchedRun) -> None:
         """Forget a run that nobody uses, a while later: a page is followed by its stream."""
         watched.n_users -= 1
-        if watched.n_users or self._runs.get(run) is not watched:
+        if watched.n_users:
+            return
+        self._in_use.leave(watched.owner)
+        if self._runs.get(run) is not watched:
             return
         if watched.trouble is not None:
             del self._runs[run]
@@ -266,5 +270,12 @@ class Watching:
         del self._runs[run]
 
 
-def _too_many(why: str) -> ContributionError:
-    return ContributionError("too-many-watchers", f"{why}: open the page again later", retry_after=30)
+@contextmanager
+def _refusal(what: str) -> Iterator[None]:
+    """Raise ContributionError where no place is left. what: holds the places; {} is for whose runs these are."""
+    try:
+        yield
+    except NoPlace as error:
+        taken = what.format(" of this contributor" if error.is_of_client else "")
+        detail = f"{error.count} {taken} already: open the page again later"
+        raise ContributionError("too-many-watchers", detail, retry_after=30) from None

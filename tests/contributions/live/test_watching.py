@@ -214,7 +214,10 @@ def test_contributor_has_a_share_of_the_watched_runs(
                 async with hub.look(runs[1].id):
                     pass
         async with hub.look(runs[1].id):
-            pass
+            # A run that is kept for a page's stream takes a place again.
+            with pytest.raises(ContributionError, match="1 runs of this contributor are watched already"):
+                async with hub.look(runs[0].id):
+                    pass
         await hub.close()
 
     run_async(work)
