@@ -90,7 +90,9 @@ class DraftApps:
         lake = Lake.open(folder)
         releases = BESIDE_STORED if len(lake.releases()) > 1 else ALONE
         notice = NOTICE.format(submission=submission, releases=releases)
-        return application_over(lake, self._settings, notice=notice, sql_workers=1, releases_open=2)
+        # A draft never changes, and its files are deleted once its submission is decided.
+        changes = {"seconds_between_looks": 0.0, "sql_workers": 1, "releases_open": 2}
+        return application_over(lake, self._settings, notice=notice, **changes)
 
     def _end(self, draft: OpenApp) -> None:
         task = asyncio.create_task(draft.close())

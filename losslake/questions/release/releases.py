@@ -18,6 +18,8 @@ from losslake_schema.release import Release
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_OPEN = 4
+LOOKING = "looks for releases"
+"""The name of the threads that look for newer releases."""
 # A process that ends while a thread opens a release in C++ aborts, and opening takes seconds.
 _SECONDS_TO_STOP = 30.0
 
@@ -34,6 +36,7 @@ class Releases:
     def __init__(
         self, lake: Lake, seconds_between_looks: float = SECONDS_BETWEEN_LOOKS, most_open: int = MOST_OPEN
     ) -> None:
+        """Take the lake. seconds_between_looks: 0 for a lake that gets no release any more."""
         self.lake = lake
         self._seconds_between_looks = seconds_between_looks
         self._most_open = most_open
@@ -60,8 +63,10 @@ class Releases:
     def start(self) -> None:
         """Open the newest release if possible, and start to look for newer ones."""
         self._refresh_and_log()
+        if not self._seconds_between_looks:
+            return
         self._is_stopped.clear()
-        self._thread = threading.Thread(target=self._keep_refreshing, name="looks for releases", daemon=True)
+        self._thread = threading.Thread(target=self._keep_refreshing, name=LOOKING, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

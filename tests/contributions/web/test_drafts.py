@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake.questions.release.releases import LOOKING
 from losslake_contributions.review.links import Links
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.signing_key import SigningKey
@@ -111,6 +113,14 @@ def test_notice_says_which_trials_a_draft_has(client: TestClient, token_of: Toke
     # This one has a single release, of the submitted runs.
     client.get(f"/drafts/{token_of(FIRST)}/", headers=BROWSER)
     assert "so it has the submitted ones only" in client.get("/workloads", headers=BROWSER).text
+
+
+def test_nobody_looks_for_releases_of_a_draft(database: Database, lake: Lake, token_of: TokenOf) -> None:
+    # The files of a draft are deleted once its submission is decided: to look for more would log errors.
+    before = {*threading.enumerate()}
+    with TestClient(outer(database, {FIRST: lake.folder})) as client:
+        assert client.get(f"/drafts/{token_of(FIRST)}/v1/workloads").status_code == 200
+        assert LOOKING not in {thread.name for thread in threading.enumerate() if thread not in before}
 
 
 def test_link_never_leads_to_another_site(client: TestClient, token_of: TokenOf) -> None:
