@@ -90,7 +90,6 @@ NO_TEXTS = {
         "direction",
         "format",
         "orcid",
-        "quantity",
         "role",
     ),
     *("rule", "source_digest", "source_sha256", "split", "status", "unit", "parameter_configs"),

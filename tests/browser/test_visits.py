@@ -32,7 +32,7 @@ def window(explorer: Site) -> Iterator[Visit]:
         ("console.error('lost')", "console error: lost"),
         ("setTimeout(() => { throw new Error('broken'); })", "script: broken"),
         ("setTimeout(() => alert('boo'))", "dialog: boo"),
-        ("fetch('/nowhere')", "answer: http://losslake.example/nowhere: 404"),
+        ("fetch('/nowhere').then((answer) => answer.text())", "answer: http://losslake.example/nowhere: 404"),
         ("fetch('http://elsewhere.example/').catch(() => 0)", "policy: connect-src forbids http://elsewhere.example"),
         ("open('http://elsewhere.example/')", "another host: http://elsewhere.example/"),
         (INLINE, "policy: script-src-elem forbids inline"),
