@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ SECONDS_TO_END = 60
 # is killed by pytest-xdist if it takes more than 10 s, as on a busy machine.
 KEPT = re.compile("pytest-of-.*|polars|pymp-.*|losslake-samples-.*|tmp.*wandb-(media|artifacts)")
 LEFT = pytest.StashKey[list[str]]()
-ROOT_BEFORE = pytest.StashKey[set[str]]()
+UNTRACKED_BEFORE = pytest.StashKey[set[str]]()
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -53,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for old in root.glob(f"{PREFIX}[0-9]*"):
         if not psutil.pid_exists(int(old.name.removeprefix(PREFIX))):
             shutil.rmtree(old, ignore_errors=True)
-    config.stash[ROOT_BEFORE] = _files_of_root(config)
+    config.stash[UNTRACKED_BEFORE] = _untracked(config)
     folder = root / f"{PREFIX}{os.getpid()}"
     folder.mkdir()
     folder.chmod(0o755)  # whatever the umask: PostgreSQL runs as another user than root
@@ -71,9 +72,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     folder = Path(os.environ[SESSION])
     left = []
     if has_workers(session.config):
-        before = session.config.stash[ROOT_BEFORE]
-        new = _files_of_root(session.config) - before
-        left = [*processes_left(folder), *files_left(folder), *(f"{name} in the root folder" for name in sorted(new))]
+        before = session.config.stash[UNTRACKED_BEFORE]
+        new = sorted(_untracked(session.config) - before)
+        left = [*processes_left(folder), *files_left(folder), *(f"{path} in the working tree" for path in new)]
     if left and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     session.config.stash[LEFT] = left
@@ -117,9 +118,11 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
             continue
 
 
-def _files_of_root(config: pytest.Config) -> set[str]:
-    """Return what lies in the root folder, except caches."""
-    return {path.name for path in config.rootpath.iterdir() if not path.name.startswith((".", "__pycache__"))}
+def _untracked(config: pytest.Config) -> set[str]:
+    """Return the files of the working tree that git neither has nor ignores; none where there is no repository."""
+    command = ["git", "ls-files", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=config.rootpath, capture_output=True, text=True, check=False)
+    return set(listed.stdout.splitlines())
 
 
 def files_left(folder: Path) -> Iterator[str]:

@@ -16,7 +16,8 @@ from tests.repository.checkout import ROOT
 def session(folder: Path, statement: str, *, workers: int = 1) -> tuple[int, str, Path]:
     """Run a session of one test; return its exit status, its output and its folder for temporary files."""
     root = folder / "root"
-    root.mkdir(exist_ok=True)
+    subprocess.run(["git", "init", "--quiet", root], check=True)
+    (root / ".gitignore").write_text("__pycache__/\nbuild\n")
     lines = ["import os, pathlib", "def test_it():", "    own = pathlib.Path(os.environ['TMPDIR'])"]
     lines += [f"    pathlib.Path({str(folder / 'own')!r}).write_text(str(own))", f"    {statement}", ""]
     (root / "test_it.py").write_text("\n".join(lines))
@@ -40,10 +41,12 @@ def test_a_file_that_is_left_fails_the_session(tmp_path: Path) -> None:
     assert "left behind by a test: file spooled" in said
 
 
-def test_a_file_that_is_left_in_the_root_folder_fails_the_session(tmp_path: Path) -> None:
-    status, said, _ = session(tmp_path, f"pathlib.Path({str(tmp_path / 'root' / 'None-key')!r}).touch()")
+def test_a_file_that_is_left_in_the_working_tree_fails_the_session(tmp_path: Path) -> None:
+    touch = f"[pathlib.Path({str(tmp_path)!r}, 'root', name).touch() for name in ('None-key', 'build')]"
+    status, said, _ = session(tmp_path, touch)
     assert status == 1
-    assert "left behind by a test: None-key in the root folder" in said
+    left = [line.split(": ")[1] for line in said.splitlines() if line.startswith("left behind")]
+    assert left == ["None-key in the working tree"]
 
 
 @pytest.mark.slow

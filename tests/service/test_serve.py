@@ -213,7 +213,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever is killed leaves the folder of its metrics.
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with served(tmp_path, lake=str(lake.folder), workers=2) as running:
         urlopen(f"{running.url}/process", timeout=SECONDS).close()
         running.process.kill()
