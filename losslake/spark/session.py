@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from losslake.extras import how_to_install
@@ -34,15 +35,17 @@ def spark_session(engine: str) -> Iterator[SparkSession]:
     engine: a master URL of Spark: spark://host:port, local[*], local-cluster[2,1,1024], yarn, k8s://… Other settings
     are read from spark-defaults.conf. Raises NoEngine.
     """
-    session = _start(engine)
-    try:
-        yield session
-    finally:
-        with suppress(Exception):  # its Java process may be gone, which was reported
-            session.stop()
+    # Spark makes a folder for tables that are stored, though none is: by default in the current one.
+    with TemporaryDirectory(prefix="losslake-spark-") as warehouse:
+        session = _start(engine, warehouse)
+        try:
+            yield session
+        finally:
+            with suppress(Exception):  # its Java process may be gone, which was reported
+                session.stop()
 
 
-def _start(engine: str) -> SparkSession:
+def _start(engine: str, warehouse: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if engine.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
@@ -57,7 +60,7 @@ def _start(engine: str) -> SparkSession:
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # it repeats errors that are raised
         try:
             with _standard_error_to(log):
-                return _builder(engine).getOrCreate()
+                return _builder(engine, warehouse).getOrCreate()
         except (PySparkException, Py4JError) as error:
             log.seek(0)
             output = log.read().decode(errors="replace")
@@ -67,7 +70,7 @@ def _start(engine: str) -> SparkSession:
             raise NoEngine(f"Spark can't start on {engine}: {reason}") from None
 
 
-def _builder(engine: str) -> SparkSession.Builder:
+def _builder(engine: str, warehouse: str) -> SparkSession.Builder:
     from pyspark.sql import SparkSession
 
     quiet = resources.files("losslake.spark").joinpath("log4j2.properties")
@@ -76,6 +79,7 @@ def _builder(engine: str) -> SparkSession.Builder:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": Path(warehouse).as_uri(),
         "spark.rpc.message.maxSize": "1024",  # megabytes: a part of a study is one message
     }
     if engine.startswith("local"):

@@ -28,6 +28,12 @@ from tests.contributions.test_accept import REWOUND, check_stored
 DOCS = Path(__file__).parents[2] / "docs" / "contributions.md"
 
 
+@pytest.fixture(autouse=True)
+def _own_folder_of_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A service of several workers that is killed leaves it.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def push_and_accept(lake: Lake, folder: Path, workers: int) -> None:
     """Push runs to a service that is killed after it acknowledged them, and accept them."""
     runs = [SpooledRun(batch_size=size, segments=dict(REWOUND)) for size in (8, 16, 32)]

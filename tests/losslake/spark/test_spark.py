@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -125,6 +127,11 @@ def test_an_error_shows_the_line_of_the_statement_with_a_caret(spark: SparkSessi
     with pytest.raises(LossLakeError, match="nothing") as refused, query.rows():
         pass
     assert refused.value.__notes__ == ["LINE 2:   nothing FROM range(3)", "          ^"]
+
+
+def test_the_folder_for_stored_tables_is_a_temporary_one(spark: SparkSession) -> None:
+    rows = {row["info_name"]: row["info_value"] for row in spark.sql("DESCRIBE DATABASE default").collect()}
+    assert Path(urlsplit(rows["Location"]).path).is_relative_to(tempfile.gettempdir())
 
 
 def test_a_result_without_columns_is_no_table(spark: SparkSession) -> None:
