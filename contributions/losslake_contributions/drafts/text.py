@@ -93,12 +93,13 @@ def _number(value: float) -> str:
 
 
 def _steps(value: int | None) -> str:
-    return "never" if value is None else f"{value:,}"
+    return "none" if value is None else f"{value:,}"
 
 
 def end_text(end: BreakPoint | None, at_most: str = "≤ ", at_least: str = "≥ ") -> str:
     """Return the end of a regime. at_most, at_least: before a bound."""
-    if end is None or end.batch_size is None:
+    # Without a bound, there is one batch size only, or all others are too close to it to tell.
+    if end is None or (end.lower is None and end.upper is None):
         return "unknown"
     sign = {"left": at_most, "right": at_least}.get(end.censoring or "", "")
     return f"{sign}{end.batch_size:,}"

@@ -79,6 +79,14 @@ def test_a_draft_without_a_base_has_only_what_is_after(tmp_path: Path) -> None:
     assert made.goals[0].before.critical_batch_size is None
 
 
+def test_a_single_batch_size_has_unknown_regimes(tmp_path: Path) -> None:
+    spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), goals=GOALS)
+    text = list(as_text(changes(make_draft(tmp_path / "lake", [spool]))))
+    assert "  batch size         8:       none →         10  changed by a new trial" in text
+    assert "  perfect scaling ends: unknown → unknown" in text
+    assert "  largest useful batch size: unknown → unknown" in text
+
+
 def test_a_draft_without_a_stored_run_says_that_nothing_changes(tmp_path: Path) -> None:
     spool = write_run(tmp_path / "runs", 1, [{"step": 0, ERROR: 7.0}])
     text = list(as_text(changes(make_draft(tmp_path / "lake", [spool]))))
