@@ -202,7 +202,7 @@ class _Portion:
         elif segment.from_step != piece.from_step:
             raise ContributionError("conflict", f"attempt {piece.attempt} of {piece.run} has another from_step")
         segment.bytes += len(data)
-        segment.charged += charge(piece)
+        segment.charged += charge(len(data))
         self.added.append((piece, data))
         return True
 
@@ -266,9 +266,9 @@ class _Portion:
         return HeldPieces.model_construct(run=run, attempt=attempt, n=n, bytes=n_bytes, is_whole=not is_partial)
 
 
-def charge(piece: Piece) -> int:
-    """Return the bytes that a piece counts in quotas."""
-    return max(LEAST_PIECE, len(piece.lines.encode()))
+def charge(n_bytes: int) -> int:
+    """Return the bytes that a piece with so many bytes of lines counts in quotas."""
+    return max(LEAST_PIECE, n_bytes)
 
 
 def _place(piece: Piece) -> _Place:
