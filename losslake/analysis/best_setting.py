@@ -21,6 +21,12 @@ Seeds = Literal["median", "mean"]
 FEWEST_SEEDS = 3
 
 
+def n_repeated(settings: Integers) -> int:
+    """Return the number of trials whose setting has FEWEST_SEEDS or more. settings: by trial, from 0."""
+    sizes = np.bincount(settings, minlength=1)
+    return int(sizes[sizes >= FEWEST_SEEDS].sum())
+
+
 @dataclass(frozen=True)
 class BestSettings:
     """By study: the setting whose seeds take the least; arrays of shape (studies,).

@@ -196,7 +196,7 @@ QUESTION = Question(
     row=TargetSweepRow,
     summary=TargetSweepSummary,
     compute=_answer,
-    cost=lambda _: Cost(20_000, 500, 10, trial_squared=0.3),
+    cost=lambda parameters: Cost(20_000, 500, 10, repeated=0.0 if parameters.result == "best_trial" else 150.0),
 )
 
 

@@ -5,12 +5,14 @@ The cost comes from the counts of the release and the parameters. Its constants 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from losslake.analysis.best_setting import n_repeated
 from losslake.questions.release.counts import Counts
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
@@ -29,26 +31,25 @@ _MOST_MATCHED = 50_000
 class Cost:
     """Microseconds of a processor that an answer takes for each thing that it is about.
 
-    trial_squared: of each workload, for each pair of its trials, of at most 4,000 of them.
+    repeated: of each trial of a repeated setting, times the square root of the evaluations of a trial.
     """
 
     workload: float = 300.0
     study: float = 100.0
     trial: float = 4.0
     evaluation: float = 0.0
-    trial_squared: float = 0.0
+    repeated: float = 0.0
 
     def seconds(self, counts: Counts) -> float:
         """Return the seconds for one workload or pool; 0 for none."""
         if not counts.workloads:
             return 0.0
-        pairs = counts.trials * min(counts.trials, 4000)
         microseconds = (
             self.workload
             + self.study * counts.studies
             + self.trial * counts.trials
             + self.evaluation * counts.evaluations
-            + self.trial_squared * pairs
+            + self.repeated * counts.repeated * math.sqrt(counts.evaluations / max(counts.trials, 1))
         )
         return microseconds * 1e-6
 
@@ -59,7 +60,7 @@ class Cost:
             self.study * count,
             self.trial * count,
             self.evaluation * count,
-            self.trial_squared * count,
+            self.repeated * count,
         )
 
 
@@ -108,18 +109,22 @@ def seconds_of(view: ReleaseView, cost: Cost, parameters: Any) -> float:
     patterns = [each for each in workloads if is_pattern(each)]
     # The release may have too many workloads to compare them all: then a pattern stands for as many as it may match.
     matches_any = len(patterns) * len(view.workloads) > _MOST_MATCHED
-    return sum(cost.seconds(_counts(view, each, matches_any=matches_any)) for each in workloads)
+    return sum(
+        cost.seconds(view.largest_counts if matches_any and is_pattern(each) else _counts(view, each, cost))
+        for each in workloads
+    )
 
 
-def _counts(view: ReleaseView, workload: Workload, *, matches_any: bool) -> Counts:
-    if not is_pattern(workload):
-        return view.counts.get(workload, Counts())
-    if matches_any:
-        return view.largest_counts
+def _counts(view: ReleaseView, workload: Workload, cost: Cost) -> Counts:
+    """Return what a workload or a pattern stands for; repeated is left 0 where it costs nothing."""
     try:
-        return sum((view.counts[facts.workload] for facts in view.matching(workload)), Counts())
-    except LossLakeError:
+        matching = view.matching(workload) if is_pattern(workload) else [view.workloads[workload]]
+    except (KeyError, LossLakeError):
         return Counts()
+    counts = sum((view.counts[facts.workload] for facts in matching), Counts())
+    if cost.repeated:
+        counts = replace(counts, repeated=sum(n_repeated(facts.trials.setting) for facts in matching))
+    return counts
 
 
 def _workloads(parameters: Any) -> list[Workload]:

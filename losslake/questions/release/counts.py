@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from losslake.questions.release.pool import MOST_POOLED
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a workload, or several together, have."""
+    """What a workload, or several together, have. repeated: trials of settings with enough of them for a result."""
 
     workloads: int = 0
     studies: int = 0
     trials: int = 0
     evaluations: int = 0
+    repeated: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         """Return what both have together."""
@@ -24,10 +25,12 @@ class Counts:
             self.studies + other.studies,
             self.trials + other.trials,
             self.evaluations + other.evaluations,
+            self.repeated + other.repeated,
         )
 
 
 def largest(counts: Iterable[Counts]) -> Counts:
     """Return what as many workloads have as a pattern may match, if it matches those with the most evaluations."""
     chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
-    return sum(chosen, Counts())
+    together = sum(chosen, Counts())
+    return replace(together, repeated=together.trials)  # any of them may be

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from losslake.analysis.best_setting import FEWEST_SEEDS, Seeds
+from losslake.analysis.best_setting import FEWEST_SEEDS, Seeds, n_repeated
 from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import ResultName, Selection
@@ -44,8 +42,7 @@ def result_rule(facts: WorkloadFacts, selection: Selection, admitted: Flags) -> 
     settings = facts.trials.setting
     if selection.result is not None:
         return ResultRule(selection.result, selection.seeds, settings, "as requested")
-    sizes = np.bincount(settings[admitted], minlength=1)
-    repeated, n = int(sizes[sizes >= FEWEST_SEEDS].sum()), int(admitted.sum())
+    repeated, n = n_repeated(settings[admitted]), int(admitted.sum())
     name: ResultName = "best_setting" if n and 2 * repeated >= n else "best_trial"
     why = f"{repeated:,} of {n:,} trials are of settings of {FEWEST_SEEDS} trials or more"
     return ResultRule(name, selection.seeds, settings, why)

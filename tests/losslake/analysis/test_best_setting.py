@@ -8,7 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.analysis.best_setting import Seeds, best_settings, setting_envelope, usual_of_settings
+from losslake.analysis.best_setting import (
+    FEWEST_SEEDS,
+    Seeds,
+    best_settings,
+    n_repeated,
+    setting_envelope,
+    usual_of_settings,
+)
 
 CURVES = st.lists(
     st.dictionaries(st.integers(0, 9), st.integers(0, 9), max_size=4).map(
@@ -41,3 +48,8 @@ def test_studies_without_trials_have_no_result() -> None:
     assert found.row.tolist() == [-1, 1, -1]
     assert found.n_settings.tolist() == [0, 1, 0]
     assert best_settings(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), 2).row.tolist() == [-1, -1]
+
+
+@given(st.lists(st.integers(0, 6), max_size=40))
+def test_trials_of_repeated_settings_are_counted(settings: list[int]) -> None:
+    assert n_repeated(np.array(settings, np.int64)) == sum(settings.count(each) >= FEWEST_SEEDS for each in settings)
