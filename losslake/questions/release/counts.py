@@ -1,4 +1,4 @@
-"""What workloads have in a release, in numbers, by which the cost of answers is estimated."""
+"""Counts of workloads in a release, by which the cost of answers is estimated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from losslake.questions.release.pool import MOST_POOLED
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a workload, or several together, have. repeated: trials of settings with enough of them for a result."""
+    """Counts of a workload, or of several together. repeated: trials of settings with enough of them for a result."""
 
     workloads: int = 0
     studies: int = 0
@@ -19,7 +19,7 @@ class Counts:
     repeated: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        """Return what both have together."""
+        """Return the sums of both."""
         return Counts(
             self.workloads + other.workloads,
             self.studies + other.studies,
@@ -30,7 +30,7 @@ class Counts:
 
 
 def largest(counts: Iterable[Counts]) -> Counts:
-    """Return what as many workloads have as a pattern may match, if it matches those with the most evaluations."""
+    """Return the counts of as many workloads as a pattern may match: of those with the most evaluations."""
     chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
     together = sum(chosen, Counts())
     return replace(together, repeated=together.trials)  # any of them may be

@@ -119,12 +119,12 @@ class ReleaseView:
 
     @functools.cached_property
     def counts(self) -> Mapping[Workload, Counts]:
-        """What each workload has, by which the cost of answers is estimated."""
+        """The counts of each workload, by which the cost of answers is estimated."""
         return {Workload(*row[:4]): Counts(1, *row[4:]) for row in self.rows("counts_of_workloads")}
 
     @functools.cached_property
     def largest_counts(self) -> Counts:
-        """What the workloads have together that a pattern may match, if it matches the largest ones."""
+        """The counts of the workloads together that a pattern may match, if it matches the largest ones."""
         return largest([*self.counts.values()])
 
     @functools.cached_property

@@ -72,16 +72,21 @@ def test_the_text_says_all_of_it(made: DraftChanges) -> None:
         assert part in text, part
 
 
-def test_a_draft_without_a_base_has_only_what_is_after(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> DraftChanges:
+    """A run of one batch size, without stored ones."""
+    tmp_path = tmp_path_factory.mktemp("alone")
     spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), goals=GOALS)
-    made = changes(make_draft(tmp_path / "lake", [spool]))
-    assert [(point.before, point.after) for point in made.goals[0].points] == [(None, 10)]
-    assert made.goals[0].before.critical_batch_size is None
+    return changes(make_draft(tmp_path / "lake", [spool]))
 
 
-def test_a_single_batch_size_has_unknown_regimes(tmp_path: Path) -> None:
-    spool = write_run(tmp_path / "runs", 1, curve([0.9, 0.2]), goals=GOALS)
-    text = list(as_text(changes(make_draft(tmp_path / "lake", [spool]))))
+def test_a_draft_without_a_base_has_only_what_is_after(alone: DraftChanges) -> None:
+    assert [(point.before, point.after) for point in alone.goals[0].points] == [(None, 10)]
+    assert alone.goals[0].before.critical_batch_size is None
+
+
+def test_a_single_batch_size_has_unknown_regimes(alone: DraftChanges) -> None:
+    text = list(as_text(alone))
     assert "  batch size         8:       none →         10  changed by a new trial" in text
     assert "  perfect scaling ends: unknown → unknown" in text
     assert "  largest useful batch size: unknown → unknown" in text
