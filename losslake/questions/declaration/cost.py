@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from losslake.analysis.best_setting import n_repeated
@@ -73,20 +73,36 @@ class Expensive(Exception):
 
 
 @dataclass
-class _Budget:
+class Budget:
+    """The seconds that answers may take together, and those of the first answer and of all so far, as estimated.
+
+    expected_ratio: the seconds of all answers, in those of the first, as expected before they are known.
+    """
+
     seconds: float
-    spent: float = field(default=0.0)
+    expected_ratio: float
+    first: float = 0.0
+    spent: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """The seconds of all answers so far, in those of the first; 1 for none."""
+        return self.spent / self.first if self.first else 1.0
 
 
-_budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def budget(seconds: float) -> Iterator[None]:
-    """Have answers that together take more seconds than this refused, before they are computed, by Expensive."""
-    token = _budget.set(_Budget(seconds))
+def budget(seconds: float, expected_ratio: float = 1.0) -> Iterator[Budget]:
+    """Have answers that together take more seconds than this refused, before they are computed, by Expensive.
+
+    Already the first is refused if all of them are expected to take more. expected_ratio: as in Budget.
+    """
+    made = Budget(seconds, expected_ratio)
+    token = _budget.set(made)
     try:
-        yield
+        yield made
     finally:
         _budget.reset(token)
 
@@ -94,10 +110,14 @@ def budget(seconds: float) -> Iterator[None]:
 def spend(view: ReleaseView, cost: Cost, parameters: Any) -> None:
     """Count an answer in the budget, if there is one; raise Expensive if it is too much."""
     current = _budget.get()
-    if current is not None:
-        current.spent += seconds_of(view, cost, parameters)
-        if current.spent > current.seconds:
-            raise Expensive(current.spent)
+    if current is None:
+        return
+    seconds, is_first = seconds_of(view, cost, parameters), not current.spent
+    current.spent += seconds
+    if is_first:
+        current.first = seconds
+    if current.spent * (current.expected_ratio if is_first else 1) > current.seconds:
+        raise Expensive(current.spent)
 
 
 def seconds_of(view: ReleaseView, cost: Cost, parameters: Any) -> float:

@@ -74,6 +74,8 @@ class Answers:
         self._free: SimpleQueue[AnsweringProcess] = SimpleQueue()
         for process in self._processes:
             self._free.put(process)
+        # By route, how many times the first answer the last work took: so that no answer is computed in vain.
+        self._ratios: dict[str, float] = {}
 
     async def here(self, request: Request, work: Callable[[], T]) -> T:
         """Return what work returns, done in a thread of this process.
@@ -83,23 +85,28 @@ class Answers:
         if self._make_app is None:
             return await run_in_threadpool(work)
         most = self._settings.expensive_seconds
+        route: str = getattr(request.scope.get("route"), "path", "")
         try:
-            with budget(min(_QUICK_SECONDS, most)):
-                return await run_in_threadpool(work)
+            with budget(min(_QUICK_SECONDS, most), self._ratios.get(route, 1.0)) as used:
+                result = await run_in_threadpool(work)
+            self._ratios[route] = used.ratio
+            return result
         except Expensive as expensive:
             if expensive.seconds > most:
                 raise
         # From the beginning, since the work may have several questions: at most _QUICK_SECONDS are done again.
-        with budget(most):
+        with budget(most) as used:
             context = copy_context()
         try:
             future = self._slow.submit(client_of(request.scope), partial(context.run, work))
         except (NoPlace, UsedUp) as refusal:
             raise self._refused(refusal, _SECONDS_TO_WAIT) from None
         try:
-            return await _result(request, future)
+            result = await _result(request, future)
         finally:
             future.cancel()
+        self._ratios[route] = used.ratio
+        return result
 
     async def respond(self, request: Request, release: int, work: Callable[[], Response]) -> Response:
         """Return the response that work makes in a thread, or another process for the same request.

@@ -45,6 +45,10 @@ def test_costs_add_up_over_workloads_and_targets(view: ReleaseView) -> None:
     grid = {"workload": names[:1], "target_min": 0.1, "target_max": 0.2}
     few, many = (seconds(view, targets.QUESTION, **grid, n_targets=count) for count in (10, 1000))
     assert many == pytest.approx(100 * few)
+    one_target, sweep = (
+        seconds(view, target_sweep.QUESTION, workload=names[:1], n_targets=count) for count in (1, 200)
+    )
+    assert sweep > 10 * one_target
     slow = seconds(view, scaling.QUESTION, workload=names[:1], crossing="sustained")
     assert slow > one
 
@@ -79,13 +83,29 @@ def test_a_budget_is_for_all_answers_within_it(view: ReleaseView) -> None:
         workload=[name], metric=view.workloads[parse_workload(name)].measured[0], target=0.3
     )
     each = seconds(view, scaling.QUESTION, workload=[name])
-    with budget(2.5 * each):
+    with budget(2.5 * each) as used:
+        assert used.ratio == 1
         for _ in range(2):
             scaling.QUESTION.answer(view, parameters)
+        assert used.ratio == pytest.approx(2)
         with pytest.raises(Expensive) as refused:
             scaling.QUESTION.answer(view, parameters)
     assert refused.value.seconds == pytest.approx(3 * each)
     scaling.QUESTION.answer(view, parameters)
+
+
+def test_the_first_answer_is_refused_if_all_are_expected_to_cost_too_much(view: ReleaseView) -> None:
+    name = str(next(iter(view.workloads)))
+    each = seconds(view, scaling.QUESTION, workload=[name])
+    parameters = scaling.ScalingParameters(
+        workload=[name], metric=view.workloads[parse_workload(name)].measured[0], target=0.3
+    )
+    with budget(2.5 * each, expected_ratio=3), pytest.raises(Expensive) as refused:
+        scaling.QUESTION.answer(view, parameters)
+    assert refused.value.seconds == pytest.approx(each), "the one that is known"
+    with budget(2.5 * each, expected_ratio=2):
+        for _ in range(2):
+            scaling.QUESTION.answer(view, parameters)
 
 
 def test_nothing_is_computed_beyond_the_budget(view: ReleaseView) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,12 @@ import psutil
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from losslake.questions.declaration.cost import Expensive
+from losslake.lake.lake import Lake
+from losslake.questions import scaling
+from losslake.questions.declaration.cost import Cost, Expensive, spend
+from losslake.questions.release.releases import Releases
 from losslake_service.expensive import answers as module
 from losslake_service.expensive.answers import Answers
 from losslake_service.expensive.process import AnswerFailed
@@ -29,11 +35,12 @@ COSTLY = Expensive(0.01)
 
 
 class Client:
-    """A client that may leave. given: headers."""
+    """A client that may leave, of a route of that path. given: headers."""
 
     def __init__(self, path: str, host: str = "192.0.2.1", **given: str) -> None:
         self.has_left = asyncio.Event()
         scope = {
+            "route": Route(path, lambda _: Response()),
             "type": "http", "method": "GET", "scheme": "https", "path": path, "raw_path": path.encode(),
             "query_string": b"", "server": ("localhost", 80), "client": (host, 1), "state": {"request_id": "x"},
             "headers": [(b"host", b"losslake.example"), *((k.encode(), v.encode()) for k, v in given.items())],
@@ -69,6 +76,34 @@ def refused(answers: Answers, path: str, host: str = "192.0.2.1") -> QuestionPro
     with pytest.raises(QuestionProblem) as problem:
         asyncio.run(forward(answers, path, host))
     return problem.value
+
+
+def test_no_answer_of_a_route_is_computed_in_vain_again(answers: Answers, lake: Lake) -> None:
+    view = Releases(lake).view()
+    parameters = scaling.ScalingParameters(workload=[str(next(iter(view.workloads)))])
+    computed: list[str] = []
+
+    def work(count: int, seconds: float) -> None:
+        for _ in range(count):
+            spend(view, Cost(seconds * 1e6, 0, 0), parameters)
+            computed.append("slow" if threading.current_thread().name.startswith("slow") else "quick")
+
+    def threads(path: str, count: int, seconds: float) -> list[str]:
+        """Return for each answer that is computed if it is in the one thread for slow ones."""
+        computed.clear()
+        asyncio.run(answers.here(Client(path).request, partial(work, count, seconds)))
+        return [*computed]
+
+    most = module._QUICK_SECONDS
+    small, large = (3, 0.1 * most), (3, 0.4 * most)
+    assert threads("/page", *large) == ["quick"] * 2 + ["slow"] * 3, "it can't be known"
+    assert threads("/page", *large) == ["slow"] * 3
+    assert threads("/page", *small) == ["quick"] * 3, "others of the route are as quick as before"
+    assert threads("/page", *large) == ["slow"] * 3
+    assert threads("/page", 2, 0.4 * most) == ["slow"] * 2
+    assert threads("/page", 2, 0.4 * most) == ["quick"] * 2, "the route is judged by its last work"
+    assert threads("/page", 1, 2 * most) == ["slow"]
+    assert threads("/other", *large) == ["quick"] * 2 + ["slow"] * 3
 
 
 def test_responses_are_those_of_the_process(answers: Answers) -> None:
