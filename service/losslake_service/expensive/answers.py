@@ -19,7 +19,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from losslake.questions.declaration.cost import Expensive, budget
+from losslake.questions.declaration.cost import Budget, Expensive, budget
 from losslake_service.expensive.process import (
     AnsweringProcess,
     ForwardedRequest,
@@ -42,6 +42,8 @@ T = TypeVar("T")
 # Up to these, questions are answered in any thread; up to `expensive_seconds`, one at a time.
 _QUICK_SECONDS = 0.05
 _WAITING, _SECONDS_TO_WAIT = 64, 2
+# A work that took less than expected of its route lowers what is expected by this factor.
+_FORGETTING = 0.9
 # An estimate may be wrong by this factor before a question is refused by it alone.
 _TOLERANCE = 4
 _FORWARDED = frozenset(
@@ -74,7 +76,7 @@ class Answers:
         self._free: SimpleQueue[AnsweringProcess] = SimpleQueue()
         for process in self._processes:
             self._free.put(process)
-        # By route, how many times the first answer the last work took: so that no answer is computed in vain.
+        # By route, how many times their first answer recent works took: so that no answer is computed in vain.
         self._ratios: dict[str, float] = {}
 
     async def here(self, request: Request, work: Callable[[], T]) -> T:
@@ -89,7 +91,7 @@ class Answers:
         try:
             with budget(min(_QUICK_SECONDS, most), self._ratios.get(route, 1.0)) as used:
                 result = await run_in_threadpool(work)
-            self._ratios[route] = used.ratio
+            self._learn(route, used)
             return result
         except Expensive as expensive:
             if expensive.seconds > most:
@@ -105,7 +107,7 @@ class Answers:
             result = await _result(request, future)
         finally:
             future.cancel()
-        self._ratios[route] = used.ratio
+        self._learn(route, used)
         return result
 
     async def respond(self, request: Request, release: int, work: Callable[[], Response]) -> Response:
@@ -152,6 +154,9 @@ class Answers:
             process.close()
         self._threads.shutdown()
         self._slow.shutdown()
+
+    def _learn(self, route: str, used: Budget) -> None:
+        self._ratios[route] = max(used.ratio, _FORGETTING * self._ratios.get(route, 1.0))
 
     async def _answered(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterator
@@ -100,8 +101,10 @@ def test_no_answer_of_a_route_is_computed_in_vain_again(answers: Answers, lake: 
     assert threads("/page", *large) == ["slow"] * 3
     assert threads("/page", *small) == ["quick"] * 3, "others of the route are as quick as before"
     assert threads("/page", *large) == ["slow"] * 3
-    assert threads("/page", 2, 0.4 * most) == ["slow"] * 2
-    assert threads("/page", 2, 0.4 * most) == ["quick"] * 2, "the route is judged by its last work"
+    shorter = (2, 0.4 * most)
+    assert threads("/page", *shorter) == ["slow"] * 2, "it may have more"
+    until_forgotten = next(count for count in itertools.count() if threads("/page", *shorter) == ["quick"] * 2)
+    assert until_forgotten < 5
     assert threads("/page", 1, 2 * most) == ["slow"]
     assert threads("/other", *large) == ["quick"] * 2 + ["slow"] * 3
 
