@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from losslake.analysis.best_setting import n_repeated
@@ -55,13 +55,7 @@ class Cost:
 
     def times(self, count: float) -> Cost:
         """Return the cost of the same so many times."""
-        return Cost(
-            self.workload * count,
-            self.study * count,
-            self.trial * count,
-            self.evaluation * count,
-            self.repeated * count,
-        )
+        return Cost(*(each * count for each in astuple(self)))
 
 
 class Expensive(Exception):
@@ -89,6 +83,13 @@ class Budget:
         """The seconds of all answers so far, in those of the first; 1 for none."""
         return self.spent / self.first if self.first else 1.0
 
+    def spend(self, seconds: float) -> None:
+        """Count an answer; raise Expensive if all of them are too much, or are expected to be."""
+        self.first = self.first or seconds
+        self.spent += seconds
+        if max(self.spent, self.first * self.expected_ratio) > self.seconds:
+            raise Expensive(self.spent)
+
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
@@ -110,18 +111,12 @@ def budget(seconds: float, expected_ratio: float = 1.0) -> Iterator[Budget]:
 def spend(view: ReleaseView, cost: Cost, parameters: Any) -> None:
     """Count an answer in the budget, if there is one; raise Expensive if it is too much."""
     current = _budget.get()
-    if current is None:
-        return
-    seconds, is_first = seconds_of(view, cost, parameters), not current.spent
-    current.spent += seconds
-    if is_first:
-        current.first = seconds
-    if current.spent * (current.expected_ratio if is_first else 1) > current.seconds:
-        raise Expensive(current.spent)
+    if current is not None:
+        current.spend(seconds_of(view, cost, parameters))
 
 
 def seconds_of(view: ReleaseView, cost: Cost, parameters: Any) -> float:
-    """Return about how many seconds an answer takes, in microseconds; names that don't exist cost nothing."""
+    """Return about how many seconds an answer takes; names that don't exist cost nothing."""
     try:
         workloads = _workloads(parameters)
     except BadParameter:

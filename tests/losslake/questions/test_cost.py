@@ -13,7 +13,6 @@ from losslake.questions.declaration import cost
 from losslake.questions.declaration.cost import Cost, Expensive, budget, seconds_of
 from losslake.questions.declaration.question import Question
 from losslake.questions.release.counts import Counts, largest
-from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
@@ -28,6 +27,13 @@ def view(lake: Lake) -> ReleaseView:
 def seconds(view: ReleaseView, question: Question, **given: Any) -> float:
     parameters = question.parameters(**given)
     return seconds_of(view, question.cost(parameters), parameters)
+
+
+def one_answer(view: ReleaseView) -> tuple[scaling.ScalingParameters, float]:
+    """Return the parameters of a scaling question about one workload, and its cost in seconds."""
+    workload, facts = next(iter(view.workloads.items()))
+    parameters = scaling.ScalingParameters(workload=[str(workload)], metric=facts.measured[0], target=0.3)
+    return parameters, seconds(view, scaling.QUESTION, workload=[str(workload)])
 
 
 def test_counts_are_those_of_the_release(view: ReleaseView) -> None:
@@ -78,11 +84,7 @@ def test_names_that_do_not_exist_cost_nothing(view: ReleaseView) -> None:
 
 
 def test_a_budget_is_for_all_answers_within_it(view: ReleaseView) -> None:
-    name = str(next(iter(view.workloads)))
-    parameters = scaling.ScalingParameters(
-        workload=[name], metric=view.workloads[parse_workload(name)].measured[0], target=0.3
-    )
-    each = seconds(view, scaling.QUESTION, workload=[name])
+    parameters, each = one_answer(view)
     with budget(2.5 * each) as used:
         assert used.ratio == 1
         for _ in range(2):
@@ -95,11 +97,7 @@ def test_a_budget_is_for_all_answers_within_it(view: ReleaseView) -> None:
 
 
 def test_the_first_answer_is_refused_if_all_are_expected_to_cost_too_much(view: ReleaseView) -> None:
-    name = str(next(iter(view.workloads)))
-    each = seconds(view, scaling.QUESTION, workload=[name])
-    parameters = scaling.ScalingParameters(
-        workload=[name], metric=view.workloads[parse_workload(name)].measured[0], target=0.3
-    )
+    parameters, each = one_answer(view)
     with budget(2.5 * each, expected_ratio=3), pytest.raises(Expensive) as refused:
         scaling.QUESTION.answer(view, parameters)
     assert refused.value.seconds == pytest.approx(each), "the one that is known"
