@@ -208,7 +208,7 @@ QUESTION = Question(
     row=CompareRow,
     summary=CompareSummary,
     compute=_answer,
-    cost=lambda parameters: Cost(200_000 if len(parameters.workload) > 1 else 20_000),
+    cost=lambda parameters: Cost(100_000 if len(parameters.workload) > 1 else 20_000),
 )
 
 

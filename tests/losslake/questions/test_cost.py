@@ -57,6 +57,7 @@ def test_costs_add_up_over_workloads_and_targets(view: ReleaseView) -> None:
     assert sweep > 10 * one_target
     slow = seconds(view, scaling.QUESTION, workload=names[:1], crossing="sustained")
     assert slow > one
+    assert seconds(view, compare.QUESTION, workload=names) < 0.5, "the first page compares two workloads in the service"
 
 
 def test_a_sweep_costs_more_for_trials_of_repeated_settings(monkeypatch: pytest.MonkeyPatch) -> None:
