@@ -19,6 +19,7 @@ COPY schema schema/
 COPY ingest ingest/
 COPY service service/
 COPY contributions contributions/
+COPY cli cli/
 RUN pip install --no-deps --no-build-isolation .
 
 

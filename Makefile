@@ -18,7 +18,7 @@ COLLECTIONS := $(sort $(dir $(wildcard published/*/SOURCE.toml)))
 # What most look for comes first.
 BUNDLES := $(wildcard published/mlperf-training/*.tar) studies/data/stdlib_bytes.tar.bz2 $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
 BUNDLED := studies/data/bundled.tar.bz2
-PACKAGES := losslake schema ingest service contributions published studies bench tests
+PACKAGES := losslake schema ingest service contributions cli published studies bench tests
 PIP := -m pip --disable-pip-version-check -qq
 # uv installs in a tenth of the time: what its cache has (the hashes say that it is right) without asking an index, which
 # would have it build PySpark anew. Where it can't be had, or finds no package, pip may: it knows this machine's settings.
@@ -122,6 +122,10 @@ collections: setup ## Build the bundles of published/ again, from the logs below
 collections-check: setup ## Say which studies of published/ the logs below LOGS would add, change or lose
 	@$(VENV)/bin/losslake bundle $(COLLECTIONS) --logs $(LOGS) --check
 
+.PHONY: reports
+reports: setup ## Write docs/findings.md and docs/bundled-studies.md again, with their figures
+	@$(VENV)/bin/python -m studies.reports
+
 .PHONY: pictures
 pictures: setup ## Redraw the reference pictures of the pages, for tests and documentation
 	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -m slow -k test_page_matches_its_picture
@@ -141,7 +145,7 @@ trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face
 	@$(VENV)-trainers/bin/python -m pytest -m slow --numprocesses 0 $(HALF_AN_HOUR) tests/losslake/record/trainers $(PYTEST)
 
 # For `make mutants`: how many lines, drawn by which seed; at how many at once tests look, and for how many seconds of
-# processor time; which of the lines only, as in ONLY="losslake/cli/shell.py:77", after a test was written for them.
+# processor time; which of the lines only, as in ONLY="cli/losslake_cli/shell.py:77", after a test was written for them.
 N ?= 300
 SEED ?= 0
 JOBS ?= $(TESTERS)

@@ -39,9 +39,9 @@ from losslake.analysis.break_points import (
 from losslake.analysis.critical_batch_size import fit_curve
 from losslake.analysis.identifiability import FURTHEST, gates, identified_fits
 from losslake.analysis.permutation_test import ERROR
-from losslake.cli.reports.transitions import Transition, ratio
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
+from studies.reports.transitions import Transition, ratio
 
 # The names of ranges in a fit, and in answers.
 _RANGES = {

@@ -7,14 +7,14 @@ import traceback
 _EXTRAS = {
     "losslake_contributions.client": "ingest",
     "losslake_contributions.push": "ingest",
-    "losslake.cli.check": "ingest",
+    "losslake_cli.check": "ingest",
     "losslake_contributions": "contributions",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",
-    "losslake.cli.maintain": "ingest",
-    "losslake.cli.withdraw": "ingest",
-    "losslake.cli.erase": "ingest",
+    "losslake_cli.maintain": "ingest",
+    "losslake_cli.withdraw": "ingest",
+    "losslake_cli.erase": "ingest",
 }
 """Extras by the packages that import what they bring, those that import others first; for all others, it is `lake`."""
 

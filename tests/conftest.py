@@ -34,7 +34,7 @@ LONGEST = (
     "tests/losslake/questions/release/test_releases.py",
     "tests/studies/",
     "tests/losslake/figures/papers/",
-    "tests/losslake/cli/",
+    "tests/cli/",
     "tests/bench/",
     "tests/service/routes/",
     "tests/losslake/figures/",

@@ -19,17 +19,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from losslake.__main__ import main
+from losslake_cli.main import main
 
 _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         "losslake_ingest.run",
-        "losslake.cli.session",
-        "losslake.cli.progress",
+        "losslake_cli.session",
+        "losslake_cli.progress",
         "losslake.client.downloading",
-        "losslake.cli.remote_session",
-        "losslake.cli.shell",
+        "losslake_cli.remote_session",
+        "losslake_cli.shell",
         "losslake.lake.catalog",
         "losslake_service.serve",
         "losslake_contributions.serve",

@@ -25,7 +25,9 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-PACKAGES = {"losslake": "."} | {f"losslake_{name}": name for name in ("schema", "ingest", "service", "contributions")}
+PACKAGES = {"losslake": "."} | {
+    f"losslake_{name}": name for name in ("schema", "ingest", "service", "contributions", "cli")
+}
 # Imported once, as each run of tests is a fork. Not Polars, whose threads don't survive one.
 SHARED = "pyarrow.parquet duckdb pyiceberg.catalog.sql alembic.command scipy.stats fastapi.testclient hypothesis mcp"
 AT_ONCE = 4  # files of tests in a run

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from losslake.__main__ import app
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
+from losslake_cli.main import app
 from losslake_contributions.spools.spool import read_spool
 from losslake_ingest.run import ingest
 from losslake_schema.names import Trial

@@ -26,8 +26,8 @@ from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "findings.md"
-TEMPLATE = resources.files("losslake.cli.reports").joinpath("findings.md").read_text("utf-8")
-ABOUT = tomllib.loads(resources.files("losslake.cli.reports").joinpath("findings.toml").read_text("utf-8"))
+TEMPLATE = resources.files("studies.reports").joinpath("findings.md").read_text("utf-8")
+ABOUT = tomllib.loads(resources.files("studies.reports").joinpath("findings.toml").read_text("utf-8"))
 _AUDITED = re.compile(r"^\| (.*?) \| \$(\w+) \|", re.MULTILINE)
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 TOLERANCE = 0.01

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from losslake.cli.reports.bundled_studies import bundled_studies, subject
 from losslake.lake.lake import Lake
 from losslake.questions import critical_batch_size
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
+from studies.reports.bundled_studies import bundled_studies, subject
 from tests.losslake.questions.views import view_of
 from tests.oracle import Row
 

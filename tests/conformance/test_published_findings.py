@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from losslake.cli.reports.findings import findings
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
+from studies.reports.findings import findings
 from tests.conformance.corpora import CORPORA
 from tests.conformance.findings_audit import differences
 from tests.losslake.questions.views import view_of

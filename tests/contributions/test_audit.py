@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from losslake.__main__ import app
 from losslake.lake.lake import Lake
+from losslake_cli.main import app
 from losslake_contributions.store.audit import Decision, list_decisions, record
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.erasure import erase_runs

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from losslake.cli.erase import erase_completely
 from losslake.lake.lake import Lake
+from losslake_cli.erase import erase_completely
 from losslake_contributions.archive import spool_files, stored_run
 from losslake_contributions.review.decide import accept_reviewed
 from losslake_contributions.review.review import Reviews

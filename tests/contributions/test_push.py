@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from losslake.__main__ import app
 from losslake.lake.lake import Lake
+from losslake_cli.main import app
 from losslake_contributions.accept import accept
 from losslake_contributions.client import ContributionClient
 from losslake_contributions.contract.submissions import Credit, SubmissionList, SubmissionStatus

@@ -16,8 +16,9 @@ INSTALLED = {
     "losslake_ingest": "ingest/losslake_ingest",
     "losslake_service": "service/losslake_service",
     "losslake_contributions": "contributions/losslake_contributions",
+    "losslake_cli": "cli/losslake_cli",
 }
-FOLDERS = ("losslake", "schema", "ingest", "service", "contributions", "published", "studies", "bench", "tests")
+FOLDERS = ("losslake", "schema", "ingest", "service", "contributions", "cli", "published", "studies", "bench", "tests")
 
 
 def project() -> dict[str, Any]:

@@ -29,7 +29,7 @@ def _imports(source: str) -> Iterator[tuple[int, str]]:
 # The extra that declares what a file or folder imports, the longest path first; "" is the base.
 EXTRAS = {
     "losslake/__init__.py": "",
-    "losslake/__main__.py": "",
+    "cli/losslake_cli/main.py": "",
     "losslake/client/client.py": "",
     "losslake/client/service.py": "",
     "losslake/extras.py": "",
@@ -45,7 +45,7 @@ EXTRAS = {
     "losslake/record/callbacks/lightning.py": "trainers",
     "losslake/record": "",
     "losslake/spark": "spark",
-    "losslake/cli/spark_session.py": "spark",
+    "cli/losslake_cli/spark_session.py": "spark",
     "losslake": "lake",
     "schema": "lake",
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",

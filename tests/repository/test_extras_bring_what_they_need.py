@@ -7,7 +7,7 @@ from tests.repository.checkout import INSTALLED, ROOT
 from tests.repository.extras import brought, run_with
 from tests.service.running import served
 
-BASE = ("losslake", "losslake.__main__", "losslake.client.service", "losslake.library.lake", "losslake.library.service")
+BASE = ("losslake", "losslake_cli.main", "losslake.client.service", "losslake.library.lake", "losslake.library.service")
 PACKAGES = {"lake": ("losslake", "losslake_schema"), "ingest": ("losslake_ingest",), "service": ("losslake_service",)}
 # The commands that each extra brings.
 COMMANDS = {
@@ -19,7 +19,7 @@ COMMANDS = {
 }  # fmt: skip
 MAIN = """
 import shlex
-from losslake.__main__ import main
+from losslake_cli.main import main
 for line in {lines!r}:
     sys.argv = ["losslake", *shlex.split(line)]
     try:
@@ -40,7 +40,7 @@ def modules_of(package: str) -> list[str]:
 
 def test_a_client_is_imported_with_the_base_alone_and_what_it_can_do_is_listed() -> None:
     assert not {"duckdb", "numpy", "polars", "pyiceberg", "fastapi"} & brought()
-    code = f"import {', '.join(BASE)}; losslake.__main__.app(['--help'])"
+    code = f"import {', '.join(BASE)}; losslake_cli.main.app(['--help'])"
     done = run_with((), code)
     assert (done.returncode, done.stderr) == (0, "")
     assert "steps" in done.stdout

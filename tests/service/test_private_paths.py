@@ -12,19 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.cli.remote_archive import RemoteArchive
 from losslake.client.client import Client
 from losslake.index.serving import open_release
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
+from losslake_cli.remote_archive import RemoteArchive
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.applications import without_sql
+from tests.cli.web import running
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 from tests.ingest.readers.mlflow_stores.test_sql import FILLING, database
 from tests.ingest.stored_rows import stored_rows
-from tests.losslake.cli.web import running
 
 SECRET = "zq7-unpublished"
 MAPPING = """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from losslake.output.answer import Answer
 from losslake.output.columns import RowShape, row_shape
 from losslake.output.rows import Row
 from losslake.questions.declaration.cost import Cost, spend
+from losslake.questions.declaration.listing import Listing
 from losslake.questions.declaration.parameters import (
     BatchSizeParameters,
     FormatParameters,
@@ -25,9 +26,6 @@ from losslake.questions.declaration.summary import Summary, field_order, summary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
 from losslake.questions.trials.selection import Goal, Selection
-
-if TYPE_CHECKING:
-    from losslake.questions.lists.listing import Listing
 
 
 def with_goal(view: Any, request: Any) -> Any:

@@ -17,7 +17,8 @@ from duckdb import ColumnExpression, ConstantExpression, Expression, FunctionExp
 
 from losslake.output.columns import Column
 from losslake.output.texts import json_text
-from losslake.questions.lists.listing import WORKLOAD_KEYS, Listing
+from losslake.questions.declaration.listing import Listing
+from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake_schema.names import Study, Workload, natural_number
 

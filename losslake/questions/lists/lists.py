@@ -16,6 +16,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import shown
+from losslake.questions.declaration.listing import Listing
 from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary, Summary
@@ -30,7 +31,7 @@ from losslake.questions.lists.filters import (
     expression,
     has_metaparameters,
 )
-from losslake.questions.lists.listing import LISTINGS, RELEASES, WITHDRAWN, Listing
+from losslake.questions.lists.listings import LISTINGS, RELEASES, WITHDRAWN
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_workload

@@ -130,7 +130,10 @@ class ReleaseView:
     @functools.cached_property
     def words(self) -> WorkloadWords:
         """The words by which people find its workloads."""
-        return WorkloadWords.of_release(self)
+        texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
+        for *keys, text in self.rows("searched_facts"):
+            texts[Workload(*keys)].append(text)
+        return WorkloadWords(texts)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the release, for one thread."""

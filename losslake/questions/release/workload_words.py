@@ -10,34 +10,14 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING
 
-from losslake.questions.release.errors import MOST_NEAR_MATCHES, UnknownName, near_names
+from losslake.questions.release.errors import MOST_NEAR_MATCHES, near_names
 from losslake.questions.release.known_names import other_names
-from losslake.questions.release.parsed_names import parse_workload
-from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 
-if TYPE_CHECKING:
-    from losslake.questions.release.view import ReleaseView
-
 _MOST_WORDS = 6
-_FEWEST_PARTS = 4
 _MARKS = re.compile(r"[^\w\s/]|_")
 _PARTS = re.compile(r"[\s/*]+")
-
-
-class SeveralWorkloads(LossLakeError):
-    """Words that more than one workload matches."""
-
-    def __init__(self, text: str, workloads: Sequence[Workload]) -> None:
-        shown = ", ".join(map(str, workloads[:MOST_NEAR_MATCHES]))
-        super().__init__(
-            f"'{text}' matches {len(workloads)} workloads: give more words, a pattern, or one of "
-            f"{shown}{' …' if len(workloads) > MOST_NEAR_MATCHES else ''}"
-        )
-        self.workloads = workloads
 
 
 class WorkloadWords:
@@ -48,14 +28,6 @@ class WorkloadWords:
         self._texts = {
             workload: _searchable([str(workload), *other_names(workload), *more]) for workload, more in texts.items()
         }
-
-    @classmethod
-    def of_release(cls, view: ReleaseView) -> WorkloadWords:
-        """Return the words of all workloads of a release."""
-        texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in view.workloads.items()}
-        for *keys, text in view.rows("searched_facts"):
-            texts[Workload(*keys)].append(text)
-        return cls(texts)
 
     @cached_property
     def all(self) -> Sequence[str]:
@@ -98,34 +70,12 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(text.casefold().split()))
 
 
-def named_workload(view: ReleaseView, text: str) -> Workload:
-    """Return the workload, or pattern, of that path, or else the one workload that all of these words match.
-
-    Raises UnknownName if no workload matches, and SeveralWorkloads.
-    """
-    if len(text.strip("/").split("/")) >= _FEWEST_PARTS:
-        return parse_workload(text)
-    matching = view.words.matches(_parts(text))
-    if len(matching) > 1:
-        raise SeveralWorkloads(text, matching)
-    if not matching:
-        raise no_match(view, text)
-    return matching[0]
-
-
-def no_match(view: ReleaseView, text: str) -> UnknownName:
-    """Return that no workload matches these words, with similar searches, or similar names."""
-    searches = islice(view.words.near_searches(_parts(text)), MOST_NEAR_MATCHES)
-    near = [f"'{' '.join(each)}'" for each in searches] or near_workloads(text, view.workloads)
-    return UnknownName("workload", text, near, f"release {view.number}")
-
-
 def near_workloads(name: str, known: Collection[Workload]) -> list[str]:
     """Return the workloads most like `name`, likeliest first: those whose names have all of its parts, if any have.
 
     Else those whose names are similar; or all, if there are few.
     """
-    parts, names = _parts(name), list(map(str, known))
+    parts, names = parts_of(name), list(map(str, known))
     matching = WorkloadWords(dict.fromkeys(known, ())).matches(parts) if parts else []
     if matching:
         return near_names(name, map(str, matching))
@@ -133,7 +83,7 @@ def near_workloads(name: str, known: Collection[Workload]) -> list[str]:
     return difflib.get_close_matches(name, names, MOST_NEAR_MATCHES) or few
 
 
-def _parts(name: str) -> list[str]:
+def parts_of(name: str) -> list[str]:
     """Return the words of a path or of a search."""
     return [part for part in _PARTS.split(name.casefold()) if part]
 

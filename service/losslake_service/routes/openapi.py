@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute
 
 from losslake.output.columns import Column
 from losslake.output.formats import FORMATS
+from losslake.questions.declaration.listing import Listing
 from losslake.questions.lists.filters import METAPARAMETER, Filter, filters_of, has_metaparameters
-from losslake.questions.lists.listing import Listing
 from losslake_service.problems import problem_responses
 from losslake_service.routes.reading import ReadRoute
 

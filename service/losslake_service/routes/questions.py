@@ -13,10 +13,10 @@ from pydantic import Field, create_model
 
 from losslake import __version__
 from losslake.lake.lake import Lake
+from losslake.questions.declaration.listing import Listing
 from losslake.questions.declaration.parameters import FormatParameters, PageParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.filters import METAPARAMETER, filters_of, has_metaparameters
-from losslake.questions.lists.listing import Listing
 from losslake.questions.lists.lists import ListRequest
 from losslake.questions.lists.paging import Cursor
 from losslake.questions.release.errors import BadParameter

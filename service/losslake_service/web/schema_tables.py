@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from losslake.index.view_texts import MACROS, VIEWS, sql
 from losslake.output.columns import row_shape
 from losslake.questions.declaration.shared_columns import SharedColumns
-from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS
+from losslake.questions.lists.listings import LISTINGS
+from losslake.questions.lists.view_rows import VIEW_ROWS
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 from losslake_service.bounded_cache import BoundedCache

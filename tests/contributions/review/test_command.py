@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake.__main__ import app
+from losslake_cli.main import app
 from losslake_contributions.checks.report import as_text as report_as_text
 from losslake_contributions.drafts.text import as_text as changes_as_text
 from losslake_contributions.review.review import Reviews

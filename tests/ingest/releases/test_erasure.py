@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from losslake.cli.erase import erase_completely
 from losslake.index import maintenance
 from losslake.index.serving import open_release
 from losslake.lake import publishing
@@ -22,6 +21,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
+from losslake_cli.erase import erase_completely
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.releases import erasure as erasing

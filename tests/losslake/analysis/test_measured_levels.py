@@ -81,7 +81,7 @@ def test_statements_without_a_level_say_how_often_they_held() -> None:
         measured("nothing")
 
 
-@pytest.mark.parametrize("folder", ["losslake/figures", "losslake/cli", "service/losslake_service/web"])
+@pytest.mark.parametrize("folder", ["losslake/figures", "cli/losslake_cli", "service/losslake_service/web"])
 def test_pages_charts_and_reports_take_their_levels_from_the_measured_ones(folder: str) -> None:
     paths = [
         path

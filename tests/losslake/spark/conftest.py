@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.losslake.cli.conftest import lake, losslake
+from tests.cli.conftest import lake, losslake
 
 __all__ = ["lake", "losslake"]
 

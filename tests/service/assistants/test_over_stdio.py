@@ -16,8 +16,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client._transport import TransportStreams
 from mcp.server.stdio import stdio_server
 
-from losslake.__main__ import main
 from losslake.lake.lake import Lake
+from losslake_cli.main import main
 from tests.forked import Forked
 from tests.servers.processes import SECONDS
 from tests.service.assistants.conftest import METRIC, RESNET, use

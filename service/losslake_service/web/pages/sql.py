@@ -11,7 +11,7 @@ from fastapi import Request
 from losslake.figures import theme
 from losslake.figures.theme import Theme, in_theme
 from losslake.questions import scaling
-from losslake.questions.lists.listing import WORKLOAD_KEYS
+from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.release.view import ReleaseView
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions

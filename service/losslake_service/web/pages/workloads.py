@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from pydantic import Field
 
 from losslake.questions.declaration.parameters import Natural
-from losslake.questions.lists.listing import WORKLOAD_KEYS
+from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.lists.lists import MOST_LETTERS
 from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.view import ReleaseView

@@ -14,12 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
-from losslake.__main__ import app
 from losslake.figures.figure import MEDIA_TYPES
 from losslake.figures.papers.drawn import drawn_figure, figure_bytes
 from losslake.figures.papers.paper import paper
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
+from losslake_cli.main import app
 from losslake_schema.errors import LossLakeError
 from tests.applications import without_sql
 from tests.losslake.figures.papers.conftest import create_lake
@@ -205,11 +205,6 @@ def test_command_on_an_empty_lake_says_what_to_ingest(tmp_path: Path) -> None:
     Lake.create(tmp_path / "lake")
     with pytest.raises(LossLakeError, match=r"is empty: 'losslake fetch shallue2018'"):
         run("reproduce", "shallue2018", "--lake", tmp_path / "lake")
-
-
-def test_command_takes_no_figure_of_the_published_collections(tmp_path: Path) -> None:
-    with pytest.raises(LossLakeError, match="give only --report and --out"):
-        run("reproduce", "published", "--figure", "1", "--lake", tmp_path / "lake")
 
 
 @pytest.mark.parametrize(("arguments", "near"), [(("shallue",), "shallue2018"), (("bundled", "--figure", "99"), "9")])

@@ -9,10 +9,10 @@ from types import ModuleType
 
 import pytest
 
-from losslake.__main__ import main
 from losslake.lake.lake import Lake
 from losslake.lake.location import location_of
 from losslake.lake.store.backends import BACKENDS
+from losslake_cli.main import main
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from tests.applications import client_with_sql

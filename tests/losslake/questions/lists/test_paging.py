@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from losslake.output.answer import Answer
 from losslake.output.rows import Row as RowModel
 from losslake.output.rows import shown
+from losslake.questions.declaration.listing import Listing
 from losslake.questions.lists.filters import Parameter, conditions
-from losslake.questions.lists.listing import Listing
 from losslake.questions.lists.lists import ListQuestion, list_rows
 from losslake.questions.lists.paging import LONGEST_CURSOR, Cursor, SortKey
 from losslake.questions.release.errors import BadParameter

@@ -8,14 +8,9 @@ from hypothesis import strategies as st
 
 from losslake.lake.lake import Lake
 from losslake.questions.release.errors import UnknownName
+from losslake.questions.release.named_workload import SeveralWorkloads, named_workload
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.release.workload_words import (
-    SeveralWorkloads,
-    WorkloadWords,
-    named_workload,
-    near_workloads,
-    words_of,
-)
+from losslake.questions.release.workload_words import WorkloadWords, near_workloads, words_of
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload

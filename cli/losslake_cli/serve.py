@@ -1,0 +1,103 @@
+"""The commands about the services: `losslake serve`, `losslake serve-contributions` and `losslake config`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import suppress
+from typing import Annotated, Literal
+
+import typer
+
+from losslake_cli.console import LakeOption, echo, print_error
+from losslake_cli.table import show_table
+
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A TOML file of settings; 'losslake config --format toml' prints one. Default: $LOSSLAKE_CONFIG.",
+    ),
+]
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.")]
+WorkersOption = Annotated[int | None, typer.Option(help="Number of processes. Default: 1.")]
+AllowRootOption = Annotated[
+    bool | None, typer.Option("--allow-root", help="Run as root even if other machines can connect.")
+]
+# https://man7.org/linux/man-pages/man3/mallopt.3.html
+_M_ARENA_MAX, _VARIABLE = -8, "MALLOC_ARENA_MAX"
+_HEAPS = 2
+
+
+def serve(
+    lake: LakeOption = None,
+    host: HostOption = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.")] = None,
+    workers: WorkersOption = None,
+    allow_root: AllowRootOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Run the HTTP service until Ctrl-C."""
+    from losslake_service.serve import serve as run
+    from losslake_service.settings import load_settings
+
+    flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
+    run(load_settings(config, flags).settings)
+
+
+def serve_contributions(
+    lake: LakeOption = None,
+    host: HostOption = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8010.")] = None,
+    workers: WorkersOption = None,
+    allow_root: AllowRootOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Run the service that takes runs of others, until Ctrl-C.
+
+    It writes to the lake; `losslake serve` answers questions, and never does.
+    """
+    limit_heaps()
+    from losslake_contributions.serve import serve as run
+    from losslake_contributions.settings import Settings
+    from losslake_service.settings import load_settings_of
+
+    flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
+    run(load_settings_of(Settings, config, flags).settings)
+
+
+def limit_heaps() -> None:
+    """Limit the heaps of glibc in this process, which must not have begun others, and in those that it starts.
+
+    By default each thread gets a heap, up to eight for a core, and it keeps what its largest work took. Other libraries
+    of C have no such heaps. A host's own limit is kept.
+    """
+    if _VARIABLE not in os.environ:
+        os.environ[_VARIABLE] = str(_HEAPS)
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _HEAPS)
+
+
+def config(
+    config: ConfigOption = None,
+    form: Annotated[
+        Literal["table", "toml"], typer.Option("--format", help="Output format: a table, or a TOML file to edit.")
+    ] = "table",
+) -> None:
+    """Show the service's settings and their sources."""
+    from losslake_service.settings import as_toml, load_settings, toml_value, unknown_variables
+
+    loaded = load_settings(config)
+    for variable in unknown_variables():
+        print_error(f"no setting is called {variable}")
+    if form == "toml":
+        for line in as_toml(loaded.settings).splitlines():
+            echo(line)
+        return
+    fields = type(loaded.settings).model_fields
+    rows = [
+        (name, toml_value(getattr(loaded.settings, name)), loaded.source_of(name), field.description)
+        for name, field in fields.items()
+    ]
+    show_table(("setting", "value", "from", "description"), rows)

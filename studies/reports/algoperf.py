@@ -1,0 +1,70 @@
+"""Submissions to AlgoPerf at equal tuning: by its rule in seconds, and in steps at the same batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from losslake.analysis.performance_profile import geometric_mean_of_ratios, scores
+from losslake.questions.comparison.contest import Entry, contest
+from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema.reached import Floats
+from losslake_schema.statuses import STATUSES
+from studies.reports.benchmarks import report_rows
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A submission.
+
+    score: AlgoPerf's. ratios: seconds to the target over the least of any submission, by workload. steps: relative to
+    the baseline's at the same batch size and number of trials, the geometric mean over n_compared workloads; None
+    without any, or where logs count something else.
+    """
+
+    name: str
+    score: float
+    ratios: Floats
+    steps: float | None
+    n_compared: int
+
+
+def standings(view: ReleaseView, collection: str, about: Mapping[str, Any]) -> list[Standing]:
+    """Return the submissions of a collection, the best score first. about: table `algoperf` of findings.toml."""
+    variants = about["workloads"]
+    rows = report_rows(view, "algoperf_times", {"collection": collection})
+    seconds = {(row["optimizer"], f"{row['dataset']}/{row['model']}"): row["seconds"] for row in rows}
+    names = tuple(sorted({name for name, _ in seconds}))
+    held_out = {variant: column for column, variant in enumerate(variants.values()) if variant}
+    scored = scores(
+        _table(names, list(variants), seconds),
+        _table(names, list(held_out), seconds),
+        np.array(list(held_out.values())),
+    )
+    steps = contest(names, _entries(view, collection, list(variants)), None).medians
+    base = steps[names.index(about["baseline"])]
+    ratios = [geometric_mean_of_ratios(medians, base) for medians in steps]
+    each = zip(names, scored.score.tolist(), scored.ratios, ratios, strict=True)
+    return sorted((Standing(name, score, row, *steps) for name, score, row, steps in each), key=lambda one: -one.score)
+
+
+def _table(names: Sequence[str], workloads: Sequence[str], seconds: Mapping[tuple[str, str], float]) -> Floats:
+    """Return the seconds, (submissions, workloads); NaN for no data."""
+    return np.array([[seconds.get((name, workload), np.nan) for workload in workloads] for name in names], np.float64)
+
+
+def _entries(view: ReleaseView, collection: str, workloads: Sequence[str]) -> Iterator[Entry]:
+    """Yield the trials of each submission on workloads, at the goal in their validation metric."""
+    for goal in view.goals:
+        place = f"{goal.workload.dataset}/{goal.workload.model}"
+        if goal.workload.collection == collection and place in workloads and goal.metric.startswith("val/"):
+            (search,) = open_searches(view, Selection((goal.workload,), goal.metric, statuses=STATUSES))
+            steps = admitted_steps(search, Goal(goal.target, goal.comparator))
+            for size, of_size in zip(search.facts.batch_sizes, steps, strict=True):
+                yield Entry(goal.workload.optimizer, (place, size), of_size)
