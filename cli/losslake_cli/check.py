@@ -14,7 +14,7 @@ from losslake_cli.console import LakeOption, echo, echo_some, plural
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
-    from losslake_contributions.checks.local import Checked
+    from losslake_contributions.review.checks.local import Checked
 
 
 def check(
@@ -46,8 +46,8 @@ def check(
     if a rule refuses a run.
     """
     without_pandas()
-    from losslake_contributions.checks.claims import parse_claim
-    from losslake_contributions.checks.local import check_paths
+    from losslake_contributions.review.checks.claims import parse_claim
+    from losslake_contributions.review.checks.local import check_paths
     from losslake_ingest.pipeline.reading import Request
 
     claims = [parse_claim(text) for text in claim or ()]
@@ -79,8 +79,8 @@ def _base(lake: str | None) -> Lake | None:
 def _print_json(checked: Checked) -> None:
     from pydantic import TypeAdapter
 
-    from losslake_contributions.checks.report import Report
-    from losslake_contributions.spools.privacy import Removal
+    from losslake_contributions.client.privacy import Removal
+    from losslake_contributions.review.checks.report import Report
 
     document = {
         "report": TypeAdapter(Report).dump_python(checked.report, mode="json"),
@@ -95,10 +95,10 @@ def _print_json(checked: Checked) -> None:
 
 
 def _print_text(checked: Checked, base: Lake | None, *, is_preview: bool, has_changes: bool) -> None:
-    from losslake_contributions.checks.report import as_text
-    from losslake_contributions.drafts.changes import changes
-    from losslake_contributions.drafts.text import as_text as changes_as_text
-    from losslake_contributions.spools.preview import preview
+    from losslake_contributions.client.preview import preview
+    from losslake_contributions.review.changes import changes
+    from losslake_contributions.review.changes_text import as_text as changes_as_text
+    from losslake_contributions.review.checks.report import as_text
 
     conversion = checked.conversion
     compared = f", compared with release {checked.draft.base} of {base}" if checked.draft.base is not None else ""

@@ -16,7 +16,7 @@ from losslake_cli.push import TokenFileOption, UrlOption, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake_contributions.live.growing_run import GrowingRun
+    from losslake_contributions.client.growing_run import GrowingRun
 
 _NICENESS = 5
 
@@ -36,8 +36,8 @@ def live(
     missing. If the service can't be reached, it is sent later. Secrets, host names, paths and e-mail addresses are
     removed first.
     """
-    from losslake_contributions.client import ContributionClient
-    from losslake_contributions.live.sender import LiveSender, Told
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.client.live_sender import LiveSender, Told
 
     if not folder.is_dir():
         raise LossLakeError(f"{folder} is not a folder: give the one in which runs are recorded")

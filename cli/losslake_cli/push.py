@@ -15,11 +15,11 @@ from losslake_cli.console import MOST_LISTED, echo, echo_some, plural, print_err
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake_contributions.contract.contributions import ContributionStatus
-    from losslake_contributions.contract.submissions import SubmissionStatus
-    from losslake_contributions.local_runs import LocalRun, LocalRuns
-    from losslake_contributions.push import Pushed, Terms
-    from losslake_contributions.spools.convert import Conversion
+    from losslake_contributions.client.conversion import Conversion
+    from losslake_contributions.client.local_runs import LocalRun, LocalRuns
+    from losslake_contributions.client.push import Pushed, Terms
+    from losslake_contributions.protocol.contributions import ContributionStatus
+    from losslake_contributions.protocol.submissions import SubmissionStatus
 
 TOKEN = "LOSSLAKE_TOKEN"
 _PARTS = 10
@@ -63,9 +63,9 @@ def push(
     the service holds already is skipped: run the same command again after
     an interruption, or to see what became of the runs. The token is sent only over https, or to this machine.
     """
-    from losslake_contributions.local_runs import find_runs
-    from losslake_contributions.push import Terms, parse_credit
-    from losslake_contributions.spools.prepare import prepare
+    from losslake_contributions.client.local_runs import find_runs
+    from losslake_contributions.client.prepare import prepare
+    from losslake_contributions.client.push import Terms, parse_credit
     from losslake_ingest.pipeline.reading import Request
 
     terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
@@ -83,9 +83,9 @@ def push(
 
 
 def _send(found: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
-    from losslake_contributions.client import ContributionClient
-    from losslake_contributions.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
-    from losslake_contributions.push import push as send
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.client.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
+    from losslake_contributions.client.push import push as send
 
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
         pushed = send(client, found.runs, terms, _Held(len(found.runs)))
@@ -140,7 +140,7 @@ def _show_others(found: LocalRuns, conversion: Conversion) -> None:
 
 
 def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
-    from losslake_contributions.push import submission_of
+    from losslake_contributions.client.push import submission_of
 
     echo_some([f"would send   {_described(run)}" for run in runs])
     request = submission_of(runs, terms)

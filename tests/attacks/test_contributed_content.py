@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake_cli.main import app
-from losslake_contributions.spools.spool import read_spool
+from losslake_contributions.client.spool import read_spool
 from losslake_ingest.run import ingest
 from losslake_schema.names import Trial
 from tests.attacks.contributors import STORED, Target, fresh_run, refused

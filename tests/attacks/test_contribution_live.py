@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from losslake_contributions.contract.limits import MOST_PIECES, MOST_SEGMENTS
-from losslake_contributions.live.run_reader import MOST_SERIES, RunReader
-from losslake_contributions.store.silence import end_silent_runs
+from losslake_contributions.intake.silence import end_silent_runs
+from losslake_contributions.live.reader import MOST_SERIES, RunReader
+from losslake_contributions.people.tokens import Quota
+from losslake_contributions.protocol.limits import MOST_PIECES, MOST_SEGMENTS
 from losslake_contributions.store.tables import Piece
-from losslake_contributions.store.tokens import Quota
 from losslake_schema.errors import LossLakeError
 from tests.attacks.contributors import Target, fresh_run, refused
 from tests.contributions.spooled_runs import new_id

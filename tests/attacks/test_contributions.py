@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from losslake_contributions.people.tokens import revoke_token
+from losslake_contributions.review.site import COOKIE
 from losslake_contributions.store.tables import Token
-from losslake_contributions.store.tokens import revoke_token
-from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import Target, fresh_run, logged, refused
 from tests.contributions.conftest import Sender
 from tests.contributions.spooled_runs import SpooledRun, new_id, rows

@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
-from losslake_contributions.contract.contributions import Finish, RunFacts
-from losslake_contributions.contract.submissions import ReturnRequest, SubmissionRequest
+from losslake_contributions.protocol.contributions import Finish, RunFacts
+from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionRequest
 from losslake_service.web.pages.kinds import PAGES as KINDS
 from tests.attacks.contributors import Target, attacked
 from tests.browser.test_hostile import INJECTED

@@ -25,13 +25,13 @@ import psutil
 import losslake.record
 from losslake.lake.lake import Lake
 from losslake.record import spool
-from losslake_contributions.accept import accept
-from losslake_contributions.client import ContributionClient
-from losslake_contributions.local_runs import find_runs
-from losslake_contributions.push import Terms, push
+from losslake_contributions.client.connection import ContributionClient
+from losslake_contributions.client.local_runs import find_runs
+from losslake_contributions.client.push import Terms, push
+from losslake_contributions.people.tokens import create_token
+from losslake_contributions.review.acceptance import accept
+from losslake_contributions.review.submissions import list_submissions
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import list_submissions
-from losslake_contributions.store.tokens import create_token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.disturbing_proxy import disturbing_proxy

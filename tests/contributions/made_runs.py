@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from losslake.lake.lake import Lake
-from losslake_contributions.spools.spool import Spool, digest_entry, read_spool
+from losslake_contributions.client.spool import Spool, digest_entry, read_spool
 from losslake_ingest.run import ingest
 
 ERROR = "val/classification_error"

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_contributions.accept import accept
-from losslake_contributions.client import ContributionClient
-from losslake_contributions.errors import KINDS
-from losslake_contributions.local_runs import find_runs
-from losslake_contributions.metrics import ContributionMetrics
-from losslake_contributions.push import Terms, push
+from losslake_contributions.client.connection import ContributionClient
+from losslake_contributions.client.local_runs import find_runs
+from losslake_contributions.client.push import Terms, push
+from losslake_contributions.intake.metrics import ContributionMetrics
+from losslake_contributions.people.tokens import create_token
+from losslake_contributions.protocol.errors import KINDS
+from losslake_contributions.review.acceptance import accept
 from losslake_contributions.serve import serve
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import create_token
 from losslake_schema.errors import LossLakeError
 from losslake_service.settings import load_settings_of, toml_value
 from tests.contributions.conftest import ADA
+from tests.contributions.review.test_acceptance import REWOUND, check_stored
 from tests.contributions.running import running_service
 from tests.contributions.spooled_runs import SpooledRun
-from tests.contributions.test_accept import REWOUND, check_stored
 
 DOCS = Path(__file__).parents[2] / "docs" / "contributions.md"
 

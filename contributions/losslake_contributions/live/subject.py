@@ -9,7 +9,6 @@ from losslake.analysis.comparable import Comparable
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake.questions.release.view import ReleaseView
-from losslake_contributions.contract.contributions import RunFacts
 from losslake_contributions.live.outlook import trials_to_compare
 from losslake_contributions.live.stored_trials import (
     Candidate,
@@ -18,6 +17,7 @@ from losslake_contributions.live.stored_trials import (
     nearest_sizes,
     stored_trials,
 )
+from losslake_contributions.protocol.contributions import RunFacts
 from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, comparator_named
 from losslake_schema.registry import metric_named
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal, usual_metric

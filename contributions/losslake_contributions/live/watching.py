@@ -15,9 +15,9 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from cachetools import LRUCache
 
-from losslake_contributions.errors import ContributionError
-from losslake_contributions.live.run_reader import RunReader, RunState
-from losslake_contributions.store.contributions import contributor_of
+from losslake_contributions.intake.runs import contributor_of
+from losslake_contributions.live.reader import RunReader, RunState
+from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.store.database import Database
 from losslake_service.shares.places import NoPlace, Places
 
