@@ -37,7 +37,7 @@ def live(
     removed first.
     """
     from losslake_contributions.client.connection import ContributionClient
-    from losslake_contributions.client.live_sender import LiveSender, Told
+    from losslake_contributions.client.live_sender import LiveSender, SenderCallbacks
 
     if not folder.is_dir():
         raise LossLakeError(f"{folder} is not a folder: give the one in which runs are recorded")
@@ -45,7 +45,7 @@ def live(
         os.nice(_NICENESS)  # trainings come first
     stop = Event()
     with ContributionClient(url, read_token(token_file), tries=1) as client:
-        sender = LiveSender(client, folder, Told(_show_link, _show_end, print_error))
+        sender = LiveSender(client, folder, SenderCallbacks(_show_link, _show_end, print_error))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         sender.run(stop, until_end)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from losslake.record.spool import written
+from losslake.record.layout import written
 
 Scalar = str | int | float | bool
 COMPARATORS = ("strict", "inclusive")

@@ -103,7 +103,7 @@ def test_lines_that_break_readers(target: Target) -> None:
     target.mallory.live(run.piece(CURVE) | {"lines": "\n".join(odd) + "\n"})
     reader = RunReader(target.database, run.id)
     reader.refresh()
-    assert reader.n_unread >= 6
+    assert reader.curves.n_unread >= 6
     offset = len(("\n".join(odd) + "\n").encode())
     many = {f"m{n}": 1 for n in range(MOST_SERIES + 1)} | {"step": 1}
     target.mallory.live(run.piece(CURVE) | {"lines": json.dumps(many) + "\n", "offset": offset})

@@ -134,7 +134,7 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
 
     Values that aren't finite are NaN, Infinity and -Infinity, as text.
     """
-    steps, values = reader.curve(subject.metric) if subject.metric is not None else NOTHING
+    steps, values = reader.curves.curve(subject.metric) if subject.metric is not None else NOTHING
     progress = progress_of(steps, values, subject.goal)
     shown = thinned(values, MOST_POINTS, *([] if progress.hit is None else [progress.hit]))
     last = steps[-_N_LAST:].tolist(), values[-_N_LAST:].tolist()
@@ -142,8 +142,8 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
     said = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
     if state.kind == "open" and subject.to_compare is not None:
         said += outlook(subject.to_compare, steps, values)
-    if reader.n_unread:
-        said.append(f"{reader.n_unread:,} lines aren't as the recorder writes them: they are left out.")
+    if reader.curves.n_unread:
+        said.append(f"{reader.curves.n_unread:,} lines aren't as the recorder writes them: they are left out.")
     return {
         "metrics": overview.metrics,
         "state": state.kind,

@@ -87,7 +87,7 @@ class WatchedRun:
         if seen == self._seen:
             return None
         self._seen = seen
-        last = self._reader.last_steps()
+        last = self._reader.curves.last_steps()
         return Overview(state, tuple(last), max(last.values(), default=None))
 
     @property

@@ -55,7 +55,7 @@ def n_pieces(database: Database, run: SpooledRun) -> tuple[int, int]:
 def values(database: Database, run: SpooledRun) -> list[float]:
     reader = RunReader(database, run.id)
     reader.refresh()
-    return [float(value) for value in reader.curve("val/loss")[1]]
+    return [float(value) for value in reader.curves.curve("val/loss")[1]]
 
 
 def test_a_piece_goes_on_where_what_is_held_ends(service: Service, ada: Sender, run: SpooledRun) -> None:

@@ -89,12 +89,12 @@ def test_a_reader_that_looks_now_and_then_sees_what_one_that_looks_at_the_end_se
     for each in (reader, RunReader(service.database, run.id)):
         each.refresh()
         expected = {metric: oracle(segments, metric) for metric in ("a", "b")}
-        assert each.last_steps() == {metric: max(known) for metric, known in expected.items() if known}
+        assert each.curves.last_steps() == {metric: max(known) for metric, known in expected.items() if known}
         for metric, known in expected.items():
-            steps, measured = each.curve(metric)
+            steps, measured = each.curves.curve(metric)
             assert steps.tolist() == sorted(known)
             assert same(measured.tolist(), [known[step] for step in sorted(known)])
-        assert each.n_unread == 0
+        assert each.curves.n_unread == 0
 
 
 def test_a_segment_that_is_not_as_its_pieces_were_is_read_anew(service: Service, ada: Sender) -> None:
@@ -106,7 +106,9 @@ def test_a_segment_that_is_not_as_its_pieces_were_is_read_anew(service: Service,
     other = SpooledRun(id=run.id, segments={"0001/000001.jsonl": rows(range(9), 77.0)})
     ada.put(other)
     reader.refresh()
-    assert reader.curve("val/loss")[1].tolist() == [row["val/loss"] for row in other.segments["0001/000001.jsonl"]]
+    assert reader.curves.curve("val/loss")[1].tolist() == [
+        row["val/loss"] for row in other.segments["0001/000001.jsonl"]
+    ]
 
 
 def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sender) -> None:
@@ -118,8 +120,8 @@ def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sen
     ada.live(run.piece("0001/000001.jsonl") | {"lines": "\n".join([*bad, good, ""])})
     reader = RunReader(service.database, run.id)
     reader.refresh()
-    assert [each.tolist() for each in reader.curve("a")] == [[1], [2.0]]
-    assert reader.n_unread == len(bad)
+    assert [each.tolist() for each in reader.curves.curve("a")] == [[1], [2.0]]
+    assert reader.curves.n_unread == len(bad)
 
 
 @pytest.mark.parametrize(
