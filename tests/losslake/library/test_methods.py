@@ -66,11 +66,11 @@ def test_a_request_has_the_given_parameters_in_the_order_of_the_declaration() ->
     source = Recorder()
     lake = Lake(source, 3)
     lake.forecast("a/b/c/d", 64, ("20=0.8", "40=0.4"), target=0.1, metric="val/loss", trials=None)
-    given = [
+    expected = [
         ("workload", "a/b/c/d"), ("metric", "val/loss"), ("target", 0.1), ("batch_size", 64),
         ("curve", ["20=0.8", "40=0.4"]),
     ]  # fmt: skip
-    assert source.request == ("/v1/analysis/forecast", given, 3)
+    assert source.request == ("/v1/analysis/forecast", expected, 3)
 
 
 def test_filters_of_a_list_follow_its_other_parameters() -> None:
