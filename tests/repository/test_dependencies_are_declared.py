@@ -34,7 +34,6 @@ EXTRAS = {
     "losslake/client/service.py": "",
     "losslake/extras.py": "",
     "losslake/library/lake.py": "",
-    "losslake/library/methods": "",
     "losslake/library/service.py": "",
     "losslake/library/generate.py": "lake",
     "losslake/library/local.py": "lake",
