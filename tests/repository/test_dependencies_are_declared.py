@@ -45,6 +45,7 @@ EXTRAS = {
     "losslake/record": "",
     "losslake/spark": "spark",
     "cli/losslake_cli/spark_session.py": "spark",
+    "cli": "lake",
     "losslake": "lake",
     "schema": "lake",
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",
