@@ -70,10 +70,6 @@ PARTS = (
         smallest=("--rounds", "1", "--runs", "2", "--rows", "60"),
     ),
     Part(
-        "drafts", "bench.drafts", "drafts of mappings for 45 print loops", 0.3, 0.3, 0.1,
-        smallest=("Keras",),
-    ),
-    Part(
         "tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1,
         smallest=("--events", "60", "--rounds", "1"),
     ),
