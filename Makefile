@@ -176,7 +176,7 @@ image: setup ## Run the build steps of the container image in a folder, without 
 	@$(VENV)/bin/python -m pytest -m long $(UNLIMITED) tests/topology/test_image.py $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Run the benchmarks, about 24 minutes; those of BENCH, as in BENCH="ingest service"
+bench: setup ## Run the benchmarks, about 23 minutes; those of BENCH, as in BENCH="ingest service"
 	@$(VENV)/bin/python -m bench $(BENCH)
 
 # The resolver has a separate environment, so that a broken lock file can be rebuilt.

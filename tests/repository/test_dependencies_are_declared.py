@@ -60,7 +60,7 @@ EXTRAS = {
 
 def extras_for(path: Path) -> list[str]:
     if path.parts[0] in ("bench", "tests"):
-        return ["dev", "peers", "trainers"]
+        return ["dev", "trainers"]
     return [extra for extra in [next(extra for place, extra in EXTRAS.items() if path.is_relative_to(place))] if extra]
 
 

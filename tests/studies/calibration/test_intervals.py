@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from bench import simulated_curves, simulated_searches, simulated_settings
-from bench.coverage import DOCUMENT, SIMULATIONS, simulated, with_table
-from bench.simulated import SPREADS, TRIALS, SimulatedRow
 from losslake.analysis.measured_levels import TOLERATED, MeasuredLevel, measured_levels, missed
+from studies.calibration import advice, curves, searches, survivals
+from studies.calibration.document import DOCUMENT, with_table
+from studies.calibration.intervals import NAME, SIMULATIONS, simulated, table
+from studies.calibration.simulation import SPREADS, TRIALS, SimulatedRow
 
 
 def test_table_in_docs_is_that_of_the_data() -> None:
     document = DOCUMENT.read_text("utf-8")
-    assert with_table(document, measured_levels()) == document
+    assert with_table(document, NAME, table(measured_levels())) == document
 
 
 def test_every_level_holds_for_each_number_of_trials() -> None:
@@ -25,16 +26,16 @@ def test_every_level_holds_for_each_number_of_trials() -> None:
 Simulation = Callable[[int], list[SimulatedRow]]
 # Studies a cell of what takes long, with trials of one spread: an interval that ignores the spacing of evaluations
 # holds in three quarters of studies, which few don't show; the other ranges take 0.1 s a study.
-SAMPLED: Mapping[Simulation, int] = {simulated_curves.critical_batch_sizes: 64, simulated_curves.other_ranges: 4}
+SAMPLED: Mapping[Simulation, int] = {curves.critical_batch_sizes: 64, curves.other_ranges: 4}
 
 
 @pytest.mark.parametrize("simulate", SIMULATIONS, ids=lambda each: each.__name__)
 def test_levels_hold_in_a_small_simulation(simulate: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (simulated_curves, simulated_searches, simulated_settings):
+    for module in (advice, curves, searches, survivals):
         monkeypatch.setattr(module, "TRIALS", (3, 20))
-    monkeypatch.setattr(simulated_curves, "SIZES", (5, 8))
+    monkeypatch.setattr(curves, "SIZES", (5, 8))
     if simulate in SAMPLED:
-        monkeypatch.setattr(simulated_curves, "SPREADS", SPREADS[:1])
+        monkeypatch.setattr(curves, "SPREADS", SPREADS[:1])
     rows = simulate(SAMPLED.get(simulate, 16))
     assert all(sum(n for _, n in row.measured.trials.values()) for row in rows)
     for row in rows:

@@ -12,7 +12,7 @@ from losslake_schema.names import Study, Workload
 
 
 def measurements_of(lake: Path, workload: Workload) -> str:
-    """Those of a workload, whose folders are named after it: nothing else has to be listed or pruned."""
+    """Return the pattern of a workload, whose folders are named after it: nothing else has to be listed or pruned."""
     any_study = folder_of("measurements", Study(workload, 0))
     return str(lake / any_study.parent / "*" / "*.parquet")
 

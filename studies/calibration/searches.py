@@ -1,4 +1,4 @@
-"""Simulated searches with a known truth: how often comparisons, quality, survival and tuning budgets hold."""
+"""How often comparisons, quality, tuning budgets, learning rates and reference convergence hold for searches."""
 
 from __future__ import annotations
 
@@ -8,19 +8,6 @@ from itertools import product
 
 import numpy as np
 
-from bench.simulated import (
-    INTERVAL,
-    MOST_ERRORS,
-    NOISES,
-    SPACINGS,
-    SPREADS,
-    TRIALS,
-    SimulatedRow,
-    evaluated,
-    generator,
-    spread_of_trials,
-    steps_of_trials,
-)
 from losslake.analysis.best_of_n import smaller_search, trials_needed
 from losslake.analysis.equal_budget import flips, ratio_range
 from losslake.analysis.learning_rate_growth import LEAST_SIZES_OF_FORMS, learning_rate_exponent, learning_rate_forms
@@ -28,21 +15,38 @@ from losslake.analysis.permutation_test import ERROR, p_values
 from losslake.analysis.quality import shortfall
 from losslake.analysis.rcp import Rules, check, reference_point
 from losslake.analysis.search_range import SearchRange, boundary_flags
-from losslake.analysis.survival import CENSORED, CONFIDENCE, REACHED, survival, wilson
+from losslake.analysis.settings import medians_of_settings
 from losslake_schema.reached import Floats
+from studies.calibration.simulation import (
+    NOISES,
+    SEEDS,
+    SPACINGS,
+    SPREADS,
+    TRIALS,
+    SimulatedRow,
+    at_least,
+    at_most,
+    batch_sizes,
+    evaluated,
+    generator,
+    repeated_steps,
+    settings_of,
+    spread_of_trials,
+    steps_of_trials,
+)
 
-RATIO = 0.7
+RATIO, SHARED = 0.7, 0.05
 _RANGES = {name: SearchRange("DOUBLE", "LINEAR_SCALE", 0.0, 1.0) for name in ("learning_rate", "momentum")}
 
 
 def comparisons(n: int) -> list[SimulatedRow]:
     """Return rows of differences, of clear ones, and of clear flips. n: comparisons in a cell."""
-    differs = SimulatedRow("compare differs", "equal searches differ at a batch size", "at most", MOST_ERRORS)
-    clear = SimulatedRow("compare clear", "equal searches are `is_clear`", "at most", MOST_ERRORS)
+    differs = at_most("compare differs", "equal searches differ at a batch size")
+    clear = at_most("compare clear", "equal searches are `is_clear`")
     power = SimulatedRow("compare power", f"a ratio of {RATIO} differs at a batch size", "power")
     power_clear = SimulatedRow("compare power-clear", f"a ratio of {RATIO} is `is_clear`", "power")
     flip = SimulatedRow("compare flips", "equal searches flip over the batch sizes")
-    clear_flip = SimulatedRow("compare clear-flips", "a flip of equal searches is `is_clear`", "at most", MOST_ERRORS)
+    clear_flip = at_most("compare clear-flips", "a flip of equal searches is `is_clear`")
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (4, 11)):
         rng = generator(trials, spread, noise, m, spacing)
         first, second = (steps_of_trials(rng, spread, noise, (n * m, trials)) for _ in range(2))
@@ -60,9 +64,30 @@ def comparisons(n: int) -> list[SimulatedRow]:
     return [differs, clear, power, power_clear, flip, clear_flip]
 
 
+def repeated_settings(n: int) -> list[SimulatedRow]:
+    """Return rows of trials that aren't independent: settings with several seeds, and noise that a search shares."""
+    seeds = at_most("compare seeds", f"equal searches with {SEEDS} seeds a setting differ")
+    shared = SimulatedRow(
+        "compare shared", f"equal searches differ, noise of {SHARED:.0%} shared by the trials of each"
+    )
+    for trials, spread, noise in product(TRIALS, SPREADS, NOISES):
+        rng = generator(trials, spread, noise, 1)
+        number = settings_of(trials)
+        settings = []
+        for _ in range(2):
+            steps = repeated_steps(rng, spread, noise, n, number)
+            settings.append(np.array([medians_of_settings(each, number) for each in steps]))
+        seeds.add(trials, np.abs(p_values(settings[0], settings[1])) <= ERROR)
+        both = [
+            steps_of_trials(rng, spread, noise, (n, trials)) * np.exp(rng.normal(0, SHARED, (n, 1))) for _ in range(2)
+        ]
+        shared.add(trials, np.abs(p_values(both[0], both[1])) <= ERROR)
+    return [seeds, shared]
+
+
 def qualities(n: int) -> list[SimulatedRow]:
     """Return rows of the shortfall of the largest batch size."""
-    equal = SimulatedRow("quality clear", "equal batch sizes: the shortfall is `is_clear`", "at most", MOST_ERRORS)
+    equal = at_most("quality clear", "equal batch sizes: the shortfall is `is_clear`")
     power = SimulatedRow("quality power", "the largest is 1.5 times as bad: the shortfall is `is_clear`", "power")
     for trials, spread, m in product(TRIALS, SPREADS, (4, 11)):
         rng = generator(trials, spread, 0.0, m)
@@ -74,43 +99,10 @@ def qualities(n: int) -> list[SimulatedRow]:
     return [equal, power]
 
 
-def survivals(n: int) -> list[SimulatedRow]:
-    """Return rows of the share of trials that reached, and of its interval where some were stopped before."""
-    level = round(100 * CONFIDENCE)
-    chance = SimulatedRow("survival chance", "interval of `chance`, the share that reaches", "at least", level)
-    reached = SimulatedRow(
-        "survival reached", "interval of `reached` at a step, a third of the trials stopped", "at least", level
-    )
-    for trials, spread in product(TRIALS, SPREADS):
-        rng = generator(trials, spread, 0.0, 1)
-        quartiles = np.quantile(spread_of_trials(rng, spread, (100_000,)), [0.25, 0.5, 0.75])
-        steps = spread_of_trials(rng, spread, (n, trials))
-        stops = np.where(rng.random((n, trials)) < 1 / 3, spread_of_trials(rng, spread, (n, trials)), np.inf)
-        for share, quartile in zip((0.25, 0.5, 0.75), quartiles.tolist(), strict=True):
-            shares = [wilson(count, trials) for count in (steps <= quartile).sum(-1).tolist()]
-            chance.add(trials, np.array([each.lower <= share <= each.upper for each in shares]))
-            reached.add(
-                trials,
-                np.array(
-                    [_covers(of_study, ends, quartile, share) for of_study, ends in zip(steps, stops, strict=True)]
-                ),
-            )
-    return [chance, reached]
-
-
-def _covers(steps: Floats, stops: Floats, at: float, share: float) -> bool:
-    whole = np.ceil(1e6 * np.minimum(steps, stops)).astype(np.int64)
-    curve = survival(whole, np.where(steps <= stops, REACHED, CENSORED).astype(np.int64))
-    place = int(np.searchsorted(curve.steps, 1e6 * at, side="right")) - 1
-    return place < 0 or bool(curve.lower[place] <= share <= curve.upper[place])
-
-
 def tuning_budgets(n: int) -> list[SimulatedRow]:
     """Return rows of what smaller searches would find, and of the ratio of two of them."""
-    half = SimulatedRow(
-        "tuning-budget half", "the best of half of the same trials in `half_lower` to `half_upper`", "at least", 90
-    )
-    ratio = SimulatedRow("compare half", "the ratio of halves in `ratio_lower` to `ratio_upper`", "at least", 90)
+    half = at_least("tuning-budget half", "the best of half of the same trials in `half_lower` to `half_upper`", 90)
+    ratio = at_least("compare half", "the ratio of halves in `ratio_lower` to `ratio_upper`", 90)
     fresh = SimulatedRow("tuning-budget fresh", "not stated: the best of half as many new trials in that range")
     needed = SimulatedRow("tuning-budget needed", "as many new trials as `trials_needed` reach (chance 30%)")
     for trials, spread in product(TRIALS, SPREADS):
@@ -118,8 +110,8 @@ def tuning_budgets(n: int) -> list[SimulatedRow]:
         first, second, new = (spread_of_trials(rng, spread, (n, trials)) for _ in range(3))
         ours, theirs = (rng.permuted(each, axis=1)[:, : trials // 2].min(-1) for each in (first, second))
         halves = [smaller_search(each).half for each in first]
-        known = [(each.lower or 0.0, each.upper or np.inf) for each in halves if each is not None]
-        lower, upper = np.array(known).T
+        ends = [(each.lower or 0.0, each.upper or np.inf) for each in halves if each is not None]
+        lower, upper = np.array(ends).T
         half.add(trials, (lower <= ours) & (ours <= upper))
         best = new[:, : trials // 2].min(-1)
         fresh.add(trials, (lower <= best) & (best <= upper))
@@ -137,23 +129,19 @@ def _p_of(signed: Floats) -> Callable[[int, int, int], float]:
 
 def others(n: int) -> list[SimulatedRow]:
     """Return rows of the learning rate's growth, of optima at an end of their range, and of reference convergence."""
-    exponent = SimulatedRow("metaparameters exponent", "interval of the learning rate's exponent", "at least", INTERVAL)
-    turn = SimulatedRow(
-        "metaparameters turn", "interval of `noise_batch_size`, of a saturating rate", "at least", INTERVAL
-    )
+    exponent = at_least("metaparameters exponent", "interval of the learning rate's exponent")
+    turn = at_least("metaparameters turn", "interval of `noise_batch_size`, of a saturating rate")
     flat = boundary_flags(_RANGES, list(_RANGES), np.full((1, len(_RANGES)), 0.5))
     assert flat is not None
-    boundary = SimulatedRow(
+    boundary = at_most(
         "metaparameters boundary",
         f"the best of equally good trials is at an end of {len(_RANGES)} ranges",
-        "at most",
         round(100 * flat.chance),
     )
-    fails = SimulatedRow("rcp fails", "submissions equal to the reference fail", "at most", MOST_ERRORS)
+    fails = at_most("rcp fails", "submissions equal to the reference fail")
     rules = Rules(submission_runs=10)
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (4, 6, 11)):
-        rng = generator(trials, spread, noise, m)
-        sizes: Floats = np.array([8.0 * 2**at for at in range(m)])
+        rng, sizes = generator(trials, spread, noise, m), batch_sizes(m)
         rates = sizes[:, None] ** 0.5 * np.exp(rng.normal(0, 3 * noise, (n // 8, m, min(trials, 5))))
         exponents = [learning_rate_exponent(sizes, list(each)) for each in rates]
         exponent.add(

@@ -1,4 +1,4 @@
-"""Simulated studies of repeated settings, some of them tuned badly: how often the results of their best settings hold.
+"""How often results of the best settings hold, where settings are repeated and some batch sizes are tuned badly.
 
 Each batch size has 1 to 5 settings of 3 seeds or more, unequally many; the first is the best, the others take up to
 some percent more. A tenth of the batch sizes is tuned 1.2 to 2 times worse. Evaluations come every 2 to 10% of the
@@ -7,17 +7,26 @@ steps. Some seeds never reach the target.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from bench.simulated import FEWEST_STEPS, INTERVAL, NOISES, TRIALS, SimulatedRow, evaluated
 from losslake.analysis.best_setting import FEWEST_SEEDS, Seeds, best_settings
 from losslake.analysis.break_points import dominated, perfect_ends
 from losslake.analysis.identifiability import identified_fits
 from losslake_schema.reached import Flags, Floats
+from studies.calibration.simulation import (
+    NOISES,
+    TRIALS,
+    SimulatedRow,
+    at_least,
+    at_most,
+    batch_sizes,
+    evaluated,
+    exact_steps,
+    within,
+)
 
 MOST_SETTINGS, OF_SETTINGS, BADLY, MISSES = 5, 0.05, 0.1, (0.0, 0.02)
 SIZES, SPACINGS = (6, 11), (0.02, 0.1)
@@ -39,11 +48,8 @@ class _Repeated:
 def repeats(n: int) -> list[SimulatedRow]:
     """Return rows of intervals, ends and dominated batch sizes of repeated settings. n: simulations in a cell."""
     intervals = {
-        (seeds, noise): SimulatedRow(
-            f"critical-batch-size {seeds}-{noise:g}",
-            f"interval, {seeds} of the best setting, noise {noise:.0%}",
-            "at least",
-            INTERVAL,
+        (seeds, noise): at_least(
+            f"critical-batch-size {seeds}-{noise:g}", f"interval, {seeds} of the best setting, noise {noise:.0%}"
         )
         for seeds, noise in product(SEEDS, NOISES)
     }
@@ -56,16 +62,16 @@ def repeats(n: int) -> list[SimulatedRow]:
         for seeds, misses in product(SEEDS, MISSES)
     }
     ends = {
-        seeds: SimulatedRow(
+        seeds: at_least(
             f"regimes repeated-{seeds}",
             f"perfect scaling ends within one batch size of the truth, {seeds} of the best setting",
-            "at least",
-            INTERVAL,
         )
         for seeds in SEEDS
     }
-    found = SimulatedRow("dominated badly-tuned", "a batch size that is tuned worse, by 1.2 to 2 times, is dominated")
-    wrong = SimulatedRow("dominated well-tuned", "one that isn't tuned worse is dominated", "at most", 5)
+    detected = SimulatedRow(
+        "dominated badly-tuned", "a batch size that is tuned worse, by 1.2 to 2 times, is dominated"
+    )
+    wrong = at_most("dominated well-tuned", "one that isn't tuned worse is dominated", 5)
     cells = product(TRIALS, NOISES, SPACINGS, SIZES, MISSES, SEEDS)
     for trials, noise, spacing, m, misses, seeds in cells:
         rng = np.random.default_rng([trials, round(100 * noise), round(100 * spacing), m, round(100 * misses)])
@@ -79,17 +85,17 @@ def repeats(n: int) -> list[SimulatedRow]:
         off = perfect_ends(one.sizes, tuned).index - perfect_ends(one.sizes, one.exact).index
         ends[seeds].add(trials, np.abs(off) <= 1)
         if seeds == "median":
-            found.add(trials, is_dominated[one.is_bad])
+            detected.add(trials, is_dominated[one.is_bad])
             wrong.add(trials, is_dominated[~one.is_bad])
-    return [*intervals.values(), *stated.values(), *ends.values(), found, wrong]
+    return [*intervals.values(), *stated.values(), *ends.values(), detected, wrong]
 
 
 def _repeated(
     rng: np.random.Generator, n: int, trials: int, noise: float, spacing: float, m: int, misses: float, seeds: Seeds
 ) -> _Repeated:
-    sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
-    critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n))
-    exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
+    sizes = batch_sizes(m)
+    critical = within(rng, sizes, n)
+    exact = exact_steps(critical, sizes)
     is_bad = rng.random((n, m)) < BADLY
     worse = np.where(is_bad, rng.uniform(1.2, 2.0, (n, m)), 1.0)
     shape = (n, m, MOST_SETTINGS, trials)

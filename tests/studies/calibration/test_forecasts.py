@@ -1,4 +1,4 @@
-"""The benchmark of forecasts holds trials back, and its baselines are what they are called."""
+"""The calibration of forecasts holds trials back, and its baselines are what they are called."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from bench.forecast import BEGIN, DOCUMENT, METHODS, Curves, held_back, with_table
-from bench.forecast_baselines import fitted, residual_band
 from losslake.analysis.forecast_levels import forecast_levels
+from studies.calibration.baselines import fitted, residual_band
+from studies.calibration.document import DOCUMENT, with_table
+from studies.calibration.forecasts import METHODS, NAME, Curves, held_back, table
 from tests.losslake.analysis.test_comparable import comparable_of
 
 
 def test_table_in_docs_is_that_of_the_data() -> None:
     document = DOCUMENT.read_text("utf-8")
-    assert BEGIN in document
-    assert with_table(document, forecast_levels()) == document
+    assert with_table(document, NAME, table(forecast_levels())) == document
 
 
 @pytest.mark.parametrize(("b", "c"), [(0.5, 0.1), (1.0, 0.0), (0.2, 2.0)])

@@ -1,6 +1,4 @@
-"""Ingest the logs of many print loops by following only the command, and compare with the values printed.
-
-python -m bench.drafts [names…] [--show]
+"""Ingest the logs of print loops by following only the command, and compare with the values printed.
 
 `losslake map --init` drafts a mapping. The author removes the # of the lines that are right, chooses among what a line
 offers, and states the facts of the study; then adds the lines that an ingest asks for, until it stores the log or
@@ -9,16 +7,12 @@ refuses it. What is stored must be the printed values, each at its step.
 
 from __future__ import annotations
 
-import argparse
-import math
 import re
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from bench.answers import WrongAnswer
+import pytest
+
 from losslake.lake.lake import Lake
 from losslake_ingest.contracts.rules import UnknownFormat
 from losslake_ingest.mapping.metrics import guess_metric
@@ -26,7 +20,7 @@ from losslake_ingest.pipeline.mapping_draft import draft_mapping
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
-from tests.ingest.made_up.print_loops import BATCH_SIZE, EPOCH_SIZE, LOOPS, PrintLoop
+from tests.ingest.made_up.print_loops import BATCH_SIZE, EPOCH_SIZE, PrintLoop
 from tests.ingest.stored_rows import stored_rows
 
 MOST_ROUNDS = 6
@@ -34,27 +28,12 @@ _FACTS = {"name": "loops", "dataset": "d", "model": "m", "optimizer": "o"}
 Curves = dict[str, dict[int, float]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result for one log. asked: lines that the ingest asked for. refused: the rule, if the log was refused."""
+def refusal(loop: PrintLoop, folder: Path) -> str | None:
+    """Draft a mapping for a log, follow it, and ingest; return the rule that refuses the log, None if it is stored.
 
-    loop: str
-    n_lines: int
-    asked: Sequence[str] = ()
-    refused: str | None = None
-
-    def __str__(self) -> str:
-        """Return the row of the table."""
-        lines = [line.partition("   #")[0] for line in self.asked]
-        asked = ", ".join(f"`{line}`" for line in lines)
-        result = f"refused: `{self.refused}`" if self.refused else "equal"
-        return f"| {self.loop} | {self.n_lines} | {result} | {asked} |"
-
-
-def outcome(loop: PrintLoop, folder: Path) -> Outcome:
-    """Draft a mapping for a log, follow it, and ingest. Raises WrongAnswer if what is stored isn't what was printed."""
+    Fails if what is stored isn't what was printed.
+    """
     text, runs = loop.log()
-    n_lines = len(text.splitlines())
     logs = folder / "logs"
     logs.mkdir()
     log, mapping = logs / "run.log", logs / "losslake.toml"
@@ -62,25 +41,29 @@ def outcome(loop: PrintLoop, folder: Path) -> Outcome:
     try:
         draft_mapping(log)
     except UnknownFormat:
-        return Outcome(loop.name, n_lines, refused="no draft")
+        return "no draft"
     mapping.write_text("\n".join(_followed(mapping.read_text().splitlines(), loop)))
-    asked: list[str] = []
-    for _ in range(MOST_ROUNDS):
-        plan = plan_ingest(None, [logs], Request())
-        lines = [line for field in plan.missing for line in _lines_of(field.add)]
-        if not lines or set(lines) <= set(asked):
-            break
-        for line in lines:
-            asked.append(line)
-            _add(mapping, *_answered(line, loop))
+    _complete(mapping, loop)
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [logs])
     if summary.broken or summary.quarantined:
         why = (*summary.broken, *map(str, summary.quarantined))[0]
-        return Outcome(loop.name, n_lines, asked, why.partition(":")[0])
-    stored = [curves for _, curves in sorted(_stored(lake).items())]
-    _expect(loop.name, stored, runs)
-    return Outcome(loop.name, n_lines, asked)
+        return why.partition(":")[0]
+    _compare([curves for _, curves in sorted(_stored(lake).items())], runs)
+    return None
+
+
+def _complete(mapping: Path, loop: PrintLoop) -> None:
+    """Add the lines that an ingest asks for, until it asks for none."""
+    added: set[str] = set()
+    for _ in range(MOST_ROUNDS):
+        plan = plan_ingest(None, [mapping.parent], Request())
+        lines = [line for field in plan.missing for line in _lines_of(field.add)]
+        if not lines or added.issuperset(lines):
+            return
+        for line in lines:
+            added.add(line)
+            _add(mapping, *_answered(line, loop))
 
 
 def _followed(lines: Sequence[str], loop: PrintLoop) -> Iterator[str]:
@@ -177,43 +160,10 @@ def _stored(lake: Lake) -> dict[str, Curves]:
     return found
 
 
-def _expect(loop: str, stored: Sequence[Curves], runs: Sequence[Curves]) -> None:
-    """Raise WrongAnswer unless the stored metrics are those that were printed, value by value."""
-    if len(stored) != len(runs):
-        raise WrongAnswer(f"{loop}: {len(stored)} runs are stored, {len(runs)} were printed")
-    for number, (found, right) in enumerate(zip(stored, runs, strict=True), 1):
-        for metric in sorted(found.keys() | right.keys()):
-            one, other = found.get(metric, {}), right.get(metric, {})
-            if [*one] != [*other] or not all(math.isclose(one[step], other[step], rel_tol=1e-12) for step in one):
-                what = f"{metric} of run {number} is {str(one)[:200]}, {str(other)[:200]} was printed"
-                raise WrongAnswer(f"{loop}: {what}")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a row for each loop; raise WrongAnswer at the end if something else was stored."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", nargs="*", help="parts of the names of loops; default: all")
-    parser.add_argument("--show", action="store_true", help="print the log and the mapping of each")
-    options = parser.parse_args(arguments)
-    wrong = []
-    print("| kind | lines | result | lines of the mapping that were asked for |\n| --- | ---: | --- | --- |")
-    for loop in LOOPS:
-        if options.name and not any(name in loop.name for name in options.name):
-            continue
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            try:
-                print(outcome(loop, folder), flush=True)
-            except WrongAnswer as error:
-                wrong.append(str(error))
-                print(f"| {loop.name} | | WRONG | {error} |")
-            if options.show and (folder / "logs/losslake.toml").exists():
-                print("\n".join((folder / "logs/run.log").read_text().splitlines()[:12]))
-                print("\n".join(line for line in (folder / "logs/losslake.toml").read_text().splitlines() if line))
-                print(*map(str, plan_ingest(None, [folder / "logs"], Request()).quarantined), sep="\n")
-    if wrong:
-        sys.exit(f"{len(wrong)} logs are stored as something else")
-
-
-if __name__ == "__main__":
-    main()
+def _compare(stored: Sequence[Curves], runs: Sequence[Curves]) -> None:
+    """Fail unless the stored metrics are those that were printed, value by value."""
+    for curves, printed in zip(stored, runs, strict=True):
+        assert curves.keys() == printed.keys()
+        for metric, values in printed.items():
+            assert [*curves[metric]] == [*values], metric
+            assert [*curves[metric].values()] == pytest.approx([*values.values()], rel=1e-12, abs=0), metric

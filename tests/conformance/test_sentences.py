@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.sentences import sentences_of
+from tests.conformance.sentences import sentences_of
 
 
 def test_sentences_of_a_page_are_those_of_its_text() -> None:

@@ -1,4 +1,4 @@
-"""Simulated studies with a known truth: how often critical batch sizes, regimes and their intervals hold.
+"""How often critical batch sizes, regimes and their intervals hold.
 
 Steps of a trial are 1000 (1 + B_c/B), times the noise of its study, times its own spread; evaluations round them up.
 """
@@ -12,21 +12,6 @@ from itertools import product
 
 import numpy as np
 
-from bench.simulated import (
-    BOUND,
-    FEWEST_STEPS,
-    INTERVAL,
-    MOST_ERRORS,
-    NOISES,
-    SIZES,
-    SPACINGS,
-    SPREADS,
-    TRIALS,
-    SimulatedRow,
-    evaluated,
-    generator,
-    spread_of_trials,
-)
 from losslake.analysis.break_points import (
     OF_BEST_TRIAL,
     PERFECT_WITHIN,
@@ -41,6 +26,23 @@ from losslake.analysis.identifiability import FURTHEST, gates, identified_fits
 from losslake.analysis.permutation_test import ERROR
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
+from studies.calibration.simulation import (
+    BOUND,
+    NOISES,
+    SIZES,
+    SPACINGS,
+    SPREADS,
+    TRIALS,
+    SimulatedRow,
+    at_least,
+    at_most,
+    batch_sizes,
+    evaluated,
+    exact_steps,
+    generator,
+    spread_of_trials,
+    within,
+)
 from studies.reports.transitions import Transition, ratio
 
 # The names of ranges in a fit, and in answers.
@@ -58,34 +60,25 @@ _TESTS = {
 
 def critical_batch_sizes(n: int) -> list[SimulatedRow]:
     """Return rows of the profile interval. n: simulations in a cell."""
+    question = "critical-batch-size"
     rows = {
-        (noise, spacing): SimulatedRow(
-            f"critical-batch-size interval-{noise:g}-{spacing:g}",
+        (noise, spacing): at_least(
+            f"{question} interval-{noise:g}-{spacing:g}",
             f"interval, noise {noise:.0%}, evaluations every {spacing:.0f} steps",
-            "at least",
-            INTERVAL,
         )
         for noise, spacing in product(NOISES, SPACINGS)
     }
-    bounds = SimulatedRow("critical-batch-size bound", "a bound without a number, each by itself", "at least", BOUND)
-    stated = SimulatedRow("critical-batch-size number", "a number is stated", "power")
-    censored = SimulatedRow(
-        "critical-batch-size interval-censored",
-        "interval, the two smallest batch sizes never reach",
-        "at least",
-        INTERVAL,
-    )
-    twice = SimulatedRow(
-        "critical-batch-size interval-halved", "interval, trials halve over the batch sizes", "at least", INTERVAL
-    )
+    bounds = at_least(f"{question} bound", "a bound without a number, each by itself", BOUND)
+    stated = SimulatedRow(f"{question} number", "a number is stated", "power")
+    censored = at_least(f"{question} interval-censored", "interval, the two smallest batch sizes never reach")
+    twice = at_least(f"{question} interval-halved", "interval, trials halve over the batch sizes")
     unequal = SimulatedRow(
-        "critical-batch-size unequal", "not stated: interval, a 16th of the trials at the largest batch size"
+        f"{question} unequal", "not stated: interval, a 16th of the trials at the largest batch size"
     )
     for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, SIZES):
-        rng = generator(trials, spread, noise, m, spacing)
-        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
-        critical = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n))
-        truth = FEWEST_STEPS * (1 + critical[:, None] / sizes) * np.exp(rng.normal(0, noise, (n, m)))
+        rng, sizes = generator(trials, spread, noise, m, spacing), batch_sizes(m)
+        critical = within(rng, sizes, n, margin=0)
+        truth = exact_steps(critical, sizes) * np.exp(rng.normal(0, noise, (n, m)))
         factors = spread_of_trials(rng, spread, (n, m, trials))
         is_fine = spacing == SPACINGS[0]
         for row, share, limit in (
@@ -118,11 +111,10 @@ def critical_batch_sizes_outside(n: int) -> list[SimulatedRow]:
     outside = SimulatedRow("critical-batch-size outside", "interval, critical batch size outside the batch sizes")
     stated = SimulatedRow("critical-batch-size number-outside", "a number is stated for one outside the batch sizes")
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, SIZES):
-        rng = generator(trials, spread, noise, m)
-        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
+        rng, sizes = generator(trials, spread, noise, m), batch_sizes(m)
         factor, is_below = FURTHEST ** rng.random(n), rng.random(n) < 0.5
         critical = np.where(is_below, sizes[0] / factor, sizes[-1] * factor)
-        steps = _best(rng, FEWEST_STEPS * (1 + critical[:, None] / sizes), noise, spread, trials)
+        steps = _best(rng, exact_steps(critical, sizes), noise, spread, trials)
         tested = gates(sizes, tuned(sizes, steps))
         covers = (tested.lower <= critical) & (critical <= tested.upper)
         outside.add(trials, covers[tested.is_identifiable])
@@ -139,25 +131,21 @@ def other_ranges(n: int) -> list[SimulatedRow]:
         for (name, field), spacing in product(_RANGES.items(), SPACINGS)
     }
     tests = {
-        (name, spacing): SimulatedRow(
-            f"critical-batch-size {name}-{spacing:g}",
-            f"{words}, evaluations every {spacing:.0f} steps",
-            "at most",
-            MOST_ERRORS,
+        (name, spacing): at_most(
+            f"critical-batch-size {name}-{spacing:g}", f"{words}, evaluations every {spacing:.0f} steps"
         )
         for (name, words), spacing in product(_TESTS.items(), SPACINGS)
     }
     for trials, spread, noise, m, spacing in product(TRIALS, SPREADS, NOISES, (6, 11), SPACINGS):
-        rng = generator(trials, spread, noise, m, spacing)
-        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
-        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
-        exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
+        rng, sizes = generator(trials, spread, noise, m, spacing), batch_sizes(m)
+        critical = within(rng, sizes, n // 4)
+        exact = exact_steps(critical, sizes)
         noises = np.exp(rng.normal(0, noise, exact.shape))
         steps = (exact * noises)[..., None] * spread_of_trials(rng, spread, (*exact.shape, trials))
         fits = [fit_curve(sizes, *_of_tuned(sizes, each, spacing)) for each in evaluated(steps, spacing)]
         for name in _RANGES:
-            known = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
-            holds = [found.lower <= true <= found.upper for found, true in known if found is not None]
+            intervals = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
+            holds = [each.lower <= true <= each.upper for each, true in intervals if each is not None]
             ranges[name, spacing].add(trials, np.array(holds, bool))
         p_values = [(each.p_value, fit.runs_p_value or 1.0) for fit in fits if (each := fit.other_forms) is not None]
         for name, p_of_test in zip(_TESTS, np.array(p_values).reshape(-1, len(_TESTS)).T, strict=True):
@@ -167,19 +155,17 @@ def other_ranges(n: int) -> list[SimulatedRow]:
 
 def ratios(n: int) -> list[SimulatedRow]:
     """Return the row of the ratio of two critical batch sizes, where both have an interval."""
-    row = SimulatedRow("reproduce ratio", "interval of the ratio of two critical batch sizes", "at least", INTERVAL)
+    row = at_least("reproduce ratio", "interval of the ratio of two critical batch sizes")
     for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (8, 11)):
-        rng = generator(trials, spread, noise, m)
-        sizes = np.array([8.0 * 2**at for at in range(m)])
-        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), (2, n)))
-        exact = FEWEST_STEPS * (1 + critical[..., None] / sizes)
+        rng, sizes = generator(trials, spread, noise, m), batch_sizes(m)
+        critical = within(rng, sizes, (2, n))
         first, second = (
-            _transitions(sizes, _best(rng, exact[place], noise, spread, trials)) for place in range(len(exact))
+            _transitions(sizes, _best(rng, exact, noise, spread, trials)) for exact in exact_steps(critical, sizes)
         )
-        found = [ratio(*pair) for pair in zip(first, second, strict=True)]
-        known = [(each, true) for each, true in zip(found, critical[1] / critical[0], strict=True) if each.value]
+        measured = [ratio(*pair) for pair in zip(first, second, strict=True)]
+        pairs = [(each, true) for each, true in zip(measured, critical[1] / critical[0], strict=True) if each.value]
         row.add(
-            trials, np.array([(each.lower or 0.0) <= true <= (each.upper or math.inf) for each, true in known], bool)
+            trials, np.array([(each.lower or 0.0) <= true <= (each.upper or math.inf) for each, true in pairs], bool)
         )
     return [row]
 
@@ -195,25 +181,20 @@ def _transitions(sizes: Floats, steps: Floats) -> Iterator[Transition]:
 
 def regimes(n: int) -> list[SimulatedRow]:
     """Return rows of the bounds of both ends."""
-    rows = {}
     ends = {"perfect": "perfect scaling ends", "useful": "maximal data parallelism begins"}
-    for (name, words), noise in product(ends.items(), NOISES):
-        rows[name, noise] = SimulatedRow(
-            f"regimes {name}-{noise:g}",
-            f"{words} within its bounds with noise, noise {noise:.0%}",
-            "at least",
-            INTERVAL,
-        )
-    late = SimulatedRow("regimes late", "perfect scaling ends within its bounds with noise, late", "at least", INTERVAL)
+    rows = {
+        (name, noise): at_least(f"regimes {name}-{noise:g}", f"{words} within its bounds with noise, noise {noise:.0%}")
+        for (name, words), noise in product(ends.items(), NOISES)
+    }
+    late = at_least("regimes late", "perfect scaling ends within its bounds with noise, late")
     for trials, spread, noise, spacing, m, is_late in product(
         TRIALS, SPREADS, NOISES, SPACINGS, (5, 8, 11), (False, True)
     ):
-        rng = generator(trials, spread, noise, m, spacing)
-        sizes: Floats = 8 * 2.0 ** np.arange(m, dtype=np.float64)
-        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
+        rng, sizes = generator(trials, spread, noise, m, spacing), batch_sizes(m)
+        critical = within(rng, sizes, n // 4)
         if is_late:
             critical = np.full(n // 4, sizes[-2])
-        exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
+        exact = exact_steps(critical, sizes)
         steps = evaluated(_best(rng, exact, noise, spread, trials), spacing)
         steps = tuned(sizes, steps, steps - spacing)
         for name, end, tau in (

@@ -1,16 +1,15 @@
-"""How often forecasts of running trials hold, on stored curves: `python -m bench.forecast --lake DIR [--quick]`.
+"""How often forecasts of running trials hold, on stored curves.
 
 Of each workload and batch size with enough trials, some trials are held back, each with all trials of its setting, and
 25%, 50% and 75% of their curves (of their steps) are given. It counts whether the best value at the end and the step of
 the target lie in the bands, and compares interval scores of the 80% band (Gneiting and Raftery 2007, equation 43) with
 two baselines, which have conformal bands of their residuals: the best value so far, and a power law a t^-b + c fitted
 to the curve. For the step of the target, the first one is the steps of the other trials, whatever the curve. Each study
-counts equally in ratios of scores. The lake has to hold the collections, such as that of `make run`. It takes minutes.
+counts equally in ratios of scores.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from bench.forecast_baselines import Ends, PowerLaw, fitted, residual_band
 from losslake.analysis.comparable import Comparable
 from losslake.analysis.forecast import LEVELS, ForecastRefused, forecast
 from losslake.analysis.forecast_levels import FILE
@@ -35,10 +33,10 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE
+from studies.calibration.baselines import Ends, PowerLaw, fitted, residual_band
+from studies.calibration.document import DATA, write_table
 
-ROOT = Path(__file__).parents[1]
-DOCUMENT, LEVELS_FILE = ROOT / "docs/analysis.md", ROOT / "losslake/analysis" / FILE
-BEGIN, END = "<!-- forecasts: written by python -m bench.forecast -->", "<!-- end of forecasts -->"
+NAME = "forecasts"
 SHARES = (0.25, 0.5, 0.75)
 MOST_HELD_BACK = 32
 # Baselines are fitted to fewer trials: their bands depend little on the number.
@@ -299,32 +297,18 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| {row['collection']} | {row['share']:.0%} | {row['studies']} | {n:,} | {final} | {target} | {words} |"
 
 
-def with_table(document: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the document with the table of these rows."""
-    before, _, rest = document.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n" + "\n".join(table(rows)) + f"\n\n{END}{rest.partition(END)[2]}"
-
-
 def _percents(counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for level in LEVELS:
         hits, n = counts.get(f"{100 * level:.0f}", (0, 0))
         yield f"{100 * hits / n:.0f}" if n else "none"
 
 
-def main() -> None:
-    """Write the levels as data and their table into the docs, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lake", required=True, help="folder of a lake with these collections")
-    parser.add_argument("--quick", action="store_true", help="measure every eighth study, and write nothing")
-    options = parser.parse_args()
-    lake = Lake.open(options.lake)
+def measure_forecasts(folder: Path, *, is_quick: bool) -> None:
+    """Write the levels as data and as a table in the docs, and print it; if quick, only print it for each 8th study."""
+    lake = Lake.open(folder)
     studies = list(open_curves(ReleaseView.open(lake, lake.release(None)), COLLECTIONS))
-    rows = measure(studies[::8] if options.quick else studies)
-    if not options.quick:
-        LEVELS_FILE.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-        DOCUMENT.write_text(with_table(DOCUMENT.read_text("utf-8"), rows), "utf-8")
+    rows = measure(studies[::8] if is_quick else studies)
+    if not is_quick:
+        (DATA / FILE).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        write_table(NAME, table(rows))
     print("\n".join(table(rows)))
-
-
-if __name__ == "__main__":
-    main()
