@@ -251,15 +251,9 @@ def _response(request: Request, head: ForwardedResponse, file: IO[bytes], in_mem
     is_long = size > MAX_MESSAGE or "range" in request.headers
     if head.status == 200 and "etag" in headers and is_long and not in_memory:
         path = Path(f"/dev/fd/{file.fileno()}")
-        return file_response(request, path, headers.get("content-type", ""), _without_length(headers))
+        return file_response(request, path, headers.get("content-type", ""), headers)
     file.seek(0)
     response = Response(file.read(), head.status)
     length = b"content-length", str(size).encode()
     response.raw_headers = [*(each for each in head.headers if each[0] != length[0]), length]
     return response
-
-
-def _without_length(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without those of the body, which the response with a file has itself."""
-    of_body = "content-length", "content-type", "accept-ranges"
-    return {name: value for name, value in headers.items() if name not in of_body}

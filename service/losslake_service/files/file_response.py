@@ -87,14 +87,15 @@ def file_response(
 ) -> LocalFileResponse:
     """Return a finished answer in a file of its own, which may be removed at once.
 
-    headers: of the answer, with its etag. closed: called when it is sent, or its client has gone.
+    headers: of the answer, with its etag; those of the body are replaced. closed: called when it is sent, or its client
+    has gone.
     """
     served = ServedFile(str(path), path.stat().st_size, Version(headers["etag"]), media_type)
     response = LocalFileResponse(served, request.headers, closed)
     encoded_headers = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}
     response.raw_headers = [
         *((name, value) for name, value in response.raw_headers if name in _FILE_HEADERS),
-        *encoded_headers.items(),
+        *((name, value) for name, value in encoded_headers.items() if name not in _FILE_HEADERS),
     ]
     return response
 
