@@ -32,8 +32,9 @@ from losslake_service.files.release_files import (
     RemoteDatabases,
 )
 from losslake_service.problems import problem_responses
+from losslake_service.routes.negotiation import requested_format
 from losslake_service.routes.openapi import Document, content_in_all_formats, describe_responses, release_headers
-from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route, requested_format
+from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route
 from losslake_service.routes.respond import response_of
 from losslake_service.settings import Settings
 
