@@ -132,6 +132,7 @@ def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, fo
             summary=f"{place} of a release",
             description=description,
             responses=_responses("The text.", media_type),
+            is_cached=True,
         )
     add_read_route(
         router, "/v1/releases/{release}/losslake.duckdb", downloads.get_losslake_duckdb, responses=of_database
@@ -142,6 +143,7 @@ def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, fo
         _LIST,
         downloads.get_files,
         has_endings=True,
+        is_cached=True,
         operation_id="getFiles",
         summary="files",
         description=_LIST_DOC,

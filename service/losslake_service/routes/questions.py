@@ -48,6 +48,7 @@ def add_question(router: APIRouter, releases: Releases, answers: Answers, questi
         question.path,
         _endpoint(releases, answers, question, model),
         has_endings=True,
+        is_cached=True,
         operation_id=f"get{name}",
         summary=question.subject,
         description=question.doc,
