@@ -16,6 +16,7 @@ from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import Scope
 
@@ -23,7 +24,7 @@ from losslake.figures.renderer import FiguresBusy
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
-from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
+from losslake_service.sandbox.errors import SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -284,7 +285,7 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     UnknownName: _unknown_name,
     SqlProblem: _sql,
     QuestionProblem: _question,
-    ClientDisconnected: _disconnected,
+    ClientDisconnect: _disconnected,
     FiguresBusy: _figures_busy,
     HTTPException: _http,
     StoreFailed: _unreachable,

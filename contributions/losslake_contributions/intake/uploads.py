@@ -10,11 +10,9 @@ from contextlib import contextmanager
 import zstandard
 from anyio.to_thread import run_sync
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
-from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.shares.places import NoPlace, Places
 
 _PIECE = 1 << 16
@@ -64,8 +62,6 @@ class Uploads:
         except TimeoutError:
             detail = f"the segment took more than {self._seconds:g} s to arrive: send it faster, or smaller ones"
             raise ContributionError("too-slow", detail) from None
-        except ClientDisconnect:
-            raise ClientDisconnected from None
         # Unpacking 16 MB takes some 20 ms.
         data = await run_sync(reader.end)
         if hashlib.sha256(data).hexdigest() != sha256:

@@ -20,8 +20,9 @@ from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import digest_tag
 from losslake_service.files.file_response import file_response
 from losslake_service.problems import ParameterProblem
+from losslake_service.routes.negotiation import JSON, requested_format
 from losslake_service.routes.openapi import ROWS_ONLY, content_in_all_formats, describe_responses
-from losslake_service.routes.reading import JSON, add_read_route, requested_format
+from losslake_service.routes.reading import add_read_route
 from losslake_service.routes.respond import attachment
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.results import SqlResult

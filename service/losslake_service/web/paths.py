@@ -34,7 +34,7 @@ def add_pages(router: APIRouter, sources: PageSources) -> None:
     add_undocumented_route(router, PICTURES + "{name:path}", picture_of_document)
     add_discovery(router, releases, sources.public_url)
     for kind in PAGES:
-        add_undocumented_route(router, kind.path, page_handler(kind, sources))
+        add_undocumented_route(router, kind.path, page_handler(kind, sources), is_cached=True)
     add_undocumented_route(router, PREFIX + "{digest}/{name:path}", static_file)
 
     @router.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))
