@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from losslake_contributions.contract.limits import LARGEST_ENCODED_SEGMENT
+from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT
 from losslake_service.settings import Settings
 from tests.repository.checkout import ROOT
 
