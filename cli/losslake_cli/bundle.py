@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import echo, plural
+from losslake_cli.console import echo
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake_ingest.publication import Difference
@@ -52,7 +53,7 @@ def bundle(
                     written.replace(target)
             finally:
                 written.unlink(missing_ok=True)
-        counts = f"{plural(summary.trials_ingested, 'trial')} in {plural(summary.studies_ingested, 'study')}"
+        counts = f"{counted(summary.trials_ingested, 'trial')} in {counted(summary.studies_ingested, 'study')}"
         echo(f"{target.name}: {counts}, {size:,} bytes; quarantined {len(summary.quarantined):,}")
         if not is_new:
             show_difference(difference, is_same)
@@ -67,7 +68,7 @@ def show_difference(difference: Difference, is_same: bool) -> None:
         return
     for what, studies in vars(difference).items():
         if studies:
-            echo(f"  {what}: {plural(len(studies), 'study')}")
+            echo(f"  {what}: {counted(len(studies), 'study')}")
         for study in studies[:MOST_SHOWN]:
             echo(f"    {study}")
         if len(studies) > MOST_SHOWN:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.console import LakeOption, echo, echo_some, plural
+from losslake_cli.console import LakeOption, echo, echo_some
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
@@ -102,7 +103,7 @@ def _print_text(checked: Checked, base: Lake | None, *, is_preview: bool, has_ch
 
     conversion = checked.conversion
     compared = f", compared with release {checked.draft.base} of {base}" if checked.draft.base is not None else ""
-    echo(f"checked      {plural(len(checked.spools), 'run')} as they would be sent{compared}")
+    echo(f"checked      {counted(len(checked.spools), 'run')} as they would be sent{compared}")
     if is_preview:
         for name, spool in checked.spools.items():
             _echo_all(preview(spool, conversion.removals[name]))

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, plural
+from losslake_cli.console import LakeOption, echo
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 
 def download(
@@ -59,8 +60,8 @@ def download(
     if not result.is_new:
         echo(f"release {number} exists already: 'losslake verify --lake {shlex.quote(folder)}' checks it")
         return
-    echo(f"release {number}: {plural(result.files, 'file')}, {result.bytes:,} bytes, every sha256 verified")
-    echo(f"             {plural(result.release.n_trials, 'trial')} in {plural(result.release.n_studies, 'study')}")
+    echo(f"release {number}: {counted(result.files, 'file')}, {result.bytes:,} bytes, every sha256 verified")
+    echo(f"             {counted(result.release.n_trials, 'trial')} in {counted(result.release.n_studies, 'study')}")
     echo(f"next: losslake sql --lake {shlex.quote(folder)}")
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some, plural
+from losslake_cli.console import LakeOption, echo, echo_some
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
@@ -83,7 +84,7 @@ def _report(planned: Erasure, dry_run: bool) -> None:
     if not planned.trials:
         echo("no release has them any more; files that no release needs are deleted")
         return
-    echo(f"{would} {plural(len(planned.all_trials), 'trial')} from {plural(len(planned.trials), 'release')}:")
+    echo(f"{would} {counted(len(planned.all_trials), 'trial')} from {counted(len(planned.trials), 'release')}:")
     echo_some([f"  {trial}" for trial in planned.all_trials])
     if planned.unlisted:
         echo(f"nothing else is in release {', '.join(map(str, planned.unlisted))}: unlisted")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import EngineOption, LakeOption, echo, plural, print_error
+from losslake_cli.console import EngineOption, LakeOption, echo, print_error
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 from losslake_schema.statuses import COMPLETE
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def ingest_each(paths: Sequence[str], lake: str | None, request: Request, option
         if not summary.published:
             trials, studies = summary.trials_unchanged, summary.studies_unchanged
         outcome = f"release {summary.release}" if summary.published else "nothing new"
-        counts = f"{plural(trials, 'trial')} in {plural(studies, 'study')}, {len(summary.quarantined):,} quarantined"
+        counts = f"{counted(trials, 'trial')} in {counted(studies, 'study')}, {len(summary.quarantined):,} quarantined"
         echo(f"{Path(path).name}: {outcome}, {counts}, {summary.seconds:.1f} s")
     if is_faulty:
         raise typer.Exit(1)
@@ -246,11 +247,11 @@ def report(summary: Summary) -> None:
     """Print the outcome of an ingest."""
     for source in summary.sources:
         print_source(source)
-    echo(f"ingested     {plural(summary.trials_ingested, 'trial')} in {plural(summary.studies_ingested, 'study')}")
-    echo(f"             {plural(summary.evaluations, 'evaluation')}, {plural(summary.measurements, 'measurement')}")
+    echo(f"ingested     {counted(summary.trials_ingested, 'trial')} in {counted(summary.studies_ingested, 'study')}")
+    echo(f"             {counted(summary.evaluations, 'evaluation')}, {counted(summary.measurements, 'measurement')}")
     if summary.nonfinite:
         echo(f"             {summary.nonfinite:,} of them NaN or infinite: stored, but they never reach a target")
-    echo(f"unchanged    {plural(summary.trials_unchanged, 'trial')} in {plural(summary.studies_unchanged, 'study')}")
+    echo(f"unchanged    {counted(summary.trials_unchanged, 'trial')} in {counted(summary.studies_unchanged, 'study')}")
     print_moved(summary.moved)
     echo(f"quarantined  {len(summary.quarantined):,}")
     print_quarantined(summary.quarantined)
@@ -267,7 +268,7 @@ def print_moved(moved: Mapping[Trial, Trial]) -> None:
     """Print from where to where trials moved, by study."""
     studies = Counter((old.study, new.study) for old, new in moved.items())
     for (old, new), count in studies.most_common(MOST_REASONS):
-        echo(f"moved        {plural(count, 'trial')} from {old} to {new}; earlier releases keep them")
+        echo(f"moved        {counted(count, 'trial')} from {old} to {new}; earlier releases keep them")
     if len(studies) > MOST_REASONS:
         echo(f"  … and {len(studies) - MOST_REASONS:,} more studies: losslake ledger --outcome moved")
 
@@ -306,9 +307,9 @@ def print_quarantined(quarantined: Sequence[Quarantined], *, is_dry_run: bool = 
 def print_source(source: SourceReport) -> None:
     """Print one line about the formats of a source and one about its mapping."""
     at_least = "" if source.is_whole else "at least "
-    counts = [f"{name} ({at_least}{plural(files, 'file')})" if files else name for name, files in source.files.items()]
-    others = f"; {plural(source.other_files, 'other file')}" if source.other_files else ""
-    excluded = f"; {plural(source.excluded_files, 'file')} excluded by the mapping" if source.excluded_files else ""
+    counts = [f"{name} ({at_least}{counted(files, 'file')})" if files else name for name, files in source.files.items()]
+    others = f"; {counted(source.other_files, 'other file')}" if source.other_files else ""
+    excluded = f"; {counted(source.excluded_files, 'file')} excluded by the mapping" if source.excluded_files else ""
     echo(f"read         {source.source}: {', '.join(counts) or 'no log in a known format'}{others}{excluded}")
     if source.mapping is not None:
         echo(f"mapping      {source.mapping}")
@@ -335,7 +336,7 @@ def print_ignored_columns(sources: Sequence[SourceReport]) -> None:
     for source in sources:
         counts.update(dict(source.left_out))
     if counts:
-        names = [f"{name} ({plural(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
+        names = [f"{name} ({counted(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
         more = f" and {len(counts) - MOST_REMARKS:,} more" if len(counts) > MOST_REMARKS else ""
         them = "it" if len(counts) == 1 else "them"
         echo(f"ignored      {', '.join(names)}{more}: no line under [metrics] in the mapping names {them}")
@@ -369,7 +370,7 @@ def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: 
     for broken in ingest_plan.broken:
         print_error(broken)
     trials = sum(plan.trials for plan in ingest_plan.studies.values())
-    echo(f"nothing was stored: would ingest {plural(trials, 'trial')} in {plural(len(ingest_plan.studies), 'study')}")
+    echo(f"nothing was stored: would ingest {counted(trials, 'trial')} in {counted(len(ingest_plan.studies), 'study')}")
     if ingest_plan.broken:
         raise typer.Exit(1)
 
@@ -384,7 +385,7 @@ def _show_studies(ingest_plan: IngestPlan) -> None:
     if rows:
         show_table(columns, rows)
     if len(plans) > MOST_STUDIES:
-        echo(f"… and {plural(len(plans) - MOST_STUDIES, 'more study')}")
+        echo(f"… and {counted(len(plans) - MOST_STUDIES, 'more study')}")
 
 
 def _show_first_rows(ingest_plan: IngestPlan) -> None:
@@ -413,7 +414,7 @@ def _show_missing_fields(ingest_plan: IngestPlan) -> None:
     if missing:
         echo("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
     for field, runs in missing[:MOST_MISSING]:
-        echo(f"  {plural(runs, 'run')}: {field.what}")
+        echo(f"  {counted(runs, 'run')}: {field.what}")
         for line in field.add.splitlines():
             echo(f"      {line}")
     if len(missing) > MOST_MISSING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, plural, print_error
+from losslake_cli.console import LakeOption, echo, print_error
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake.index.maintenance import CleanupReport, Deleted
@@ -63,7 +64,7 @@ def _compact(lake: Lake, dry_run: bool) -> None:
     done = compact(lake, dry_run)
     for remark in done.skipped:
         print_error(f"warning: {remark}")
-    files = f"{plural(done.files_before, 'small file')} of {plural(done.studies, 'study')}"
+    files = f"{counted(done.files_before, 'small file')} of {counted(done.studies, 'study')}"
     if dry_run:
         echo(f"would merge {files}")
     elif done.release is None:
@@ -85,7 +86,7 @@ def _maintain(lake: Lake, dry_run: bool, grace: timedelta, keep: int | None, unl
     unlisting = frozenset(numbers) if not grace else frozenset[int]()
     policy = RetentionPolicy(datetime.now(UTC) - grace, unlisting, dry_run)
     if numbers:
-        names = f"{plural(len(numbers), 'release')} ({', '.join(map(str, numbers))})"
+        names = f"{counted(len(numbers), 'release')} ({', '.join(map(str, numbers))})"
         echo(f"{'would unlist' if dry_run else 'unlisted'} {names}")
     _report(clean(lake, policy), forget(lake, dry_run), dry_run)
 
@@ -98,14 +99,15 @@ def _report(cleaned: CleanupReport, forgotten: int, dry_run: bool) -> None:
     if cleaned.downloads.count:
         echo(f"{done} {_deleted(cleaned.downloads, 'file')} of abandoned downloads")
     if cleaned.snapshots or cleaned.branches:
-        killed = f" and {plural(cleaned.branches, 'killed ingest')}" if cleaned.branches else ""
-        echo(f"{'would expire' if dry_run else 'expired'} {plural(cleaned.snapshots, 'Iceberg snapshot')}{killed}")
+        killed = f" and {counted(cleaned.branches, 'killed ingest')}" if cleaned.branches else ""
+        echo(f"{'would expire' if dry_run else 'expired'} {counted(cleaned.snapshots, 'Iceberg snapshot')}{killed}")
     if forgotten:
-        echo(f"{'would forget' if dry_run else 'forgot'} {plural(forgotten, 'source')} that would be read again anyway")
+        sources = counted(forgotten, "source")
+        echo(f"{'would forget' if dry_run else 'forgot'} {sources} that would be read again anyway")
 
 
 def _deleted(deleted: Deleted, noun: str) -> str:
-    return f"{plural(deleted.count, noun)} ({deleted.bytes:,} bytes)"
+    return f"{counted(deleted.count, noun)} ({deleted.bytes:,} bytes)"
 
 
 def _parse_duration(text: str) -> timedelta:

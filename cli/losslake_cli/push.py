@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import MOST_LISTED, echo, echo_some, plural, print_error
+from losslake_cli.console import MOST_LISTED, echo, echo_some, print_error
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake_contributions.contract.contributions import ContributionStatus
@@ -145,13 +146,13 @@ def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
     echo_some([f"would send   {_described(run)}" for run in runs])
     request = submission_of(runs, terms)
     total = sum(run.bytes for run in runs)
-    echo(f"would submit {plural(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
+    echo(f"would submit {counted(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
 
 
 def _described(run: LocalRun) -> str:
     facts = run.facts
     study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
-    return f"{run.id}  {study}  {run.end.status}, {plural(len(run.end.segments), 'segment')}"
+    return f"{run.id}  {study}  {run.end.status}, {counted(len(run.end.segments), 'segment')}"
 
 
 def _show_states(runs: Sequence[LocalRun], pushed: Pushed) -> None:
@@ -181,7 +182,7 @@ def _show_counts(run_ids: Sequence[str], pushed: Pushed) -> None:
         _show_state(members[0] if len(members) == 1 else f"{len(members):,} runs", pushed.states[members[0]])
     left = [*groups.values()][MOST_LISTED:]
     if left:
-        echo(f"  … and {sum(map(len, left)):,} more runs in {plural(len(left), 'submission')}")
+        echo(f"  … and {sum(map(len, left)):,} more runs in {counted(len(left), 'submission')}")
 
 
 def _show_state(runs: str, status: ContributionStatus) -> None:
@@ -198,7 +199,7 @@ def _show_state(runs: str, status: ContributionStatus) -> None:
 
 def show_submission(submission: SubmissionStatus) -> None:
     """Print the state of a submission, and where it is."""
-    echo(f"{submission.state:<12} submission {submission.id} of {plural(submission.n_runs, 'run')}")
+    echo(f"{submission.state:<12} submission {submission.id} of {counted(submission.n_runs, 'run')}")
     if submission.reason:
         echo(f"             {submission.reason}")
     for link in submission.links.values():

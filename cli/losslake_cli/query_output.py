@@ -7,7 +7,6 @@ import datetime
 import decimal
 import io
 import json
-import math
 import os
 import sys
 import uuid
@@ -20,10 +19,12 @@ from pathlib import Path
 from threading import Event
 from typing import IO, Any, TypeVar
 
-from losslake_cli.console import Format, echo, plural, print_error, write_csv
+from losslake.record.numbers import json_number
+from losslake_cli.console import Format, echo, print_error, write_csv
 from losslake_cli.session import Arrow, Query, ResultRow, Rows, Session
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 Batch = TypeVar("Batch")
 
@@ -83,7 +84,7 @@ class Output:
             first += batch[: limit - len(first)]
         show_table(rows.names, [[_to_table_cell(value) for value in row] for row in first])
         if total <= limit:
-            echo(f"({plural(total, 'row')})")
+            echo(f"({counted(total, 'row')})")
         else:
             echo(f"(the first {limit:,} of {total:,} rows; --max-rows shows more, --format csv shows all)")
 
@@ -173,8 +174,8 @@ def _write_json(file: IO[str], names: Sequence[str], rows: Iterable[ResultRow]) 
 
 def to_json_value(value: Any) -> Any:
     """Return a value for JSON: floats round-trip, NaN and infinities are strings, times are ISO 8601."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, float):
+        return json_number(value)
     if isinstance(value, dict):
         return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

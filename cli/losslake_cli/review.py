@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, plural
+from losslake_cli.console import LakeOption, echo
 from losslake_cli.push import TokenFileOption, show_submission
 from losslake_cli.review_queue import open_queue
 from losslake_cli.table import show_table
+from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake_contributions.contract.submissions import SubmissionSummary
@@ -104,7 +105,7 @@ def accept(
     """Publish a release with the runs of a submission. After an interruption, run it again."""
     with open_queue(lake, url, token_file) as queue:
         status = queue.accept(submission)
-    echo(f"accepted     {plural(status.n_runs, 'run')} into release {status.release}")
+    echo(f"accepted     {counted(status.n_runs, 'run')} into release {status.release}")
 
 
 @review.command("return")

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some, plural, user_name
+from losslake_cli.console import LakeOption, echo, echo_some, user_name
+from losslake_schema.quantities import counted
 
 
 def withdraw(
@@ -34,24 +35,23 @@ def withdraw(
     who = by or user_name("say with --by who withdraws them")
     if undo:
         trials = restore(opened, names, reason, who)
-        echo(f"{plural(len(trials), 'trial')} may be ingested again: give their logs to 'losslake ingest'")
+        echo(f"{counted(len(trials), 'trial')} may be ingested again: give their logs to 'losslake ingest'")
         return
     withdrawal = publish_without(opened, names, reason, who, dry_run)
-    counted = plural(len(withdrawal.trials), "trial")
+    withdrawn = counted(len(withdrawal.trials), "trial")
     if withdrawal.release is None:
-        echo(f"would withdraw {counted}:")
+        echo(f"would withdraw {withdrawn}:")
         for trial in withdrawal.trials:
             echo(f"  {trial}")
     else:
-        echo(f"published release {withdrawal.release} without {counted}; earlier releases keep them")
+        echo(f"published release {withdrawal.release} without {withdrawn}; earlier releases keep them")
     if withdrawal.remaining:
-        echo(
-            f"stored with the same bytes, but other facts: {plural(len(withdrawal.remaining), 'trial')}, not withdrawn:"
-        )
+        remaining = counted(len(withdrawal.remaining), "trial")
+        echo(f"stored with the same bytes, but other facts: {remaining}, not withdrawn:")
         echo_some([f"  {trial}" for trial in withdrawal.remaining])
     if withdrawal.copies:
         echo(
-            f"left out before as duplicate_source: {plural(len(withdrawal.copies), 'log')} of the same bytes. Offered "
+            f"left out before as duplicate_source: {counted(len(withdrawal.copies), 'log')} of the same bytes. Offered "
             "again, those of the same study are left out as withdrawn; those of another study or collection come in:"
         )
         echo_some([f"  {source}: {path}" for source, path in withdrawal.copies])

@@ -16,7 +16,6 @@ from losslake.analysis.step_times import FURTHEST, falling
 from losslake.analysis.time_cost import is_on_front
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
-from losslake.output.digits import amount
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import GoalParameters, Natural
 from losslake.questions.declaration.question import Question
@@ -28,6 +27,7 @@ from losslake.questions.trials.drawn_trials import DrawnTrials, drawn_by_logs, d
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import natural_number
+from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE, Status
 
@@ -307,7 +307,7 @@ def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: 
     how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
     if len(rows) == 1:
         return f"batch size {row['batch_size']:,}, the only one, {amount(row[name])}{unit} ({between}){how}"
-    among = f", of {n_known} batch size{'s' * (n_known > 1)} with a known {noun}" if n_known < len(rows) else ""
+    among = f", of {n_known} {plural('batch size', n_known)} with a known {noun}" if n_known < len(rows) else ""
     return f"batch size {row['batch_size']:,}, {amount(row[name])}{unit} ({between}){how}{among}"
 
 

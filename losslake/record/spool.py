@@ -186,11 +186,6 @@ def facts_of(folder: Path) -> Mapping[str, Any]:
     return facts
 
 
-def written(value: float) -> float | str:
-    """Return a value as it is written in JSON, which has no NaN."""
-    return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
 def new_name() -> str:
     """Return the name of a new run: a UUID of version 7 (RFC 9562), which sorts by time."""
     milliseconds = time.time_ns() // 1_000_000

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.losslake.record import runs
+
 Rows = Sequence[Mapping[str, Any]]
 COLLECTION, WORKLOAD = "given", ("mnist", "cnn", "sgd")
 
@@ -99,21 +101,11 @@ class SpooledRun:
 
 def remaining(segments: Mapping[str, Rows]) -> dict[str, list[tuple[int, float]]]:
     """Step and value by metric, in order, of what no later attempt supersedes: slow and obvious."""
-    kept: list[Mapping[str, Any]] = []
-    begun: set[str] = set()
+    lines: list[runs.Line] = []
     for path in sorted(segments):
-        attempt = path.partition("/")[0]
-        _, _, step = attempt.partition("-from-")
-        if step and attempt not in begun:
-            kept = [row for row in kept if row["step"] < int(step)]
-        begun.add(attempt)
-        kept += segments[path]
-    by_metric: dict[str, dict[int, float]] = {}
-    for row in kept:
-        for name, value in row.items():
-            if name not in ("step", "elapsed_s"):
-                by_metric.setdefault(name, {})[row["step"]] = float(value)
-    return {name: sorted(values.items()) for name, values in by_metric.items()}
+        attempt, _, step = path.partition("/")[0].partition("-from-")
+        lines += [(int(attempt), int(step) if step else None, row) for row in segments[path]]
+    return {name: sorted(values.items()) for name, values in runs.remaining(lines).items()}
 
 
 def same(first: float, second: float) -> bool:

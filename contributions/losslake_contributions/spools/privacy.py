@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from losslake.record.numbers import NUMBER_WORDS
 from losslake.record.spool import ELAPSED, STEP
 from losslake_contributions.spools.secrets import announced_kind, clean_text, words_to_remove
 from losslake_contributions.spools.spool import Spool, segment_bytes
@@ -119,7 +120,7 @@ class Cleaner:
                 names |= {name: self.text(name, "metrics: a name") for name in new}
         renamed = {name for name, clean in names.items() if name != clean}
         texts = {value for row in rows for value in row.values() if isinstance(value, str)}
-        if not renamed and texts <= {"NaN", "Infinity", "-Infinity"}:
+        if not renamed and texts <= NUMBER_WORDS.keys():
             return data
         return segment_bytes(
             {

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
+from losslake.record.numbers import NUMBER_WORDS
 from losslake.record.spool import ELAPSED, END, FORMAT, RUN, SEGMENT, STEP
 from losslake_schema.errors import LossLakeError
 
 LARGEST_DOCUMENT = 1 << 20
-_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
 class BadSpool(LossLakeError):
@@ -125,7 +125,7 @@ class Spool:
 def number(value: object) -> float | None:
     """Return the number that a cell of a segment holds, with the words for those that JSON lacks; None for others."""
     if isinstance(value, str):
-        return _WORDS.get(value)
+        return NUMBER_WORDS.get(value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.recorded.attempts import STEP, Part, current_rows
-from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, printable
+from losslake_ingest.readers.safe_parsing import printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile

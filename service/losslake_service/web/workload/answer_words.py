@@ -12,10 +12,10 @@ from typing import Any
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
-from losslake.output.digits import amount
 from losslake.questions.regimes import AS_DEFINED
 from losslake.questions.trials.usable_curve import TUNED_WORSE
 from losslake_schema.names import Workload
+from losslake_schema.quantities import amount, plural
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import percent
 from losslake_service.web.workload.key_figures import AnswerRow, estimate_words, rough
@@ -278,5 +278,5 @@ def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
         )
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
-    known = f" It is {' and '.join(bounds)} ({level} bound{'s' * (len(bounds) > 1)})." if bounds else ""
+    known = f" It is {' and '.join(bounds)} ({level} {plural('bound', len(bounds))})." if bounds else ""
     return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"
