@@ -12,15 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
-from losslake.analysis.break_points import (
-    OF_BEST_SETTING,
-    OF_BEST_TRIAL,
-    PERFECT_WITHIN,
-    USEFUL_WITHIN,
-    dominated,
-    max_useful_batch_size,
-    perfect_scaling_end,
-)
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, ends_in_words, goal_text, legend_labels, summary
@@ -39,8 +31,10 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
+from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.usable_curve import usable_curve
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
-from losslake_schema.reached import Flags
 from losslake_schema.statuses import INFEASIBLE
 
 _PX_OF_A_NAME = 58
@@ -340,26 +334,14 @@ def _range_in_words(facts: Mapping[str, Any]) -> str:
     return quartiles if all(is_of_settings) else f"{quartiles}, or {half}" if any(is_of_settings) else half
 
 
-def _dominated(rows: pa.Table, tau: float) -> Flags:
-    """Return flags of the dominated rows of one workload, which are by batch size. tau: the tolerance."""
-    sizes, steps, previous = (
-        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
-        for name in ("batch_size", "steps", "previous_step")
-    )
-    is_used = (sizes > 0) & (steps > 0)
-    flags = np.zeros(len(sizes), np.bool_)
-    flags[is_used] = dominated(sizes[is_used], steps[is_used], tau, previous[is_used]).is_dominated[0]
-    return flags
-
-
 def _with_dominated(request: ChartRequest, rows: pa.Table) -> pa.Table:
-    """Return the rows with is_dominated, by workload."""
-    flags = np.zeros(rows.num_rows, np.bool_)
-    for each in request.facts["results"]:
-        is_of_workload = pc.equal(rows["workload"], each["workload"])
-        tau = OF_BEST_TRIAL if each["seeds"] is None else OF_BEST_SETTING
-        flags[is_of_workload.to_numpy()] = _dominated(rows.filter(is_of_workload), tau)
-    return rows.append_column("is_dominated", pa.array(flags))
+    """Return the rows with is_dominated, as /v1/analysis/regimes has it."""
+    parameters = request.parameters
+    curves = [
+        usable_curve(search, scaling_curve(search, parameters.goal))
+        for search in open_searches(request.view, parameters.selection())
+    ]
+    return rows.append_column("is_dominated", pa.array(np.concatenate([each.dominated_studies for each in curves])))
 
 
 def _with_range(request: ChartRequest) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
-from losslake.questions.regimes import AS_DEFINED
+from losslake.questions.regimes import AS_DEFINED, end_in_words
 from losslake.questions.trials.usable_curve import TUNED_WORSE
 from losslake_schema.names import Workload
 from losslake_schema.quantities import amount, plural
@@ -244,15 +244,11 @@ def _useful(regimes: Answer, largest: int) -> str:
 
 def with_noise(end: Mapping[str, Any], verb: str) -> str:
     """Return the sentence about where the true end of a regime lies. verb: of that end."""
-    ends = [end[name] for name in ("lower_with_noise", "upper_with_noise")]
-    lower, upper = (None if each is None else f"{each:,}" for each in ends)
-    if lower and upper:
-        where = f"between {lower} and {upper}" if lower != upper else f"at {lower}"
-    elif lower or upper:
-        where = f"at {lower} or above" if lower else f"at {upper} or below"
-    else:
+    lower, upper = end["lower_with_noise"], end["upper_with_noise"]
+    place = end_in_words(lower, upper, "between {} and {}" if lower != upper else "at {}")
+    if not place:
         return f"With the noise of steps, it isn't known where that {verb}."
-    return f"With the noise of steps, that {verb} {where} ({stated('regimes')})."
+    return f"With the noise of steps, that {verb} {place}."
 
 
 def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
