@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from losslake.lake.lake import Lake
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_contributions.archive import spool_files, stored_run
 from losslake_contributions.review.decide import accept_reviewed
 from losslake_contributions.review.review import Reviews

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from losslake.lake.lake import Lake
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_contributions.checks.report import Report
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.erasure import GONE, erase_runs

@@ -45,7 +45,7 @@ EXTRAS = {
     "losslake/record/callbacks/lightning.py": "trainers",
     "losslake/record": "",
     "losslake/spark": "spark",
-    "cli/losslake_cli/spark_session.py": "spark",
+    "cli/losslake_cli/sql/spark_session.py": "spark",
     "losslake": "lake",
     "schema": "lake",
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",

@@ -127,7 +127,7 @@ def ingest_url(
     top: the name of the repository that the URL has at a commit, which becomes that of the archive's top folder.
     """
     from losslake.client.client import Client
-    from losslake_cli.remote_archive import RemoteArchive
+    from losslake_cli.logs.remote_archive import RemoteArchive
 
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise LossLakeError("--sha256 must be 64 hexadecimal digits, as printed by sha256sum")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from losslake_cli.console import LakeOption, TextFormat, echo
-from losslake_cli.review_queue import open_database
+from losslake_cli.contributing.review_queue import open_database
 from losslake_cli.table import print_rows, show_table
 
 _COLUMNS = ("at", "action", "subject", "who", "token", "origin", "detail")

@@ -17,8 +17,8 @@ import zstandard
 
 from losslake.client.client import Client
 from losslake.lake.lake import Lake
-from losslake_cli import remote_archive
-from losslake_cli.remote_archive import RemoteArchive
+from losslake_cli.logs import remote_archive
+from losslake_cli.logs.remote_archive import RemoteArchive
 from losslake_ingest.run import ingest
 from losslake_schema import registry
 from tests.cli.conftest import Run

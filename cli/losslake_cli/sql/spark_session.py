@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from losslake.spark.session import error_place, error_reason, first_error_line
-from losslake_cli.session import BATCH, Arrow, Query, ResultRow, Rows, add_caret, run_in_thread
+from losslake_cli.sql.session import BATCH, Arrow, Query, ResultRow, Rows, add_caret, run_in_thread
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from losslake_cli.analysis_table import wide_table
+from losslake_cli.answers.analysis_table import wide_table
 
 COLUMNS = ["batch_size", "regime", "fewest_steps", "is_undertuned"]
 ROWS = [[1024 * n, "perfect scaling", 10 * n, n > 3] for n in range(1, 6)]

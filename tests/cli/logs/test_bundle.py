@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake_cli.bundle import MOST_SHOWN, show_difference
+from losslake_cli.logs.bundle import MOST_SHOWN, show_difference
 from losslake_ingest.publication import Difference
 from tests.cli.conftest import Run
 from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of, members, packed

@@ -12,9 +12,9 @@ from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release.named_workload import named_workload
-from losslake_cli.analysis_table import print_table
+from losslake_cli.answers.analysis_table import print_table
+from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
 from losslake_cli.console import Format, open_release
-from losslake_cli.question_options import COMMON, answer_to, command, given_in, options_of
 
 _FORMAT = Annotated[Format, typer.Option(help="Output format.")]
 _HELP = "Analyze a lake. The service gives the same answers under /v1/analysis."

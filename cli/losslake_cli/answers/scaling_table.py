@@ -11,13 +11,13 @@ import typer
 from losslake.output.answer import Answer
 from losslake.questions.release.named_workload import SeveralWorkloads, named_workload
 from losslake.questions.scaling import QUESTION
-from losslake_cli.analysis_table import with_options
+from losslake_cli.answers.analysis_table import with_options
+from losslake_cli.answers.plot import plot
+from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
+from losslake_cli.answers.workloads import list_workloads
 from losslake_cli.completion import complete_workload
 from losslake_cli.console import TextFormat, WideOption, echo, open_release
-from losslake_cli.plot import plot
-from losslake_cli.question_options import COMMON, answer_to, command, given_in, options_of
 from losslake_cli.table import show_table, terminal_width
-from losslake_cli.workloads import list_workloads
 from losslake_schema.reached import goal_text
 
 # The columns of a table, the most telling ones first: the last ones are left out where they don't fit.

@@ -15,7 +15,7 @@ from losslake_cli.console import EngineOption, Format, LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake_cli.session import Session
+    from losslake_cli.sql.session import Session
 
 
 def sql(
@@ -46,7 +46,7 @@ def sql(
     """
     if engine is None:
         without_pandas()
-    from losslake_cli.query_output import Output, run_script
+    from losslake_cli.sql.query_output import Output, run_script
 
     if url is not None and lake is not None:
         raise LossLakeError("give either --lake or --url, not both")
@@ -60,7 +60,7 @@ def sql(
         printed = Output("table", None, max_rows, folder)
         printed.redirect(format, output)
         if command is None and sys.stdin.isatty():
-            from losslake_cli.shell import run_shell
+            from losslake_cli.sql.shell import run_shell
 
             run_shell(session, printed)
             return
@@ -74,7 +74,7 @@ def sql(
 def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Path | None]]:
     from losslake.index.serving import open_release
     from losslake.lake.lake import Lake
-    from losslake_cli.session import LocalSession
+    from losslake_cli.sql.session import LocalSession
 
     opened = Lake.open(lake)
     chosen = opened.release(release)
@@ -91,7 +91,7 @@ def _on_spark(lake: str | None, release: int | None, engine: str) -> Iterator[tu
     chosen = opened.release(release)
     with spark_session(engine) as spark:
         from losslake.spark import register
-        from losslake_cli.spark_session import SparkRelease
+        from losslake_cli.sql.spark_session import SparkRelease
 
         register(spark, opened, chosen)
         yield SparkRelease(spark, f"release {chosen.number} of {opened} on {engine}"), opened.folder
@@ -103,7 +103,7 @@ def _remote(url: str, release: int | None) -> Iterator[tuple[Session, Path | Non
 
     from losslake.client.client import Client
     from losslake.client.service import Service
-    from losslake_cli.remote_session import SECONDS_TO_WAIT, RemoteSession
+    from losslake_cli.sql.remote_session import SECONDS_TO_WAIT, RemoteSession
 
     with Client(read_timeout_s=SECONDS_TO_WAIT) as client, duckdb.connect() as parser:
         service = Service(client, url)

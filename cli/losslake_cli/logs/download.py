@@ -82,7 +82,7 @@ def fetch(
     are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
     recognized.
     """
-    from losslake_cli.ingest import IngestOptions, ingest_url
+    from losslake_cli.logs.ingest import IngestOptions, ingest_url
     from losslake_ingest.pipeline.reading import Request
     from losslake_ingest.publication import publication, publications
     from losslake_schema.registry import collections

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.questions.questions import ANALYSES, PREFIX
-from losslake_cli.analysis_table import with_options
+from losslake_cli.answers.analysis_table import with_options
 from tests.applications import without_sql
 from tests.cli.conftest import Run
 from tests.ingest.offers import TrialOffer, study_files, unpacked

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from losslake_cli.console import echo, user_name
-from losslake_cli.push import TOKEN, read_token
+from losslake_cli.contributing.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake_cli.console import echo, print_error
-from losslake_cli.push import TokenFileOption, UrlOption, read_token
+from losslake_cli.contributing.push import TokenFileOption, UrlOption, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from losslake.client.client import Client, RemoteError, TransientError
 from losslake.client.service import Service
 from losslake.index.view_texts import VIEWS
-from losslake_cli.session import Arrow, Query, ResultRow, Rows, add_caret, ctrl_c_noted, is_complete
+from losslake_cli.sql.session import Arrow, Query, ResultRow, Rows, add_caret, ctrl_c_noted, is_complete
 from losslake_schema.errors import LossLakeError
 from losslake_schema.tables import ALL_TABLES
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from losslake_cli.console import LakeOption, echo
-from losslake_cli.review_queue import open_database
+from losslake_cli.contributing.review_queue import open_database
 from losslake_cli.table import show_table
 
 _MEGABYTE = 1_000_000

@@ -15,7 +15,7 @@ from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.view import ReleaseView
-from losslake_cli.analysis_table import with_options
+from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.completion import complete_metric
 from losslake_cli.console import LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError

@@ -21,8 +21,8 @@ from pygments.lexers.sql import SqlLexer
 
 from losslake.index.view_texts import MACROS, VIEWS
 from losslake_cli.console import FORMATS, Format, echo, print_error, print_failure
-from losslake_cli.query_output import Output, run_script
-from losslake_cli.session import Session, ctrl_c_noted
+from losslake_cli.sql.query_output import Output, run_script
+from losslake_cli.sql.session import Session, ctrl_c_noted
 from losslake_schema.errors import LossLakeError
 
 HELP = """\

@@ -17,7 +17,7 @@ class StepsCommand(TyperCommand):
     @cached_property
     def _derived(self) -> Any:
         without_pandas()
-        from losslake_cli.scaling_table import steps_command
+        from losslake_cli.answers.scaling_table import steps_command
 
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command()(steps_command())

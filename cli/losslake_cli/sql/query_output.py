@@ -21,7 +21,7 @@ from typing import IO, Any, TypeVar
 
 from losslake.record.numbers import json_number
 from losslake_cli.console import Format, echo, print_error, write_csv
-from losslake_cli.session import Arrow, Query, ResultRow, Rows, Session
+from losslake_cli.sql.session import Arrow, Query, ResultRow, Rows, Session
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted

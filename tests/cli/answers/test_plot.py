@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_cli.plot import HIGH, MOST_WIDE, plot
+from losslake_cli.answers.plot import HIGH, MOST_WIDE, plot
 
 HALVING = [(2**exponent, 2048.0 / 2**exponent) for exponent in range(8)]
 POINTS = st.lists(

@@ -13,9 +13,9 @@ import pytest
 
 from losslake.client.client import Client
 from losslake.client.service import Service
-from losslake_cli.query_output import Output
-from losslake_cli.remote_session import RemoteSession
-from losslake_cli.session import LocalSession, Query, add_caret, run_in_thread
+from losslake_cli.sql.query_output import Output
+from losslake_cli.sql.remote_session import RemoteSession
+from losslake_cli.sql.session import LocalSession, Query, add_caret, run_in_thread
 from losslake_schema.errors import LossLakeError
 from tests.servers.processes import SECONDS
 
