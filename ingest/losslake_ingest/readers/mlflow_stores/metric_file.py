@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.contracts.run_log import Damage, remarks_in
-from losslake_ingest.readers.mlflow_stores.run import Metric, as_floats
+from losslake_ingest.readers.mlflow_stores.stored_run import Metric, as_floats
 from losslake_ingest.readers.safe_parsing import read_number
 
 CUT = Damage("last line of a metric file left out: it has no line end")

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
-from losslake.lake.parquet import read_table
+from losslake.lake.data_files import read_table
 
 path = Path(sys.argv[1])
 schema = pq.read_schema(path)
