@@ -20,6 +20,7 @@ import os
 import re
 import secrets
 import time
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -190,8 +191,7 @@ def new_name() -> str:
     """Return the name of a new run: a UUID of version 7 (RFC 9562), which sorts by time."""
     milliseconds = time.time_ns() // 1_000_000
     number = milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
-    text = f"{number:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return str(uuid.UUID(int=number))
 
 
 def _segments(folder: Path) -> list[Path]:

@@ -5,24 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from losslake.record.spool import new_name
 from tests.losslake.record import runs
 
 Rows = Sequence[Mapping[str, Any]]
 COLLECTION, WORKLOAD = "given", ("mnist", "cnn", "sgd")
-
-
-def new_id() -> str:
-    """A UUID of version 7."""
-    number = time.time_ns() // 1_000_000 << 80 | 7 << 76 | uuid.uuid4().int & (2**12 - 1) << 64
-    number |= 2 << 62 | uuid.uuid4().int & (2**62 - 1)
-    return str(uuid.UUID(int=number))
 
 
 def rows(steps: Sequence[int], scale: float = 1.0) -> list[dict[str, Any]]:
@@ -40,7 +32,7 @@ def rows(steps: Sequence[int], scale: float = 1.0) -> list[dict[str, Any]]:
 class SpooledRun:
     """A run: its run.json, and the lines of each segment by its path."""
 
-    id: str = field(default_factory=new_id)
+    id: str = field(default_factory=new_name)
     batch_size: int = 64
     licence: str | None = "CC-BY-4.0"
     parameters: dict[str, Any] = field(default_factory=lambda: {"learning_rate": 0.1})

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from losslake.record.numbers import NUMBER_WORDS
-from losslake.record.spool import ELAPSED, END, FORMAT, RUN, SEGMENT, STEP
+from losslake.record.spool import END, FORMAT, RUN, SEGMENT
 from losslake_schema.errors import LossLakeError
 
 LARGEST_DOCUMENT = 1 << 20
@@ -96,16 +96,6 @@ class Spool:
         for attempt in sorted({segment.attempt for segment in self.segments}):
             yield attempt, [segment for segment in self.segments if segment.attempt == attempt]
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the lines that no later attempt replaces, in order."""
-        begins = {s.attempt: s.from_step for s in self.segments if s.from_step is not None}
-        for segment in self.segments:
-            until = min((step for later, step in begins.items() if later > segment.attempt), default=None)
-            for row in segment.lines():
-                step = row.get(STEP)
-                if until is None or not isinstance(step, int | float) or step < until:
-                    yield row
-
     def differences(self) -> list[str]:
         """Return how the segments differ from those that end.json names, in words."""
         named = self.end.get("segments") if self.end is not None else None
@@ -127,12 +117,6 @@ def number(value: object) -> float | None:
     if isinstance(value, str):
         return NUMBER_WORDS.get(value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def metrics_of(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a line, by metric."""
-    values = {name: number(value) for name, value in row.items() if name not in (STEP, ELAPSED)}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def is_spool(folder: Path) -> bool:

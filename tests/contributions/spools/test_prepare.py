@@ -8,7 +8,7 @@ import pytest
 from losslake_contributions.spools.prepare import prepare
 from losslake_contributions.spools.preview import preview
 from losslake_contributions.spools.recorded import local_words
-from losslake_contributions.spools.spool import BadSpool, is_spool, metrics_of, read_spool, spools_in
+from losslake_contributions.spools.spool import BadSpool, is_spool, read_spool, spools_in
 from losslake_ingest.pipeline.reading import Request
 from losslake_schema.errors import LossLakeError
 from tests.contributions.made_runs import ERROR, curve, name_of, write_run
@@ -53,12 +53,6 @@ def test_the_preview_has_the_bytes_of_every_file(tmp_path: Path) -> None:
     for path in spool.folder.rglob("*.json*"):
         assert all(line in lines for line in path.read_text().splitlines())
     assert lines[-1] == "-- removed before: 0, nothing private was found"
-
-
-def test_rows_are_those_that_no_later_attempt_replaces(tmp_path: Path) -> None:
-    attempts = {"0001": curve([0.9, 0.8, 0.7]), "0002-from-10": [{"step": 10, ERROR: 0.5}]}
-    spool = write_run(tmp_path / "runs", 1, attempts)
-    assert [(row["step"], metrics_of(row)[ERROR]) for row in spool.rows()] == [(0, 0.9), (10, 0.5)]
 
 
 def test_links_and_other_folders_are_no_spools(tmp_path: Path) -> None:
