@@ -26,7 +26,7 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.drawn_trials import DrawnTrials, drawn_by_logs, drawn_by_step_times
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake_schema.names import natural_number
+from losslake_schema.names import natural_number, real_number
 from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE, Status
@@ -90,8 +90,8 @@ class AdviceParameters(GoalParameters):
         known: dict[float, float] = {}
         for text in self.step_time:
             size, _, seconds = text.partition("=")
-            number, time = natural_number(size.strip()), _number(seconds)
-            if not number or time is None:
+            number, time = natural_number(size.strip()), real_number(seconds)
+            if not number or time is None or not LEAST_TIME <= time <= MOST_TIME:
                 raise BadParameter("step_time", f"step_time={text}: give BATCH_SIZE=SECONDS, such as 64=0.11")
             if number in known:
                 raise BadParameter("step_time", f"step_time: batch size {number} is given twice: give it once")
@@ -202,14 +202,6 @@ QUESTION = Question(
     summary=AdviceSummary,
     compute=_answer,
 )
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if LEAST_TIME <= value <= MOST_TIME and "_" not in text else None
 
 
 def _cost(parameters: AdviceParameters) -> str:

@@ -26,5 +26,5 @@ def together(counts: Iterable[Counts]) -> Counts:
 def largest(counts: Iterable[Counts]) -> Counts:
     """Return the counts of as many workloads as a pattern may match: of those with the most evaluations."""
     chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
-    largest = together(chosen)
-    return largest._replace(repeated=largest.trials)  # any of them may be
+    sums = together(chosen)
+    return sums._replace(repeated=sums.trials)  # any of them may be
