@@ -33,8 +33,8 @@ from bench.servers import Server, contributions, service
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake.record.spool import new_name
+from losslake_contributions.people.tokens import create_token
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import create_token
 from losslake_ingest.run import ingest
 
 BUNDLED = Path(__file__).parent.parent / "studies" / "data" / "bundled.tar.bz2"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from losslake.record.spool import FORMAT
+from losslake.record.layout import FORMAT
 
 METRIC = "train/loss"
 PER_SECOND = 10

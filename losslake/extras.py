@@ -6,7 +6,6 @@ import traceback
 
 _EXTRAS = {
     "losslake_contributions.client": "ingest",
-    "losslake_contributions.push": "ingest",
     "losslake_cli.contributing.check": "ingest",
     "losslake_contributions": "contributions",
     "losslake_service": "service",

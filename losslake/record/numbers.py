@@ -1,4 +1,4 @@
-"""The words for numbers that JSON lacks: NaN and the infinities. All of LossLake reads and writes these."""
+"""The words for numbers that JSON lacks, NaN and the infinities: written by the recorder, and by all answers."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def json_number(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def number(cell: object) -> float | None:
+    """Return the number that a cell of JSON holds, words for NaN and infinities included; None for anything else."""
+    if isinstance(cell, str):
+        return NUMBER_WORDS.get(cell)
+    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None

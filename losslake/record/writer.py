@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from losslake.record import gaps
 from losslake.record.gaps import Gaps
+from losslake.record.layout import ELAPSED, LARGEST_STEP, STEP
 from losslake.record.numbers import json_number
-from losslake.record.spool import ELAPSED, STEP, SegmentRemoved, Spool
+from losslake.record.spool import SegmentRemoved, Spool
 
 SECONDS_TO_FINISH = 30.0
-LARGEST_STEP = 2**53 - 1
 MOST_NAMES = 10_000  # of metrics that a log can have
 MOST_ASSUMED_REWINDS = 1_000
 _SECONDS_BETWEEN_WRITES = 0.1

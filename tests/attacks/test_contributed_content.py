@@ -14,7 +14,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.record.spool import new_name
 from losslake_cli.main import app
-from losslake_contributions.spools.spool import read_spool
+from losslake_ingest.readers.recorded.folder import read_spool
 from losslake_ingest.run import ingest
 from losslake_schema.names import Trial
 from tests.attacks.contributors import STORED, Target, fresh_run, refused
@@ -471,7 +471,7 @@ def test_spools_with_links(target: Target, tmp_path: Any) -> None:
     )
     (spool.folder / "0001" / "000002.jsonl").symlink_to(secret)
     (spool.folder / "0002").symlink_to(tmp_path)
-    assert [segment.name for segment in read_spool(spool.folder).segments] == ["0001/000001.jsonl"]
+    assert [segment.path for segment in read_spool(spool.folder).segments] == ["0001/000001.jsonl"]
     lake = Lake.create(tmp_path / "other")
     ingest(lake, [str(tmp_path / "runs")])
     assert b"secret" not in b"".join(path.read_bytes() for path in lake.folder.rglob("*") if path.is_file())

@@ -14,8 +14,8 @@ import pytest
 import zstandard
 
 from losslake.record.spool import new_name
-from losslake_contributions.contract.limits import LARGEST_FACTS, LARGEST_SEGMENT
-from losslake_contributions.store.tokens import Quota
+from losslake_contributions.people.tokens import Quota
+from losslake_contributions.protocol.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from tests.attacks.contributors import Target, fresh_run, raw, refused
 from tests.contributions.conftest import Sender
 from tests.servers.processes import wait_until

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from losslake.record.spool import new_name
-from losslake_contributions.signed_links import link_token
-from losslake_contributions.store.signing_key import SigningKey
-from losslake_contributions.store.tokens import revoke_token
-from losslake_contributions.web.drafts import COOKIE as DRAFT_COOKIE
-from losslake_contributions.web.site import COOKIE
+from losslake_contributions.people.signed_links import link_token
+from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.tokens import revoke_token
+from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
+from losslake_contributions.review.site import COOKIE
 from tests.attacks.contributors import BROWSER, FROM_HERE, Target, fresh_run, refused
 from tests.service.running import served
 

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy.orm import Session
 
 from losslake.record.spool import new_name
+from losslake_contributions.people.tokens import revoke_token
+from losslake_contributions.review.site import COOKIE
 from losslake_contributions.store.tables import Token
-from losslake_contributions.store.tokens import revoke_token
-from losslake_contributions.web.site import COOKIE
 from tests.attacks.contributors import Target, fresh_run, logged, refused
 from tests.contributions.conftest import Sender
 from tests.contributions.spooled_runs import SpooledRun, rows

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
 from losslake.record.spool import new_name
-from losslake_contributions.contract.contributions import Finish, RunFacts
-from losslake_contributions.contract.submissions import ReturnRequest, SubmissionRequest
+from losslake_contributions.protocol.contributions import Finish, RunFacts
+from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionRequest
 from losslake_service.web.paths import PAGES as KINDS
 from tests.attacks.contributors import Target, attacked
 from tests.browser.test_hostile import INJECTED

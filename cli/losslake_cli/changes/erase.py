@@ -66,7 +66,7 @@ def erase_completely(
 
     from losslake.index.maintenance import clean
     from losslake.lake.retention import RetentionPolicy
-    from losslake_contributions.store.erasure import erase_runs
+    from losslake_contributions.review.erasure import erase_runs
     from losslake_ingest.releases.erasure import erase as erase_trials
     from losslake_ingest.releases.erasure import finish
 

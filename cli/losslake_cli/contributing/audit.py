@@ -26,7 +26,7 @@ def audit(
     Who accepted, returned, withdrew, split or erased, made or revoked tokens and links, or made a new key; when, and
     from which address, or on the command line.
     """
-    from losslake_contributions.store.audit import list_decisions
+    from losslake_contributions.people.audit import list_decisions
 
     rows = [
         (each.at.isoformat(timespec="seconds"), *(getattr(each, name) or "" for name in _COLUMNS[1:]))

@@ -15,7 +15,7 @@ from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
-    from losslake_contributions.checks.local import Checked
+    from losslake_contributions.review.checks.local import Checked
 
 
 def check(
@@ -47,8 +47,8 @@ def check(
     if a rule refuses a run.
     """
     without_pandas()
-    from losslake_contributions.checks.claims import parse_claim
-    from losslake_contributions.checks.local import check_paths
+    from losslake_contributions.review.checks.claims import parse_claim
+    from losslake_contributions.review.checks.local import check_paths
     from losslake_ingest.pipeline.reading import Request
 
     claims = [parse_claim(text) for text in claim or ()]
@@ -80,13 +80,13 @@ def _base(lake: str | None) -> Lake | None:
 def _print_json(checked: Checked) -> None:
     from pydantic import TypeAdapter
 
-    from losslake_contributions.checks.report import Report
-    from losslake_contributions.spools.privacy import Removal
+    from losslake_contributions.client.privacy import Removal
+    from losslake_contributions.review.checks.report import Report
 
     document = {
         "report": TypeAdapter(Report).dump_python(checked.report, mode="json"),
         "removed": TypeAdapter(dict[str, list[Removal]]).dump_python(
-            {name: list(each) for name, each in checked.conversion.removals.items()}, mode="json"
+            {name: list(run.removals) for name, run in checked.conversion.runs.items()}, mode="json"
         ),
         "quarantined": [str(each) for each in checked.conversion.quarantined],
         "left_out": [*checked.conversion.left_out, *checked.conversion.broken],
@@ -96,19 +96,18 @@ def _print_json(checked: Checked) -> None:
 
 
 def _print_text(checked: Checked, base: Lake | None, *, is_preview: bool, has_changes: bool) -> None:
-    from losslake_contributions.checks.report import as_text
-    from losslake_contributions.drafts.changes import changes
-    from losslake_contributions.drafts.text import as_text as changes_as_text
-    from losslake_contributions.spools.preview import preview
+    from losslake_contributions.review.changes import changes
+    from losslake_contributions.review.changes_text import as_text as changes_as_text
+    from losslake_contributions.review.checks.report import as_text
 
     conversion = checked.conversion
     compared = f", compared with release {checked.draft.base} of {base}" if checked.draft.base is not None else ""
     echo(f"checked      {counted(len(checked.spools), 'run')} as they would be sent{compared}")
     if is_preview:
-        for name, spool in checked.spools.items():
-            _echo_all(preview(spool, conversion.removals[name]))
+        for run in conversion.runs.values():
+            _echo_all(run.preview())
     else:
-        removals = [f"{name}: {each}" for name, of_run in conversion.removals.items() for each in of_run]
+        removals = [f"{name}: {each}" for name, run in conversion.runs.items() for each in run.removals]
         echo_some([f"removed      {each}" for each in removals], "more: --preview shows what would be sent")
     others = [*map(str, conversion.quarantined), *conversion.left_out, *conversion.broken]
     echo_some([f"not sent     {each}" for each in others], "more: see the logs")

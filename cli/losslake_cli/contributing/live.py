@@ -16,7 +16,7 @@ from losslake_cli.contributing.push import TokenFileOption, UrlOption, read_toke
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake_contributions.live.growing_run import GrowingRun
+    from losslake_contributions.client.growing_run import GrowingRun
 
 _NICENESS = 5
 
@@ -36,8 +36,8 @@ def live(
     missing. If the service can't be reached, it is sent later. Secrets, host names, paths and e-mail addresses are
     removed first.
     """
-    from losslake_contributions.client import ContributionClient
-    from losslake_contributions.live.sender import LiveSender, Told
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.client.live_sender import LiveSender, SenderCallbacks
 
     if not folder.is_dir():
         raise LossLakeError(f"{folder} is not a folder: give the one in which runs are recorded")
@@ -45,7 +45,7 @@ def live(
         os.nice(_NICENESS)  # trainings come first
     stop = Event()
     with ContributionClient(url, read_token(token_file), tries=1) as client:
-        sender = LiveSender(client, folder, Told(_show_link, _show_end, print_error))
+        sender = LiveSender(client, folder, SenderCallbacks(_show_link, _show_end, print_error))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         sender.run(stop, until_end)

@@ -16,11 +16,11 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
-    from losslake_contributions.contract.contributions import ContributionStatus
-    from losslake_contributions.contract.submissions import SubmissionStatus
-    from losslake_contributions.local_runs import LocalRun, LocalRuns
-    from losslake_contributions.push import Pushed, Terms
-    from losslake_contributions.spools.convert import Conversion
+    from losslake_contributions.client.conversion import Conversion
+    from losslake_contributions.client.local_runs import LocalRun, LocalRuns
+    from losslake_contributions.client.push import Pushed, Terms
+    from losslake_contributions.protocol.contributions import ContributionStatus
+    from losslake_contributions.protocol.submissions import SubmissionStatus
 
 TOKEN = "LOSSLAKE_TOKEN"
 _PARTS = 10
@@ -64,15 +64,15 @@ def push(
     the service holds already is skipped: run the same command again after
     an interruption, or to see what became of the runs. The token is sent only over https, or to this machine.
     """
-    from losslake_contributions.local_runs import find_runs
-    from losslake_contributions.push import Terms, parse_credit
-    from losslake_contributions.spools.prepare import prepare
+    from losslake_contributions.client.conversion import prepare
+    from losslake_contributions.client.local_runs import local_runs
+    from losslake_contributions.client.push import Terms, parse_credit
     from losslake_ingest.pipeline.reading import Request
 
     terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
     with tempfile.TemporaryDirectory(prefix="losslake-push-") as scratch:
         conversion = prepare(paths, Request(collection, mapping), Path(scratch))
-        found = find_runs(Path(scratch), unfinished)
+        found = local_runs(conversion.runs.values(), unfinished)
         _show_others(found, conversion)
         if not found.runs:
             named = ", ".join(map(str, paths))
@@ -84,9 +84,9 @@ def push(
 
 
 def _send(found: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
-    from losslake_contributions.client import ContributionClient
-    from losslake_contributions.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
-    from losslake_contributions.push import push as send
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.client.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
+    from losslake_contributions.client.push import push as send
 
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
         pushed = send(client, found.runs, terms, _Held(len(found.runs)))
@@ -128,20 +128,19 @@ def read_token(file: Path | None) -> str:
 
 def _show_others(found: LocalRuns, conversion: Conversion) -> None:
     """Print what is removed from the runs, and the runs that aren't sent."""
-    removals = [f"{name}: {each}" for name, of_run in conversion.removals.items() for each in of_run]
+    removals = [f"{name}: {each}" for name, run in conversion.runs.items() for each in run.removals]
     more = "more private data: 'losslake check --preview' shows what is sent"
     echo_some([f"removed      {each}" for each in removals], more)
-    places = [conversion.places.get(place.name, place) for place in found.unfinished]
     how = "wait for its end, or, if the training was killed, add --unfinished"
-    echo_some([f"not finished {place}: {how}" for place in places], "more that aren't finished")
+    echo_some([f"not finished {place}: {how}" for place in found.unfinished], "more that aren't finished")
     for place, reason in found.faulty:
-        print_error(f"{conversion.places.get(place.name, place)} is left out: {reason}")
+        print_error(f"{place} is left out: {reason}")
     for each in (*conversion.broken, *conversion.quarantined, *conversion.left_out):
         print_error(f"left out: {each}")
 
 
 def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
-    from losslake_contributions.push import submission_of
+    from losslake_contributions.client.push import submission_of
 
     echo_some([f"would send   {_described(run)}" for run in runs])
     request = submission_of(runs, terms)

@@ -13,7 +13,7 @@ from losslake_cli.table import show_table
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
-    from losslake_contributions.contract.submissions import SubmissionSummary
+    from losslake_contributions.protocol.submissions import SubmissionSummary
     from losslake_contributions.review.review import Review
 
 _MOST_LISTED = 50
@@ -88,8 +88,8 @@ def show(
 
 def _show_review(review: Review) -> None:
     """Print what the runs would change, and what the checks found."""
-    from losslake_contributions.checks.report import as_text as report_as_text
-    from losslake_contributions.drafts.text import as_text as changes_as_text
+    from losslake_contributions.review.changes_text import as_text as changes_as_text
+    from losslake_contributions.review.checks.report import as_text as report_as_text
 
     for line in (*changes_as_text(review.changes), *report_as_text(review.report)):
         echo(line)

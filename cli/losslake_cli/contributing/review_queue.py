@@ -12,8 +12,8 @@ from losslake_cli.contributing.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake_contributions.client import ContributionClient
-    from losslake_contributions.contract.submissions import SubmissionList, SubmissionStatus
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.protocol.submissions import SubmissionList, SubmissionStatus
     from losslake_contributions.review.review import Review
     from losslake_contributions.store.database import Database
 _REMEDY = f"use --url with a token in {TOKEN}"
@@ -49,7 +49,7 @@ def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> It
         return
     if lake is not None:
         raise LossLakeError("give either --lake or --url")
-    from losslake_contributions.client import ContributionClient
+    from losslake_contributions.client.connection import ContributionClient
 
     with ContributionClient(url, read_token(token_file)) as client:
         yield _RemoteQueue(client)
@@ -70,14 +70,14 @@ class _LocalQueue:
         self._database = database
 
     def list(self, state: str | None, after: str | None) -> SubmissionList:
-        from losslake_contributions.store.submissions import STATES, list_submissions
+        from losslake_contributions.review.submissions import STATES, list_submissions
 
         if state is not None and state not in STATES:
             raise LossLakeError(f"--state {state}: give all, or one of {', '.join(STATES)}")
         return list_submissions(self._database, state, after)
 
     def show(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.store.submissions import find_any
+        from losslake_contributions.review.submissions import find_any
 
         return find_any(self._database, name)
 
@@ -96,13 +96,13 @@ class _LocalQueue:
         return acceptance.submission
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        from losslake_contributions.store.submissions import return_to_contributor
+        from losslake_contributions.review.submissions import return_to_contributor
 
         return_to_contributor(self._database, user_name(_REMEDY), name, reason)
         return self.show(name)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        from losslake_contributions.store.submissions import split
+        from losslake_contributions.review.submissions import split
 
         return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
 
@@ -114,13 +114,13 @@ class _RemoteQueue:
         self._client = client
 
     def list(self, state: str | None, after: str | None) -> SubmissionList:
-        from losslake_contributions.contract.submissions import SubmissionList
+        from losslake_contributions.protocol.submissions import SubmissionList
 
         query = "&".join(f"{name}={value}" for name, value in (("state", state), ("after", after)) if value)
         return self._client.send("GET", f"v1/submissions?{query}", SubmissionList)
 
     def show(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.contract.submissions import SubmissionStatus
+        from losslake_contributions.protocol.submissions import SubmissionStatus
 
         return self._client.send("GET", f"v1/submissions/{name}", SubmissionStatus)
 
@@ -130,18 +130,18 @@ class _RemoteQueue:
         return self._client.send("GET", f"v1/submissions/{name}/review", Review)
 
     def accept(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.contract.submissions import SubmissionStatus
+        from losslake_contributions.protocol.submissions import SubmissionStatus
 
         return self._client.send("POST", f"v1/submissions/{name}/accept", SubmissionStatus)
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        from losslake_contributions.contract.submissions import ReturnRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionStatus
 
         request = ReturnRequest(reason=reason)
         return self._client.send("POST", f"v1/submissions/{name}/return", SubmissionStatus, request)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        from losslake_contributions.contract.submissions import SplitRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import SplitRequest, SubmissionStatus
 
         request = SplitRequest(contributions=tuple(runs))
         return self._client.send("POST", f"v1/submissions/{name}/split", SubmissionStatus, request)

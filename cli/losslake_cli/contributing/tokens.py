@@ -42,8 +42,8 @@ def create(
 ) -> None:
     """Print a new token. It is shown only once: the lake keeps nothing from which it could be made again."""
     from losslake.lake.lake import Lake
+    from losslake_contributions.people.tokens import Quota, create_token
     from losslake_contributions.store.database import Database
-    from losslake_contributions.store.tokens import Quota, create_token
 
     quota = Quota()
     if runs is not None:
@@ -61,7 +61,7 @@ def create(
 @tokens.command("list")
 def list_all(lake: LakeOption = None) -> None:
     """List tokens, newest first, with what was sent with each."""
-    from losslake_contributions.store.tokens import list_tokens
+    from losslake_contributions.people.tokens import list_tokens
 
     rows = [
         (
@@ -85,7 +85,7 @@ def revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as 'list' shows it.")], lake: LakeOption = None
 ) -> None:
     """Refuse a token from now on, and end its sessions and links. What was sent with it stays."""
-    from losslake_contributions.store.tokens import revoke_token
+    from losslake_contributions.people.tokens import revoke_token
 
     revoke_token(open_database(lake), token)
     echo("revoked")
@@ -97,7 +97,7 @@ def list_links(lake: LakeOption = None) -> None:
 
     Whoever has one sees what it leads to.
     """
-    from losslake_contributions.store.links import list_links as find_all
+    from losslake_contributions.people.links import list_links as find_all
 
     rows = [
         (each.id, each.kind, each.subject, each.token, f"{each.created_at:%Y-%m-%d}", f"{each.expires_at:%Y-%m-%d}")
@@ -111,7 +111,7 @@ def revoke_link(
     link: Annotated[str, typer.Argument(metavar="LINK", help="Its id, as 'links' shows it.")], lake: LakeOption = None
 ) -> None:
     """End a link to a draft or a live run. Open pages close within seconds."""
-    from losslake_contributions.store.links import revoke_link as revoke_one
+    from losslake_contributions.people.links import revoke_link as revoke_one
 
     revoke_one(open_database(lake), link)
     echo("revoked")
@@ -130,8 +130,8 @@ def rotate_key(
     lake: LakeOption = None,
 ) -> None:
     """Make a new key for links, and end every link. Tokens and browsers that have signed in stay valid."""
-    from losslake_contributions.store.links import rotate_key as replace_key
-    from losslake_contributions.store.signing_key import SigningKey
+    from losslake_contributions.people.links import rotate_key as replace_key
+    from losslake_contributions.people.signing_key import SigningKey
 
     database = open_database(lake)
     replace_key(database, SigningKey.at(database.lake, signing_key_file))

@@ -95,6 +95,14 @@ def unix_seconds(text: object) -> float | None:
         return None
 
 
+def read_number(text: bytes) -> float | None:
+    """Parse a float64; return None if the text isn't a number. Rejects `1_000`, which only Python accepts."""
+    try:
+        return None if b"_" in text else float(text)
+    except ValueError:
+        return None
+
+
 def number_column(values: Sequence[float | None], has_holes: bool) -> tuple[Floats, Flags | None]:
     """Convert JSON numbers to float64, rounding long ones; return them with flags of nulls, None if there are none."""
     try:

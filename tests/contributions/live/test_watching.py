@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from losslake.record.spool import new_name
-from losslake_contributions.errors import ContributionError
 from losslake_contributions.live import watching as module
-from losslake_contributions.live.run_reader import RunReader
+from losslake_contributions.live.reader import RunReader
 from losslake_contributions.live.watching import Overview, WatchedRun, Watching
+from losslake_contributions.protocol.errors import ContributionError
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
 

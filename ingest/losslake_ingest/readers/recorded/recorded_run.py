@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from losslake.record.layout import STEP, SegmentName
 from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.recorded.attempts import STEP, Part, current_rows
+from losslake_ingest.readers.recorded.attempts import Part, current_rows
 from losslake_ingest.readers.safe_parsing import printable
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.runs import runs_of
@@ -37,16 +38,6 @@ _UNMEASURED_GOAL = "a goal of a metric that isn't measured: left out"
 _BAD_PARAMETER = "a parameter of run.json that isn't a number or a text: left out"
 _MOST_GAPS = 20
 _MOST_GOALS = 100
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A file of measurements: its attempt, the first step that this replaces, and its number in the attempt."""
-
-    attempt: int
-    from_step: int | None
-    number: int
-    path: str
 
 
 @dataclass
@@ -86,30 +77,30 @@ class RecordedRun:
         self.end = document
         self.files[path] = sha256
 
-    def add(self, segment: Segment, data: bytes, source: str) -> int:
-        """Add a segment; return the number of its cells. Raises Refusal."""
+    def add(self, segment: SegmentName, path: str, data: bytes, source: str) -> int:
+        """Add a segment; return the number of its cells. path: of its file in the source. Raises Refusal."""
         place = segment.attempt, segment.number
         digest = hashlib.sha256(data).hexdigest()
-        if segment.path in self.files:
-            if self.files[segment.path] != digest:
-                self.unread.add(f"{segment.path} twice")
+        if path in self.files:
+            if self.files[path] != digest:
+                self.unread.add(f"{path} twice")
             raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
         if self.begins.get(segment.attempt, segment.from_step) != segment.from_step:
-            self.unread.add(segment.path)
+            self.unread.add(path)
             message = f"another folder holds attempt {segment.attempt} as well: remove the one that isn't the run's"
             raise Refusal(Rule.DUPLICATE_FILE, f"{message}; the first one is used")
         whole, newline, cut = data.rpartition(b"\n")
         self.remarks[KILLED] += bool(cut)
         if not newline:
             self.empty.add(place)
-            self.files[segment.path] = digest
+            self.files[path] = digest
             return 0
         try:
-            log = self._read(segment.path, whole + newline, digest, source)
+            log = self._read(path, whole + newline, digest, source)
         except Refusal:
-            self.unread.add(segment.path)
+            self.unread.add(path)
             raise
-        self.files[segment.path] = digest
+        self.files[path] = digest
         self.begins[segment.attempt] = segment.from_step
         self.parts[place] = Part(segment.attempt, segment.number, log.rows)
         self.remarks.update(log.remarks)

@@ -39,6 +39,7 @@ from losslake_schema.reached import Flags, Floats
 LONGEST_LINE = 1 << 22  # as objects, they need up to 30 times that
 _BLOCK = 1 << 18
 _DEEPEST = 16
+_UTF8_MARK = b"\xef\xbb\xbf"
 _ENOUGH_OTHER_LINES = 100_000
 _LIST = "a column of lists left out: {name}"
 _DAMAGED_LINE = Damage("a line with a damaged JSON object: skipped")
@@ -59,7 +60,7 @@ def read_json_lines(data: bytes, run_column: str | None = None) -> Table:
     check_nuls(data)
     if not data or data.isspace():
         raise Refusal(Rule.EMPTY_FILE, "the file is empty", 1)
-    return _Reader(data, run_column).read()
+    return _Reader(data.removeprefix(_UTF8_MARK), run_column).read()
 
 
 def read_json_entries(blocks: Iterable[Sequence[Any]], run_column: str | None = None) -> Table:
@@ -78,7 +79,7 @@ def read_json_entries(blocks: Iterable[Sequence[Any]], run_column: str | None = 
 
 def starts_with_objects(data: bytes, lines: int) -> bool:
     """Return True if the first line is a JSON object and, for lines=2, the next one begins like one."""
-    first, _, rest = in_utf8(data[:LONGEST_LINE]).lstrip().partition(b"\n")
+    first, _, rest = in_utf8(data[:LONGEST_LINE]).removeprefix(_UTF8_MARK).lstrip().partition(b"\n")
     return parse_line(first) is not None and (lines < 2 or rest.lstrip().startswith(b"{"))
 
 
