@@ -289,6 +289,8 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
     steps = whole(measured.steps)
     has_steps = steps.is_valid().to_numpy(zero_copy_only=False)
     usable = np.isin(np.arange(len(sizes)), curve.studies) & has_steps
+    is_dominated = np.zeros(len(sizes), np.bool_)
+    is_dominated[curve.studies] = curve.is_dominated
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     return QUESTION.rows.batch(
         {
@@ -296,7 +298,7 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
             "batch_size": sizes,
             "regime": [
                 regime_of(size, perfect, useful) if is_usable else None
-                for size, is_usable in zip(sizes, (usable & ~curve.dominated_studies).tolist(), strict=True)
+                for size, is_usable in zip(sizes, (usable & ~is_dominated).tolist(), strict=True)
             ],
             "steps": steps,
             "previous_step": whole(measured.previous_steps),
@@ -307,7 +309,7 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
             "slope": _spread(shape.slope, curve),
             "efficiency": _spread(scaling_shape(curve.batch_sizes, curve.steps).efficiency, curve),
             "isotonic_steps": _spread(shape.isotonic_steps, curve),
-            "is_dominated": curve.dominated_studies,
+            "is_dominated": is_dominated,
             "n_trials": measured.n_trials,
             "n_reached": measured.n_reached,
         }

@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
-from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.break_points import (
+    PERFECT_WITHIN,
+    USEFUL_WITHIN,
+    dominated,
+    max_useful_batch_size,
+    perfect_scaling_end,
+)
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, ends_in_words, goal_text, legend_labels, summary
@@ -31,10 +37,9 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
-from losslake.questions.trials.scaling_curve import scaling_curve
-from losslake.questions.trials.search import open_searches
-from losslake.questions.trials.usable_curve import usable_curve
+from losslake.questions.trials.result_rule import undertuned_tau
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
+from losslake_schema.reached import Floats
 from losslake_schema.statuses import INFEASIBLE
 
 _PX_OF_A_NAME = 58
@@ -280,10 +285,7 @@ def known_regimes(rows: pa.Table) -> Regimes:
 
     Ends outside the batch sizes stay unknown.
     """
-    sizes, steps, censored_at = (
-        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
-        for name in ("batch_size", "steps", "censored_at")
-    )
+    sizes, steps, censored_at = (_floats(rows[name]) for name in ("batch_size", "steps", "censored_at"))
     is_used = sizes > 0
     if not is_used.any():
         return Regimes()
@@ -335,13 +337,19 @@ def _range_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def _with_dominated(request: ChartRequest, rows: pa.Table) -> pa.Table:
-    """Return the rows with is_dominated, as /v1/analysis/regimes has it."""
-    parameters = request.parameters
-    curves = [
-        usable_curve(search, scaling_curve(search, parameters.goal))
-        for search in open_searches(request.view, parameters.selection())
-    ]
-    return rows.append_column("is_dominated", pa.array(np.concatenate([each.dominated_studies for each in curves])))
+    """Return the rows with is_dominated, by workload, as /v1/analysis/regimes has it."""
+    sizes, steps, previous = (_floats(rows[name]) for name in ("batch_size", "steps", "previous_step"))
+    is_usable, flags = (sizes > 0) & (steps > 0), np.zeros(rows.num_rows, np.bool_)
+    for each in request.facts["results"]:
+        at = np.flatnonzero(is_usable & pc.equal(rows["workload"], each["workload"]).to_numpy())
+        tau = undertuned_tau(each["seeds"] is not None)
+        flags[at] = dominated(sizes[at], steps[at], tau, previous[at]).is_dominated[0]
+    return rows.append_column("is_dominated", pa.array(flags))
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    """Return the numbers of a column; NaN for null."""
+    return np.array([math.nan if value is None else value for value in column.to_pylist()], np.float64)
 
 
 def _with_range(request: ChartRequest) -> pa.Table:

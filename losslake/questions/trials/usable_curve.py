@@ -52,13 +52,6 @@ class UsableCurve:
         return is_dominated
 
     @property
-    def dominated_studies(self) -> Flags:
-        """The same by study of the workload; False for those that aren't usable."""
-        flags = np.zeros(len(self.measured.steps), np.bool_)
-        flags[self.studies] = self.is_dominated
-        return flags
-
-    @property
     def tuned_steps(self) -> Floats:
         """The fewest steps; inf for never, NaN for dominated batch sizes."""
         return np.where(self.is_dominated, np.nan, self.steps)
