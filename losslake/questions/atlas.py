@@ -30,6 +30,7 @@ from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
 from losslake.questions.trials.usable_curve import usable_curve
+from losslake_schema.quantities import plural
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
@@ -138,8 +139,8 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
         "result": parameters.result,
         "seeds": parameters.seeds,
         "left_out": [
-            *(f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())),
-            *(f"{count} trial{'s' if count > 1 else ''} {why}" for why, count in sorted(trials.items())),
+            *(f"{count} {plural('workload', count)} with {why}" for why, count in sorted(reasons.items())),
+            *(f"{count} {plural('trial', count)} {why}" for why, count in sorted(trials.items())),
         ],
         "definition": _DEFINITION,
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),

@@ -34,7 +34,7 @@ from losslake.questions.trials.comparable_trials import ComparableTrials, compar
 from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, natural_number
+from losslake_schema.names import LARGEST_INTEGER, natural_number, real_number
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
@@ -68,7 +68,7 @@ class ForecastParameters(GoalParameters):
         known: dict[int, float] = {}
         for text in self.curve:
             step_text, _, value_text = text.partition("=")
-            step, value = natural_number(step_text.strip()), _number(value_text)
+            step, value = natural_number(step_text.strip()), real_number(value_text)
             if step is None or value is None:
                 raise BadParameter("curve", f"curve={text}: give STEP=VALUE, such as 100=0.31")
             if step in known:
@@ -187,14 +187,6 @@ QUESTION = Question(
     summary=ForecastSummary,
     compute=_answer,
 )
-
-
-def _number(text: str) -> float | None:
-    """Return a number, NaN or an infinity; None for anything else."""
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
 
 
 def _check_values(metric: str, points: Mapping[int, float]) -> None:

@@ -25,6 +25,7 @@ from losslake.questions.declaration.summary import Finding, Summary, WithinSumma
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import check_batch_size, open_searches
 from losslake.questions.trials.study_optima import Optimum, WorkloadOptima, workload_optima
+from losslake_schema.quantities import counted, plural
 
 _DEFINITION = (
     "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "
@@ -326,7 +327,7 @@ def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
         yield "no trial has a momentum: it is taken as 0, and the effective learning rate is the learning rate"
     if of_one.n_without_momentum:
         n = of_one.n_without_momentum
-        yield f"{n} trial{'' if n == 1 else 's'} without momentum: no effective learning rate, and not near any others"
+        yield f"{n} {plural('trial', n)} without momentum: no effective learning rate, and not near any others"
 
 
 def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
@@ -337,9 +338,9 @@ def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
     if flagged:
         chance = max(boundary.chance for _, boundary in flagged)
         listed = "; ".join(f"{', '.join(boundary.of_best)} at {size}" for size, boundary in flagged)
+        at = f"{len(flagged)} of {counted(len(optima), 'batch size')}"
         yield (
-            f"the best trial is at the boundary of its search at {len(flagged)} of {_batch_sizes(len(optima))} "
-            f"({listed}): a wider search may do better. "
+            f"the best trial is at the boundary of its search at {at} ({listed}): a wider search may do better. "
             f"Where the optimum is flat, chance alone puts {chance:.0%} of them there"
         )
     limited = [str(optimum.batch_size) for optimum in optima if optimum.is_stability_limited]
@@ -356,8 +357,9 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
         yield f"no forms: {compared.refusal}"
     alone = sum(len(optimum.near_rates) == 1 for optimum in optima)
     if exponent.exponent is not None and 2 * alone > len(optima):
+        at = f"{alone} of {counted(len(optima), 'batch size')}"
         yield (
-            f"at {alone} of {_batch_sizes(len(optima))} no other trial is near-optimal, so the exponent's interval "
+            f"at {at} no other trial is near-optimal, so the exponent's interval "
             "says little about how the best trial might have differed: give a larger `within`"
         )
     known = [
@@ -371,7 +373,3 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
         )
     if optima and of_one.origin is None:
         yield "no heuristics: where they start, no best trial has a learning rate and a momentum below 1"
-
-
-def _batch_sizes(count: int) -> str:
-    return "1 batch size" if count == 1 else f"{count} batch sizes"

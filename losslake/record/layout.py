@@ -1,4 +1,4 @@
-"""The layout of a recorded run: the names of its files, and how numbers and documents are written in them.
+"""The layout of a recorded run: the names of its files, and how documents are written in them.
 
     RUN/run.json                        what the run is; written first
     RUN/0001/000001.jsonl               a segment: measurements of the first attempt, an object a line: step, elapsed_s,
@@ -8,7 +8,7 @@
     RUN/heartbeat                       empty: touched every few seconds while the run is being recorded
     RUN/end.json                        how the run ended; written last, so a run without it was killed, or goes on
 
-NaN and infinite values are the strings "NaN", "Infinity" and "-Infinity". The layout is promised in docs/recording.md.
+Numbers that JSON lacks are written as `losslake.record.numbers` has them. The layout is promised in docs/recording.md.
 The recorder writes it, the ingest and the contributions read it; so this imports Python's standard library only.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -26,7 +25,6 @@ FORMAT = f"losslake-record/{VERSION}"
 RUN, END, HEARTBEAT = "run.json", "end.json", "heartbeat"
 STEP, ELAPSED = "step", "elapsed_s"
 LARGEST_STEP = 2**53 - 1
-NUMBER_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
 
 
@@ -58,18 +56,6 @@ class SegmentName(NamedTuple):
     def path(self) -> str:
         """The path in the folder of the run."""
         return f"{self.folder}/{self.number:06d}.jsonl"
-
-
-def written(value: float) -> float | str:
-    """Return a value as it is written in JSON, which has no NaN."""
-    return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def number(cell: object) -> float | None:
-    """Return the number that a cell of JSON holds, words for NaN and infinities included; None for anything else."""
-    if isinstance(cell, str):
-        return NUMBER_WORDS.get(cell)
-    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 
 def document_bytes(document: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -204,7 +203,7 @@ def regimes(n: int) -> list[SimulatedRow]:
             if is_late and name == "useful":
                 continue
             truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
-            bounds = [widened(sizes, each, partial(end, sizes, each), tau, each - spacing) for each in steps]
+            bounds = [widened(sizes, each, end, tau, each - spacing) for each in steps]
             (late if is_late else rows[name, noise]).add(
                 trials,
                 np.array(

@@ -44,7 +44,7 @@ EXTRAS = {
     "losslake/record/callbacks/lightning.py": "trainers",
     "losslake/record": "",
     "losslake/spark": "spark",
-    "cli/losslake_cli/spark_session.py": "spark",
+    "cli/losslake_cli/sql/spark_session.py": "spark",
     "cli": "lake",
     "losslake": "lake",
     "schema": "lake",

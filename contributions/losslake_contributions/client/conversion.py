@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from losslake.record.layout import ELAPSED, STEP, SegmentName, digest_entry, document_bytes, segment_bytes, written
+from losslake.record.layout import ELAPSED, STEP, SegmentName, digest_entry, document_bytes, segment_bytes
+from losslake.record.numbers import json_number
 from losslake_contributions.client.prepared_run import PreparedRun, prepared
 from losslake_contributions.client.privacy import cleaner_of, local_words
 from losslake_ingest.bundles.reading import reading_of
@@ -160,7 +161,7 @@ def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
     """Return what run.json says of a trial."""
     facts, study = trial.part.facts, trial.part.facts.study
     collection = reading.collections.get(study.workload.collection)
-    parameters: dict[str, Any] = {name: written(value) for name, value in trial.facts.parameters.items()}
+    parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.facts.parameters.items()}
     attributes: dict[str, Any] = {}
     for name, text in trial.facts.attributes.items():
         value = json.loads(text)
@@ -217,7 +218,7 @@ def _segments(curve: Curves) -> dict[str, bytes]:
         absent = curve.missing.get(metric)
         flags = absent.tolist() if absent is not None else [False] * len(values)
         cells = zip(values.tolist(), flags, strict=True)
-        columns.append((metric, [None if is_absent else written(value) for value, is_absent in cells]))
+        columns.append((metric, [None if is_absent else json_number(value) for value, is_absent in cells]))
     rows = [{name: cells[row] for name, cells in columns if cells[row] is not None} for row in range(len(curve.steps))]
     return {
         SegmentName(1, number + 1).path: segment_bytes(rows[start : start + _ROWS_OF_SEGMENT])

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from losslake.record.layout import ELAPSED, NUMBER_WORDS, STEP, segment_bytes
+from losslake.record.layout import ELAPSED, STEP, segment_bytes
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_contributions.client.secrets import announced_kind, clean_text, words_to_remove
 from losslake_ingest.readers import private
 

@@ -17,7 +17,7 @@ from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.recorded.run import RecordedRun
+from losslake_ingest.readers.recorded.recorded_run import RecordedRun
 from losslake_ingest.readers.safe_parsing import read_document
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 

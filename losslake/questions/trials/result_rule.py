@@ -31,7 +31,12 @@ class ResultRule:
     @property
     def undertuned_tau(self) -> float:
         """The tolerance of dominated batch sizes."""
-        return OF_BEST_SETTING if self.is_of_settings else OF_BEST_TRIAL
+        return undertuned_tau(self.is_of_settings)
+
+
+def undertuned_tau(is_of_settings: bool) -> float:
+    """Return the tolerance of dominated batch sizes, for results of a best setting or of a best trial."""
+    return OF_BEST_SETTING if is_of_settings else OF_BEST_TRIAL
 
 
 def result_rule(facts: WorkloadFacts, selection: Selection, admitted: Flags) -> ResultRule:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from losslake.record.layout import ELAPSED, STEP, number
+from losslake.record.layout import ELAPSED, STEP
+from losslake.record.numbers import number
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import ERROR, Finding, Rule
 from losslake_ingest.readers.recorded.folder import Segment

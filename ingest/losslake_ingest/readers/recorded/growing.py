@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from losslake.record.layout import ELAPSED, STEP, SegmentName, number
+from losslake.record.layout import ELAPSED, STEP, SegmentName
+from losslake.record.numbers import number
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.recorded.attempts import last_written, replaced_from
 from losslake_schema.reached import Floats, Integers

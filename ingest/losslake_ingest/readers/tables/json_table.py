@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
-from losslake.record.layout import NUMBER_WORDS
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake.record.layout import NUMBER_WORDS
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, LoggedRows, check_size
 from losslake_ingest.readers.private import clean_text, private_text
