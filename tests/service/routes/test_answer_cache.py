@@ -13,7 +13,7 @@ from losslake.lake.lake import Lake
 from losslake.questions.release.releases import Releases
 from losslake_ingest.run import ingest
 from losslake_service.routes.reading import PlainRoute
-from losslake_service.web.pages.kinds import PAGES
+from losslake_service.web.paths import PAGES
 from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.made_up_lake import ERROR
