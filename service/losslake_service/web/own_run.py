@@ -170,10 +170,12 @@ def _limits(
     A metric that isn't registered is taken for a fraction if it is maximized, and all stored records are fractions: no
     run in the same units would be better than 1.
     """
-    known = registry.metrics().get(metric)
-    if known is not None:
-        if math.isfinite(known.largest):
-            yield from _limits_of_range(*known.target_limits, known.is_largest_best, known.range_in_words)
+    registered = registry.metrics().get(metric)
+    if registered is not None:
+        if math.isfinite(registered.largest):
+            yield from _limits_of_range(
+                *registered.target_limits, registered.is_largest_best, registered.range_in_words
+            )
     elif workload is not None and goal is not None and goal.direction == "maximize":
         values = open_search(view, Selection((workload,), metric, statuses=STATUSES), workload).records.value
         if len(values) and values.min() >= 0 and values.max() <= 1:

@@ -18,7 +18,7 @@ const REACHES = {
  */
 export function curveOf({ names, rows }, step, value) {
   const [stepPlace, valuePlace] = [names.indexOf(step), names.indexOf(value)];
-  const found = new Map();
+  const byStep = new Map();
   let last;
   let direction = 0;
   for (const { place, cells } of rows) {
@@ -28,17 +28,17 @@ export function curveOf({ names, rows }, step, value) {
     const measured = number(valueCell, place, value);
     if (!Number.isInteger(at) || at < 0) throw new Error(`${place}: ${step} is ${stepCell}, but steps are whole numbers from 0.`);
     if (at && /^\d{1,3}\.000$/.test(stepCell)) throw new Error(`${place}: ${step} is ${stepCell}, which may be ${at} or ${whole(1000 * at)}: write steps as whole numbers.`);
-    const earlier = found.get(at);
+    const earlier = byStep.get(at);
     if (earlier && !Object.is(earlier.measured, measured)) throw new Error(`Step ${whole(at)} has two values of ${value} (${earlier.place}, ${place}): give one run.`);
     const turn = last === undefined ? 0 : Math.sign(at - last);
     if (turn * direction < 0) throw new Error(`${place}: ${step} goes ${turn < 0 ? "back" : "up"} from ${whole(last)} to ${whole(at)}: give one run.`);
     direction ||= turn;
     last = at;
-    found.set(at, { measured, place });
+    byStep.set(at, { measured, place });
   }
-  if (!found.size) throw new Error(`No row has both ${step} and ${value}.`);
-  const steps = Float64Array.from(found.keys()).sort();
-  return { steps, values: steps.map((at) => found.get(at).measured) };
+  if (!byStep.size) throw new Error(`No row has both ${step} and ${value}.`);
+  const steps = Float64Array.from(byStep.keys()).sort();
+  return { steps, values: steps.map((at) => byStep.get(at).measured) };
 }
 
 function number(cell, place, name) {
