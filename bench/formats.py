@@ -1,4 +1,4 @@
-"""How fast each log format goes in, beside a plain read of the same bytes.
+"""Speed of ingest of each log format, beside a plain read of the same bytes.
 
 python -m bench.formats [names…] [--rounds 3] [--runs N] [--rows N]
 

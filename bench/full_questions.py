@@ -35,7 +35,7 @@ ONE, ONE_OVER_HTTP, ALL = Limit(5.0, 1.5), Limit(8.0, 1.5), Limit(150.0, 1.5)
 
 @dataclass(frozen=True)
 class Effort:
-    """How many questions of each kind are asked, and how often a release is opened.
+    """Number of questions of each kind, and of times that a release is opened.
 
     processes: in how many processes scaling is asked for; some are faster than others from start to end.
     """

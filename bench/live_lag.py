@@ -1,4 +1,4 @@
-"""How late measurements of live runs are, in the tables of the service and in events of pages, and what that costs."""
+"""Delay of measurements of live runs, in the tables of the service and in events of pages, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the Parquet files of a release's measurements and trials are, in patterns as engines take them.
+"""Paths of the Parquet files of a release's measurements and trials, in patterns as engines take them.
 
 Every file in these folders is read, so the lake must have been written once, with one release.
 """

@@ -42,7 +42,7 @@ class PeerTimes:
 
     @property
     def ratio(self) -> float:
-        """How many times LossLake's time it takes: the median of the rounds."""
+        """Its time as a multiple of LossLake's: the median of the rounds."""
         return statistics.median(theirs / ours for theirs, ours in zip(self.seconds, self.ours, strict=True))
 
     @property

@@ -214,7 +214,7 @@ def _extreme(extreme: Callable[[list[float]], float], ends: list[float | None]) 
 
 @dataclass(frozen=True)
 class Domination:
-    """Which batch sizes of n curves are dominated; all arrays have shape (n, m).
+    """Return which batch sizes of n curves are dominated; all arrays have shape (n, m).
 
     examples, steps: times the fewest examples of any larger batch size, or the fewest steps of any smaller one; 1 where
     none needs fewer, NaN where the target wasn't reached.

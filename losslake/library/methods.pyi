@@ -43,7 +43,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -69,8 +69,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -154,7 +155,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -210,7 +211,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -250,7 +251,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -303,7 +304,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -320,8 +321,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -374,7 +376,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too.
@@ -417,8 +419,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             collection: Only workloads of this collection; may be repeated. Default: all.
             dataset: Only workloads of this data set; may be repeated. Default: all.
             model: Only workloads of this model; may be repeated. Default: all.
@@ -458,7 +461,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -477,8 +480,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
                 start of training, as logged with the evaluation; or accelerator_seconds (seconds times
                 accelerators). The best trial is the one with the least of it.
@@ -521,7 +525,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -540,8 +544,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             fit: robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et
                 al. 2024.
             overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
@@ -577,7 +582,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -596,8 +601,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
         """
     def forecast(
         self,
@@ -628,7 +634,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
@@ -682,7 +688,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -722,7 +728,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
@@ -768,7 +774,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -815,7 +821,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -862,7 +868,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -875,8 +881,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             step_budget: Only evaluations at this step or before; may be repeated. Default, without any budget: the
                 most steps, and the most examples, that every batch size was trained for.
             example_budget: Only evaluations after at most this many examples, step times batch size; may be
@@ -920,7 +927,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -981,7 +988,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1000,8 +1007,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             perfect_scaling_tau: Perfect scaling continues while examples are at most 1 + this times the fewest of
                 any batch size.
             max_useful_tau: A batch size is large enough when no larger one improves its steps by more than this.
@@ -1036,7 +1044,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped
                 trials count as such.
@@ -1084,7 +1092,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1101,8 +1109,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             target_min: Lowest target. Default, also for the highest: from the hardest that any batch size reaches
                 to the easiest that none reaches at its first evaluation.
             target_max: Highest target.
@@ -1140,7 +1149,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1159,8 +1168,9 @@ class QuestionMethods:
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
                 `results` says which.
-            seeds: What a setting takes, for best_setting: the median over its trials (of an even number, the lower
-                one in the middle), or the mean, which no setting has of which a trial never reaches the target.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
             max_useful_tau: A larger batch size counts as faster if it saves more than this share of the time of a
                 smaller one.
         """
@@ -1194,7 +1204,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: Which way is better; default: the metric's own direction.
+            direction: The better direction; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.

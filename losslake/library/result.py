@@ -27,7 +27,7 @@ _SHARED = (
 
 
 class Source(Protocol):
-    """Where answers come from: a lake, or a service."""
+    """The source of answers: a lake, or a service."""
 
     name: str
 
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before relying on it, and what it leaves out."""
+        """Warnings about the result, and what it leaves out."""
         return [*self.facts.get("warnings", ()), *(f"left out: {text}" for text in self.facts.get("left_out", ()))]
 
     @property

@@ -1,4 +1,4 @@
-"""Which batch size to use: time and cost to a target at each batch size, from a reader's step times or prices."""
+"""Advice on the batch size: time and cost to a target at each batch size, from a reader's step times or prices."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class AdviceRow(Row):
 
 
 class AdviceSummary(GoalSummary, Finding):
-    """What was given, and the advice in sentences."""
+    """The parameters, and the advice in sentences."""
 
     step_time: Annotated[list[str], shown(["64=0.11"])]
     """The given step times."""
@@ -153,7 +153,7 @@ class AdviceSummary(GoalSummary, Finding):
     accelerators: Annotated[int | None, shown(8, "accelerators")]
     """The given number of accelerators; null if the logs' or 1."""
     budget: Annotated[int | None, shown(10, "trials")]
-    """How many new trials are run at a batch size."""
+    """Number of new trials at a batch size."""
     advice: Annotated[list[str], shown(["Fastest: batch size 512, 35.2 s (30.1 to 44 s)."])]
     """The fastest and the cheapest batch size of each workload, in sentences, and on what their times were measured."""
 

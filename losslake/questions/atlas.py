@@ -69,10 +69,10 @@ class AtlasRow(Row):
     comparator: Annotated[str, shown("strict")]
     """strict: a value better than the target reaches it; inclusive: an equal value does, too."""
     direction: Annotated[str, shown("minimize")]
-    """Which way is better: minimize or maximize."""
+    """The better direction: minimize or maximize."""
     batch_unit: str | None
     result: Annotated[str, shown("best_trial")]
-    """What the result of a study is: best_trial or best_setting."""
+    """The result of a study: best_trial or best_setting."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
     """B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11); null if the data can't support one."""
     lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
@@ -86,7 +86,7 @@ class AtlasRow(Row):
     largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
     """The largest batch size of the workload."""
     why: Annotated[str, shown("no bend: the largest batch size needs 1.17 times the fewest examples")]
-    """Why there is no estimate, or no interval, and signs that the curve isn't a hyperbola; empty for none."""
+    """Reasons for no estimate or no interval, and signs that the curve isn't a hyperbola; empty for none."""
 
 
 class AtlasSummary(ReleaseSummary, Finding):
@@ -95,7 +95,7 @@ class AtlasSummary(ReleaseSummary, Finding):
     result: Annotated[ResultName | None, shown("best_setting")]
     """The requested result; null for that of the trials of each workload."""
     seeds: Annotated[Seeds, shown("median")]
-    """What a setting takes, of its trials: median or mean."""
+    """The steps of a setting, of its trials: median or mean."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class FrontierRow(Row):
     trial_id: int
     step: int
     amount: Annotated[float, shown(25600.0, "what measure says")]
-    """What `measure` counts, up to this evaluation."""
+    """The amount of `measure` up to this evaluation."""
     value: Annotated[float, shown(0.0421, "unit of the metric")]
     """The value of the metric."""
     is_best: Annotated[bool, shown(True)]
@@ -55,7 +55,7 @@ class FrontierRow(Row):
 
 
 class FrontierSummary(SelectionSummary, MeasureSummary, Finding):
-    """What was counted, and what is left out."""
+    """The amount that was counted, and what is left out."""
 
 
 @dataclass(frozen=True)

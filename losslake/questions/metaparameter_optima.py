@@ -80,7 +80,7 @@ class MetaparameterOptimaRow(Row):
     n_best: Annotated[int | None, shown(5, "trials")]
     """Best trials checked for that: 5, or fewer if fewer reached the target; null without a known range."""
     n_best_at_boundary: Annotated[int | None, shown(1, "trials")]
-    """How many of these have any metaparameter at an end of its range; null without a known range."""
+    """Number of these with any metaparameter at an end of its range; null without a known range."""
     boundary_chance: Annotated[float | None, shown(0.19, "none: a probability")]
     """Chance of that for a random trial: 0.1 per continuous metaparameter; null without a known range."""
     is_stability_limited: Annotated[bool | None, shown(False)]
@@ -94,7 +94,7 @@ class MetaparameterOptimaRow(Row):
     linear_decades: Annotated[float | None, shown(0.06, "powers of ten")]
     """Distance of the nearest trial from it, in learning rate and 1 - momentum together; null for none."""
     linear_n_reached: Annotated[int | None, shown(5, "trials")]
-    """How many of the 5 trials nearest to it reached the target; null for none."""
+    """Number of the 5 trials nearest to it that reached the target; null for none."""
     square_root_learning_rate: Annotated[float | None, shown(0.08)]
     """Learning rate by the square-root heuristic; null if it has no origin, or the study no best trial."""
     square_root_regret: Annotated[float | None, shown(1.2, "none: a ratio")]
@@ -127,7 +127,7 @@ class Exponent(Summary):
     theil_sen_upper: Annotated[float | None, shown(0.83)]
     """Upper end of that interval."""
     consistent_with: Annotated[list[Literal["linear", "square-root", "constant"]], shown(["square-root"])]
-    """Which of linear (p = 1), square-root (p = 0.5) and constant (p = 0) lie in the interval."""
+    """Those of linear (p = 1), square-root (p = 0.5) and constant (p = 0) that lie in the interval."""
 
 
 class LearningRateForm(Summary):
@@ -162,7 +162,7 @@ class HeuristicSummary(Summary):
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
     name: Annotated[str, shown("linear")]
-    """How the learning rate scales: linear or square-root."""
+    """The scaling of the learning rate: linear or square-root."""
     origin: Annotated[int, shown(1, "batch_unit of the study")]
     """The batch size that it starts from."""
     learning_rate: Annotated[float, shown(0.01)]
@@ -172,7 +172,7 @@ class HeuristicSummary(Summary):
     n_batch_sizes: Annotated[int, shown(10, "batch sizes")]
     """Other batch sizes at which the target is reached."""
     n_regrets: Annotated[int, shown(7, "batch sizes")]
-    """How many of these have a regret."""
+    """Number of these with a regret."""
     median_regret: Annotated[float | None, shown(1.3, "none: a ratio")]
     """Median of these regrets; null for none."""
     largest_regret: Annotated[float | None, shown(2.2, "none: a ratio")]

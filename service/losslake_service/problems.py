@@ -72,7 +72,7 @@ _log = logging.getLogger(__name__)
 
 
 class ProblemDocument(BaseModel):
-    """Why a request was not answered."""
+    """The reason for which a request was not answered."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"additionalProperties": True})
 
@@ -83,7 +83,7 @@ class ProblemDocument(BaseModel):
     status: Annotated[int, Field(examples=[422])]
     """The HTTP status."""
     detail: Annotated[str, Field(examples=["there is no parameter 'colour' here"])]
-    """What is wrong with this request and what to do."""
+    """The fault of this request and what to do."""
     request_id: Annotated[str | None, Field(examples=["0f8c3a"])] = None
     """The X-Request-ID of the request, as in the service's log."""
     near_matches: Annotated[Sequence[str] | None, Field(examples=[["val/classification_error"]])] = None

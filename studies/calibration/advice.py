@@ -1,4 +1,4 @@
-"""How often the bounds of the best new trial hold, also where stored settings have several seeds."""
+"""Coverage of the bounds of the best new trial, also where stored settings have several seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often critical batch sizes, regimes and their intervals hold.
+"""Coverage of critical batch sizes, regimes and their intervals.
 
 Steps of a trial are 1000 (1 + B_c/B), times the noise of its study, times its own spread; evaluations round them up.
 """

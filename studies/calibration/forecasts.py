@@ -1,4 +1,4 @@
-"""How often forecasts of running trials hold, on stored curves.
+"""Coverage of forecasts of running trials, on stored curves.
 
 Of each workload and batch size with enough trials, some trials are held back, each with all trials of its setting, and
 25%, 50% and 75% of their curves (of their steps) are given. It counts whether the best value at the end and the step of

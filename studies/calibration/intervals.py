@@ -1,4 +1,4 @@
-"""How often intervals and verdicts hold: simulated studies with a known truth, as data and as a table in the docs."""
+"""Coverage of intervals and verdicts: simulated studies with a known truth, as data and as a table in the docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often results of the best settings hold, where settings are repeated and some batch sizes are tuned badly.
+"""Coverage of results of the best settings, where settings are repeated and some batch sizes are tuned badly.
 
 Each batch size has 1 to 5 settings of 3 seeds or more, unequally many; the first is the best, the others take up to
 some percent more. A tenth of the batch sizes is tuned 1.2 to 2 times worse. Evaluations come every 2 to 10% of the

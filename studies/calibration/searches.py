@@ -1,4 +1,4 @@
-"""How often comparisons, quality, tuning budgets, learning rates and reference convergence hold for searches."""
+"""Coverage of comparisons, quality, tuning budgets, learning rates and reference convergence, for searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the intervals of the share of trials that reached a target hold."""
+"""Coverage of the intervals of the share of trials that reached a target."""
 
 from __future__ import annotations
 

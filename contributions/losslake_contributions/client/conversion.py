@@ -1,4 +1,4 @@
-"""What is sent of some folders and logs: recorded runs, and logs converted into runs with the same measurements.
+"""Preparation of folders and logs: recorded runs, and logs converted into runs with the same measurements.
 
 Logs are read exactly as `losslake ingest` reads them. The name of a converted run is a UUID of version 8 (RFC 9562),
 made from its content: converting the same logs again gives the same folders with the same bytes.
@@ -38,7 +38,7 @@ _ROWS_OF_SEGMENT = 20_000
 
 @dataclass
 class Conversion:
-    """What becomes of folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why."""
+    """The result for folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why."""
 
     runs: dict[str, PreparedRun] = field(default_factory=dict)
     quarantined: list[Quarantined] = field(default_factory=list)

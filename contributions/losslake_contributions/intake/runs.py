@@ -87,7 +87,7 @@ def create(database: Database, identity: Identity, run: str, facts: str) -> bool
 
 @dataclass(frozen=True)
 class Place:
-    """Where a segment is to go, and what it is said to be. from_step: of its attempt."""
+    """The key of a segment, with its size and digest. from_step: of its attempt."""
 
     run: str
     attempt: int

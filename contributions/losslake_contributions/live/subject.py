@@ -25,7 +25,7 @@ from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, pag
 
 @dataclass(frozen=True)
 class LiveQuery:
-    """What a reader asks to see; None for the default. target: of the metric. workload: the name of a stored one."""
+    """The parameters of a live page; None for the default. target: of the metric. workload: name of a stored one."""
 
     metric: str | None = None
     target: float | None = None

@@ -1,4 +1,4 @@
-"""What the pages of the contribution service share: rendering, who is signed in, forms, problems as pages."""
+"""Parts of all pages of the contribution service: rendering, who is signed in, forms, problems as pages."""
 
 from __future__ import annotations
 

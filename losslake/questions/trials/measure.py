@@ -1,4 +1,4 @@
-"""What is counted up to a target: steps, examples, epochs, seconds or accelerator-seconds; the least of it by study.
+"""The amount up to a target: steps, examples, epochs, seconds or accelerator-seconds; its least by study.
 
 Time to a target is the least time of any trial, which isn't always the one with the fewest steps.
 """
@@ -29,7 +29,7 @@ _MOST_LISTED = 5
 
 @dataclass(frozen=True)
 class Counting:
-    """What to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
+    """The amount to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
 
     measure: MeasureName
     examples_per_epoch: int | None
@@ -69,7 +69,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is counted in one workload.
+    """The amount that is counted in one workload.
 
     name: of the measure. factors: by study, its amount in a step; None for times. accelerators: by trial, 1 for
     seconds, NaN if unknown.
@@ -107,7 +107,7 @@ class Measure:
 
     @property
     def noun(self) -> str:
-        """What is counted, in words."""
+        """The amount that is counted, in words."""
         return self.name.replace("_", "-")
 
     def of_steps(self, steps: Integers, studies: Integers) -> Floats:

@@ -1,4 +1,4 @@
-"""What is the result of a study: its best trial, as of a search, or its best setting, as of repeated settings."""
+"""The result of a study: its best trial, as of a search, or its best setting, as of repeated settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from losslake_schema.reached import Flags, Integers
 
 @dataclass(frozen=True)
 class ResultRule:
-    """What the result of each study of a workload is, and why in words.
+    """The result of each study of a workload, and the reason in words.
 
     settings: by trial, as in facts.trials, a number that the trials of one setting of a study share.
     """

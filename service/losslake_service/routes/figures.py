@@ -71,7 +71,7 @@ register_url_convertor("figure", _FigureEndingConvertor())
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What draws figures, and answers what is drawn."""
+    """The renderer of figures, and the answers that are drawn."""
 
     renderer: Renderer
     answers: Answers

@@ -107,7 +107,7 @@ class SqlRows(BaseModel):
     truncated: Annotated[Literal[False, "rows", "bytes"], Field(examples=[False])]
     """The limit that truncated the result, rows or bytes; false for a complete result."""
     all_rows: Annotated[str | None, Field(examples=[None])]
-    """How to get the rest of a result that was cut; null for a whole one."""
+    """The way to get the rest of a result that was cut; null for a whole one."""
     columns: Annotated[list[SqlColumn], Field(examples=[[{"name": "batch_size", "type": "int64"}]])]
     """The columns of the result in order, also if it has no rows."""
     rows: Annotated[list[dict[str, Any]], Field(examples=[[{"batch_size": 64, "steps": 400}]])]

@@ -44,7 +44,7 @@ class PageGoal:
 
     @property
     def why_proposed(self) -> str:
-        """Why the page proposes this target, as a sentence; empty where it was set or requested."""
+        """The reason for which the page proposes this target, as a sentence; empty where it was set or requested."""
         if not self.is_proposed:
             return ""
         unset = f"No goal is set for {self.metric} of this workload."
@@ -70,7 +70,7 @@ class PageGoal:
 
     @property
     def for_scripts(self) -> dict[str, str | float]:
-        """What a script needs to find the first step at which a run reaches it, and its text."""
+        """The facts with which a script finds the first step that reaches it, and its text."""
         sign = comparison_sign(self.direction, self.comparator)
         return {"target": self.target, "sign": sign, "text": self.text}
 

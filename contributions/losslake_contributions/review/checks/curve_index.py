@@ -57,7 +57,7 @@ class CommonRun:
 
     @cached_property
     def distance(self) -> float:
-        """How far the values are apart; see `distance`."""
+        """The distance of the values; see `distance`."""
         return distance(self.values, self.others)
 
 
