@@ -16,33 +16,34 @@ from sqlalchemy import text
 
 from losslake import __version__
 from losslake.lake.lake import Lake
-from losslake_contributions.contract.contributions import Finish, RunFacts
-from losslake_contributions.contract.live import LivePieces
-from losslake_contributions.contract.submissions import ReturnRequest, SplitRequest, SubmissionRequest
-from losslake_contributions.errors import ContributionError
+from losslake_contributions.intake.metrics import ContributionMetrics
+from losslake_contributions.intake.piece_routes import add_live
+from losslake_contributions.intake.routes import add_contributions, add_segments, is_segment
+from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
+from losslake_contributions.intake.silence import end_silent_runs
+from losslake_contributions.intake.uploads import Uploads
+from losslake_contributions.live.lake_app import LakeApp
+from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
-from losslake_contributions.metrics import ContributionMetrics
-from losslake_contributions.review.links import Links
+from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.link_routes import add_links
+from losslake_contributions.people.links import delete_ended_links
+from losslake_contributions.people.quotas import HourlyQuotas
+from losslake_contributions.people.requests import contribution_problem, in_thread, no_space_problem
+from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.protocol.contributions import Finish, RunFacts
+from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.protocol.pieces import LivePieces
+from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest, SubmissionRequest
+from losslake_contributions.review import pages
+from losslake_contributions.review.draft_apps import DraftApps, draft_folder
+from losslake_contributions.review.draft_pages import Drafts
 from losslake_contributions.review.review import PendingReview, Review, Reviews
-from losslake_contributions.routes.contributions import add_contributions, add_segments, is_segment
-from losslake_contributions.routes.links import add_links
-from losslake_contributions.routes.live import add_live
-from losslake_contributions.routes.requests import contribution_problem, in_thread, no_space_problem
-from losslake_contributions.routes.submissions import add_reviews, add_submissions
-from losslake_contributions.routes.uploads import Uploads
+from losslake_contributions.review.routes import add_reviews, add_submissions
+from losslake_contributions.review.site import problem_page
+from losslake_contributions.review.submissions import queue
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans, delete_unfinished
-from losslake_contributions.store.links import delete_ended_links
-from losslake_contributions.store.quotas import HourlyQuotas
-from losslake_contributions.store.signing_key import SigningKey
-from losslake_contributions.store.silence import end_silent_runs
-from losslake_contributions.web import pages
-from losslake_contributions.web.draft_apps import DraftApps, draft_folder
-from losslake_contributions.web.drafts import Drafts
-from losslake_contributions.web.lake_app import LakeApp
-from losslake_contributions.web.live_page import add_live_pages
-from losslake_contributions.web.site import problem_page
 from losslake_service.operation.operate import operate
 from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.openapi import describe, model_schemas
@@ -149,7 +150,7 @@ def _background(
     database: Database, metrics: ContributionMetrics, reviews: Reviews, settings: Settings
 ) -> Iterator[tuple[Callable[[], object], float]]:
     """Yield the work that is done again and again, with the seconds between."""
-    yield partial(metrics.refresh_queue, database), _SECONDS_BETWEEN_GAUGES
+    yield lambda: metrics.set_queue(*queue(database)), _SECONDS_BETWEEN_GAUGES
     yield partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600
     yield reviews.forget_decided, settings.cleanup_hours * 3600
     if settings.silent_minutes:

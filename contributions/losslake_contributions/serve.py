@@ -9,9 +9,9 @@ from fastapi import FastAPI
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake_contributions.app import create_app
+from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.signing_key import SigningKey
 from losslake_service.serve import Greeting, begin_worker, freeze_garbage, run
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 
 from losslake.lake.lake import Lake
+from losslake_contributions.people.sessions import sign_in
+from losslake_contributions.people.tokens import Quota, create_token
+from losslake_contributions.review.site import COOKIE
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.sessions import sign_in
-from losslake_contributions.store.tokens import Quota, create_token
-from losslake_contributions.web.site import COOKIE
 from tests.contributions.conftest import Sender, draft_token
 from tests.contributions.made_runs import lake_of, write_run
 from tests.contributions.running import RunningService, running_service

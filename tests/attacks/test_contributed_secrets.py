@@ -8,7 +8,7 @@ import pytest
 
 from tests.attacks.contributors import Target, refused
 from tests.attacks.test_contributed_content import is_decided, reviewed, send
-from tests.contributions.spools.made_tokens import FORMATS, made
+from tests.contributions.client.made_tokens import FORMATS, made
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 

@@ -17,9 +17,9 @@ import httpx
 import psutil
 import pytest
 
-from losslake_contributions.contract.limits import LARGEST_SEGMENT, MOST_PIECES, MOST_SEGMENTS
-from losslake_contributions.contract.texts import new_submission_id
-from losslake_contributions.web.site import COOKIE
+from losslake_contributions.protocol.limits import LARGEST_SEGMENT, MOST_PIECES, MOST_SEGMENTS
+from losslake_contributions.protocol.texts import new_submission_id
+from losslake_contributions.review.site import COOKIE
 from tests.attacks.contributors import Target, fresh_run
 from tests.attacks.neighbours import running_beside
 from tests.contributions.conftest import Sender

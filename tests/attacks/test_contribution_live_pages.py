@@ -20,10 +20,10 @@ import psutil
 import pytest
 
 from losslake_contributions.live.watching import MOST_RUNS_OF_ONE, MOST_WATCHERS_OF_ONE
-from losslake_contributions.signed_links import link_token
-from losslake_contributions.store.links import rotate_key
-from losslake_contributions.store.signing_key import SigningKey
-from losslake_contributions.store.tokens import revoke_token
+from losslake_contributions.people.links import rotate_key
+from losslake_contributions.people.signed_links import link_token
+from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.tokens import revoke_token
 from tests.attacks.contributors import BROWSER, Target, fresh_run
 from tests.contributions.conftest import Sender
 from tests.contributions.spooled_runs import SpooledRun, rows

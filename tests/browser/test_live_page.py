@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from losslake_contributions.people.tokens import create_token
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import create_token
 from tests.browser.accessibility import violations
 from tests.browser.visit import NARROW, WIDE, Scheme, Site, Visit
 from tests.contributions.conftest import Sender

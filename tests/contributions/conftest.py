@@ -13,11 +13,11 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_contributions.app import create_app
-from losslake_contributions.review.links import Links
+from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.tokens import Quota, authenticate, create_token
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.signing_key import SigningKey
-from losslake_contributions.store.tokens import Quota, authenticate, create_token
 from tests.contributions.running import place_of_key
 from tests.contributions.spooled_runs import SpooledRun
 from tests.servers.postgresql import PostgreSQL

@@ -11,21 +11,21 @@ import pytest
 from sqlalchemy import make_url
 
 from losslake.lake.lake import Lake
-from losslake_cli.erase import erase_completely
-from losslake_contributions.archive import spool_files, stored_run
+from losslake_cli.changes.erase import erase_completely
+from losslake_contributions.intake.segment_files import delete_orphans
+from losslake_contributions.intake.silence import end_silent_runs
+from losslake_contributions.people.tokens import authenticate
+from losslake_contributions.review.archive import spool_files, stored_run
 from losslake_contributions.review.decide import accept_reviewed
 from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.submissions import find_any, return_to_contributor, withdraw
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.files import delete_orphans
-from losslake_contributions.store.silence import end_silent_runs
-from losslake_contributions.store.submissions import find_any, return_to_contributor, withdraw
-from losslake_contributions.store.tokens import authenticate
 from losslake_ingest.run import ingest
-from tests.contributions import test_erasure as erasure
 from tests.contributions.conftest import ADA, serving
 from tests.contributions.crash_points import CrashPoints, cases
+from tests.contributions.review import test_erasure as erasure
+from tests.contributions.review.test_acceptance import REWOUND, check_stored
 from tests.contributions.spooled_runs import SpooledRun, rows
-from tests.contributions.test_accept import REWOUND, check_stored
 from tests.servers.postgresql import PostgreSQL
 
 Check = Callable[[int], None]

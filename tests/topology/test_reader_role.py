@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import inspect
 
 from losslake.lake.lake import Lake
+from losslake_contributions.people.tokens import create_token
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tokens import create_token
 from losslake_ingest.releases.withdrawal import withdraw
 from losslake_ingest.run import ingest
 from tests.applications import without_sql

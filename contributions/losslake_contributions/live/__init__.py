@@ -1,1 +1,1 @@
-"""Runs that are looked at while they train."""
+"""Runs that are shown while they train, with stored ones."""

@@ -15,7 +15,7 @@ from cachetools import LRUCache, cached
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.steps_to_target import QUESTION, StepsToTargetParameters
-from losslake_contributions.contract.contributions import RunFacts
+from losslake_contributions.protocol.contributions import RunFacts
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.goals import PageGoal
 

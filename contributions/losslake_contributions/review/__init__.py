@@ -1,1 +1,1 @@
-"""Reviews: what reviewers see of a submission, and how they decide."""
+"""Reviews: submissions, checks, drafts, decisions, acceptance, erasure, and their pages."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from losslake_contributions.accept import Acceptance, accept
-from losslake_contributions.errors import ContributionError
+from losslake_contributions.people.tokens import Identity
+from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.review.acceptance import Acceptance, accept
 from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.submissions import find_any, owner_of
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.submissions import find_any, owner_of
-from losslake_contributions.store.tokens import Identity
 
 _MOST_NAMED = 3
 

@@ -1,1 +1,1 @@
-"""What the contribution service keeps: tables in the lake's database, files in its store."""
+"""The database of contributions: tables, migrations, transactions, and private files."""

@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 
 from tests.applications import without_sql
 from tests.contributions.conftest import ADA, Sender, Service, serving
+from tests.contributions.live.test_page import GOALS, page, sent
 from tests.contributions.made_runs import lake_of, write_run
 from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
-from tests.contributions.web.test_live_page import GOALS, page, sent
 
 N_TRIALS = 12
 

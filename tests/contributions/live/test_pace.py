@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from losslake_contributions.routes.live import Pace
+from losslake_contributions.intake.piece_routes import Pace
 
 
 def requests_per_second(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from losslake_cli.main import app
-from losslake_contributions.checks.report import as_text as report_as_text
-from losslake_contributions.drafts.text import as_text as changes_as_text
+from losslake_contributions.review.changes_text import as_text as changes_as_text
+from losslake_contributions.review.checks.report import as_text as report_as_text
 from losslake_contributions.review.review import Reviews
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_contributions.accept import accept
+from losslake_contributions.review.acceptance import accept
 from tests.contributions.conftest import ADA, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
 

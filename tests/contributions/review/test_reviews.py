@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from losslake_contributions.checks.report import Report
-from losslake_contributions.errors import SegmentBroken
+from losslake_contributions.protocol.errors import SegmentBroken
+from losslake_contributions.review import routes as submissions
+from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.review import CURVES, PendingReview, Review, Reviews
-from losslake_contributions.routes import submissions
-from losslake_contributions.store.submissions import owner_of, report_of
+from losslake_contributions.review.submissions import owner_of, report_of
 from losslake_service.shares.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows

@@ -1,0 +1,235 @@
+"""Preparation of folders and logs: recorded runs, and logs converted into runs with the same measurements.
+
+Logs are read exactly as `losslake ingest` reads them. The name of a converted run is a UUID of version 8 (RFC 9562),
+made from its content: converting the same logs again gives the same folders with the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from losslake.record.layout import ELAPSED, STEP, SegmentName, digest_entry, document_bytes, segment_bytes
+from losslake.record.numbers import json_number
+from losslake_contributions.client.prepared_run import PreparedRun, prepared
+from losslake_contributions.client.privacy import cleaner_of, local_words
+from losslake_ingest.bundles.reading import reading_of
+from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
+from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.study import Curves, LoadedPart, StudyPart, StudyRejected, TrialFacts
+from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.pipeline.gather import RunsPart, Stored
+from losslake_ingest.pipeline.reading import Reading, Request, open_sources
+from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
+from losslake_ingest.sources.open import Place
+from losslake_schema.errors import LossLakeError
+from losslake_schema.registry import Goal, metric_named
+
+UNMEASURED = "was never evaluated, so there is nothing to send"
+_ROWS_OF_SEGMENT = 20_000
+
+
+@dataclass
+class Conversion:
+    """The result for folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why."""
+
+    runs: dict[str, PreparedRun] = field(default_factory=dict)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    sources: list[SourceReport] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A trial as it was read. files: the SHA-256 of its logs by path."""
+
+    part: LoadedPart
+    facts: TrialFacts
+    curve: Curves
+    files: Mapping[str, str]
+    goals: Sequence[Goal]
+
+
+def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
+    """Return what is sent of some paths, without private data.
+
+    Recorded runs keep their names, and nothing is copied of them. A path without any is read as logs are by `losslake
+    ingest`; each trial is written as a run below a folder. Raises LossLakeError.
+    """
+    words = local_words()
+    recorded: dict[str, PreparedRun] = {}
+    left_out: list[str] = []
+    logs: list[Place] = []
+    for path in paths:
+        if not path.exists():
+            raise LossLakeError(f"{path} doesn't exist: give a folder of runs, or logs")
+        folders = spools_in(path)
+        for folder in folders:
+            try:
+                run = prepared(read_spool(folder), words)
+            except (BadSpool, OSError) as error:
+                left_out.append(
+                    str(error) if isinstance(error, BadSpool) else f"{folder} can't be read: {error.strerror}"
+                )
+                continue
+            if run.name in recorded:
+                raise LossLakeError(f"the run {run.name} is given twice, the second time by {folder}: give it once")
+            recorded[run.name] = run
+        if not folders:
+            logs.append(str(path))
+    result = convert(logs, request, into, words) if logs else Conversion()
+    return replace(result, runs={**recorded, **result.runs}, left_out=[*left_out, *result.left_out])
+
+
+def convert(
+    places: Sequence[Place], request: Request, into: Path, words: Mapping[str, str] | None = None
+) -> Conversion:
+    """Write each trial in some logs as a run below a folder, without private data.
+
+    words: names of the user and the machine, by kind, to be removed as well. Raises UnknownSource, BadMapping and
+    UnknownFormat.
+    """
+    result = Conversion()
+    stored = Stored(None, [])
+    for source in open_sources(places, request):
+        reading = reading_of(source, request, stored)
+        try:
+            for item in reading.items():
+                if isinstance(item, Quarantined):
+                    result.quarantined.append(item)
+                else:
+                    _convert_part(item, reading, into, words, result)
+        except SourceBroken as error:
+            result.broken.append(f"{source.name}: {error}")
+        result.sources.append(reading.report())
+    result.sources = with_unused(result.sources)
+    return result
+
+
+def _convert_part(
+    item: StudyPart, reading: Reading, into: Path, words: Mapping[str, str] | None, result: Conversion
+) -> None:
+    """Write the trials of a part of a study."""
+    try:
+        part = item.load()
+    except StudyRejected as rejection:
+        result.quarantined.append(rejection.reason)
+        return
+    result.quarantined.extend(part.quarantined)
+    for trial in _trials(item, part, reading):
+        if not len(trial.curve.steps):
+            result.left_out.append(f"{trial.facts.source}: {UNMEASURED}")
+            continue
+        run = _write_run(trial, _facts(trial, item.format, reading), into, words)
+        result.runs[run.name] = run
+
+
+def _write_run(trial: _Trial, facts: Mapping[str, Any], into: Path, words: Mapping[str, str] | None) -> PreparedRun:
+    """Write a trial as a run below a folder, under the name that its content gives; return it with its files."""
+    cleaner = cleaner_of(facts, words)
+    clean = cleaner.facts(facts)
+    segments = {path: cleaner.segment(data) for path, data in _segments(trial.curve).items()}
+    digests = {path: digest_entry(data) for path, data in segments.items()}
+    end = {"status": trial.facts.status, "ended_at": None, "n_dropped": 0, "segments": digests}
+    run = PreparedRun(into, "", clean, end, segments, list(cleaner.removals))
+    named = replace(run, name=_content_name(run.documents()))
+    folder = named.write(into)
+    return replace(named, folder=folder, segments={path: folder / path for path in segments})
+
+
+def _trials(item: StudyPart, part: LoadedPart, reading: Reading) -> Iterator[_Trial]:
+    """Yield the trials of a part, with the digests of their logs and their goals."""
+    runs: Mapping[int, PlacedRun] = item.runs if isinstance(item, RunsPart) else {}
+    workload = part.facts.study.workload
+    of_workload = [goal for goal in reading.goals if goal.workload == workload]
+    for index, facts in enumerate(part.trials):
+        run = runs.get(facts.trial_id)
+        files = run.files if run is not None else {facts.source: facts.source_sha256}
+        goals = run.goals if run is not None and not reading.source.is_bundle else of_workload
+        yield _Trial(part, facts, part.curves.trial(index), files, goals)
+
+
+def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
+    """Return what run.json says of a trial."""
+    facts, study = trial.part.facts, trial.part.facts.study
+    collection = reading.collections.get(study.workload.collection)
+    parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.facts.parameters.items()}
+    attributes: dict[str, Any] = {}
+    for name, text in trial.facts.attributes.items():
+        value = json.loads(text)
+        # A number that a log states as an attribute, such as a part of its path, isn't a metaparameter.
+        if isinstance(value, str | bool) and name not in parameters:
+            parameters[name] = value
+        else:
+            attributes[name] = value
+    directions = {
+        metric: direction
+        for metric, direction in sorted(reading.directions)
+        if metric in trial.curve.values and metric_named(metric).direction is None
+    }
+    stated = {
+        **study.key(),
+        "batch_unit": facts.batch_unit,
+        "licence": collection.licence if collection is not None and collection.licence else None,
+        "started_at": None,
+        "parameters": parameters,
+        "attributes": attributes,
+        "goals": [
+            {"metric": goal.metric, "target": goal.target, "comparator": goal.comparator, "source": goal.source}
+            for goal in trial.goals
+        ],
+        "directions": directions,
+        "steps": trial.facts.steps,
+        "train_steps": facts.train_steps,
+        "origin": {"format": log_format, "files": _by_base_name(trial.files)},
+    }
+    optional = ("attributes", "goals", "directions", "train_steps")
+    return {name: value for name, value in stated.items() if value or name not in optional}
+
+
+def _by_base_name(files: Mapping[str, str]) -> dict[str, str]:
+    """Return digests by base names, which are numbered where several files have one."""
+    named: dict[str, str] = {}
+    for path, digest in sorted(files.items()):
+        base = path.partition("#")[0].rstrip("/").rpartition("/")[2] or "log"
+        name, number = base, 1
+        while name in named:
+            number += 1
+            name = f"{base} ({number})"
+        named[name] = digest
+    return named
+
+
+def _segments(curve: Curves) -> dict[str, bytes]:
+    """Return the measurements of a trial as the segments of one attempt."""
+    columns: list[tuple[str, list[Any]]] = [(STEP, curve.steps.tolist())]
+    if curve.elapsed_s is not None:
+        times = [None if np.isnan(value) else value for value in curve.elapsed_s.tolist()]
+        columns.append((ELAPSED, times))
+    for metric, values in sorted(curve.values.items()):
+        absent = curve.missing.get(metric)
+        flags = absent.tolist() if absent is not None else [False] * len(values)
+        cells = zip(values.tolist(), flags, strict=True)
+        columns.append((metric, [None if is_absent else json_number(value) for value, is_absent in cells]))
+    rows = [{name: cells[row] for name, cells in columns if cells[row] is not None} for row in range(len(curve.steps))]
+    return {
+        SegmentName(1, number + 1).path: segment_bytes(rows[start : start + _ROWS_OF_SEGMENT])
+        for number, start in enumerate(range(0, len(rows), _ROWS_OF_SEGMENT))
+    }
+
+
+def _content_name(files: Mapping[str, bytes]) -> str:
+    """Return the UUID of version 8 (RFC 9562) of some documents, made from the first bits of their SHA-256."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    number = int.from_bytes(hashlib.sha256(document_bytes(digests)).digest()[:16], "big")
+    number = number & ~(0xF << 76) | 8 << 76
+    number = number & ~(0x3 << 62) | 2 << 62
+    return str(uuid.UUID(int=number))

@@ -1,1 +1,0 @@
-"""SQL about the runs of a draft, in its releases."""

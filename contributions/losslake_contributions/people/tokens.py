@@ -1,0 +1,249 @@
+"""Tokens: made by an administrator, checked with each request, revoked. Only the SHA-256 of a secret is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import bindparam, delete, select
+from sqlalchemy.orm import Session
+
+from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
+from losslake_contributions.people import audit
+from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.protocol.submissions import Credit
+from losslake_contributions.protocol.texts import reason_of
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tables import Contributor, PageSession, Token
+from losslake_schema.errors import LossLakeError
+
+Scope = Literal["contribute", "review"]
+SCOPES: tuple[str, ...] = get_args(Scope)
+_TOKEN = re.compile(r"llc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NO_DIGEST = hashlib.sha256(b"").hexdigest()
+_MOST_DAYS = 3650
+# Made once: to build it for each request takes time.
+_TOKEN_AND_OWNER = (
+    select(Token, Contributor)
+    .join(Contributor, Contributor.id == Token.contributor)
+    .where(Token.id == bindparam("token"))
+)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """The limits of a token: the total of runs, of segments, of bytes in JSON lines, and of bytes in documents."""
+
+    runs: int = 10_000
+    segments: int = 100_000
+    bytes: int = 20_000_000_000
+    document_bytes: int = 50_000_000
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The sender of a request: the token, its contributor, and what it allows."""
+
+    token: str
+    contributor: str
+    credit: Credit
+    scopes: Collection[str]
+
+    def require(self, scope: Scope) -> None:
+        """Raise ContributionError if the token doesn't have a scope."""
+        if scope not in self.scopes:
+            detail = f"this needs a token with the scope '{scope}': ask the operator of this service for one"
+            raise ContributionError("forbidden", detail)
+
+    @property
+    def is_reviewer(self) -> bool:
+        """True if everyone's runs may be read."""
+        return "review" in self.scopes
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """A token as it is listed. state: active, expired or revoked."""
+
+    id: str
+    contributor: str
+    name: str
+    orcid: str | None
+    scopes: str
+    state: str
+    created_at: datetime
+    expires_at: datetime
+    runs: int
+    segments: int
+    bytes: int
+    document_bytes: int
+    quota: Quota
+
+
+def create_token(
+    database: Database,
+    name: str,
+    orcid: str | None,
+    scopes: Collection[str],
+    days: int,
+    quota: Quota | None = None,
+    contributor: str | None = None,
+) -> str:
+    """Return a new token, which is shown only here; raise LossLakeError for invalid facts.
+
+    name, orcid: of its contributor. One with the same ORCID iD is the same contributor; without one, a new contributor
+    is made unless `contributor` names one by its id.
+    """
+    if not scopes or not set(scopes) <= set(SCOPES):
+        raise LossLakeError(f"scopes are {' and '.join(SCOPES)}, not {', '.join(sorted(scopes)) or 'none'}")
+    if not 1 <= days <= _MOST_DAYS:
+        raise LossLakeError(f"a token is valid for 1 to {_MOST_DAYS:,} days, not {days:,}")
+    try:
+        credit = TypeAdapter(Credit).validate_python({"name": name, "orcid": orcid})
+    except ValidationError as error:
+        raise LossLakeError(reason_of(error)) from None
+    quota = quota or Quota()
+    token, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    created_at = datetime.now(UTC)
+
+    def work() -> None:
+        with Session(database.lake.engine) as session:
+            if session.get(Token, token) is not None:
+                return  # a commit whose answer was lost
+            owner = _contributor(session, credit, contributor)
+            session.add(
+                Token(
+                    id=token, contributor=owner, sha256=_digest(secret), scopes=" ".join(sorted(scopes)),
+                    created_at=created_at, expires_at=created_at + timedelta(days=days), runs=0, segments=0, bytes=0,
+                    most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
+                    document_bytes=0, most_document_bytes=quota.document_bytes,
+                )
+            )  # fmt: skip
+            audit.record(session, "create token", token, f"{' '.join(sorted(scopes))}, for {owner}")
+            session.commit()
+
+    with_retries(work, SECONDS_TO_WRITE)
+    return f"llc_{token}_{secret}"
+
+
+def _contributor(session: Session, credit: Credit, known: str | None) -> str:
+    """Return the id of a contributor, who is added if there is none yet."""
+    if known is not None:
+        row = session.get(Contributor, known)
+        if row is None:
+            raise LossLakeError(f"there is no contributor {known}: 'losslake tokens list' shows their ids")
+        if (row.name, row.orcid) != (credit.name, credit.orcid):
+            raise LossLakeError(f"the contributor {known} is {row.name}, {row.orcid or 'without ORCID'}")
+        return known
+    if credit.orcid is not None:
+        row = session.scalar(select(Contributor).where(Contributor.orcid == credit.orcid))
+        if row is not None:
+            return row.id
+    row = Contributor(
+        id=str(uuid.uuid4()), name=credit.name, orcid=credit.orcid, created_at=datetime.now(UTC), n_writes=0
+    )
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+def authenticate(database: Database, authorization: str | None) -> Identity:
+    """Return who a request is from; raise ContributionError if its header Authorization has no valid token.
+
+    authorization: the value of the header. A secret is compared in constant time, also for a token that isn't there.
+    """
+    scheme, _, given = (authorization or "").partition(" ")
+    match = _TOKEN.fullmatch(given.strip())
+    if scheme.lower() != "bearer" or match is None:
+        detail = "send a token of this service in the header 'Authorization: Bearer llc_…'"
+        raise ContributionError("unauthorized", detail)
+    token, secret = match[1], match[2]
+
+    def query(session: Session) -> tuple[Token, Contributor] | None:
+        row = session.execute(_TOKEN_AND_OWNER, {"token": token}).first()
+        if row is None:
+            return None
+        session.expunge_all()
+        return row[0], row[1]
+
+    found = database.read(query)
+    is_right = hmac.compare_digest(_digest(secret), found[0].sha256 if found is not None else _NO_DIGEST)
+    if found is None or not is_right:
+        raise ContributionError("unauthorized", "the token isn't valid: copy it again, or ask the operator for one")
+    return identity_of(*found)
+
+
+def identity_of(row: Token, contributor: Contributor) -> Identity:
+    """Return who has a token; raise ContributionError if it was revoked or has expired."""
+    if row.revoked_at is not None:
+        raise ContributionError("unauthorized", "the token was revoked: ask the operator for a new one")
+    if row.expires_at <= datetime.now(UTC):
+        expired = f"the token expired on {row.expires_at:%Y-%m-%d}: ask the operator for a new one"
+        raise ContributionError("unauthorized", expired)
+    credit = Credit.model_construct(name=contributor.name, orcid=contributor.orcid, role=None)
+    return Identity(row.id, contributor.id, credit, frozenset(row.scopes.split()))
+
+
+def list_tokens(database: Database) -> Sequence[TokenFacts]:
+    """Return all tokens, newest first."""
+    now = datetime.now(UTC)
+
+    def query(session: Session) -> list[TokenFacts]:
+        joined = select(Token, Contributor).join(Contributor, Contributor.id == Token.contributor)
+        rows = session.execute(joined.order_by(Token.created_at.desc(), Token.id))
+        return [_facts(token, contributor, now) for token, contributor in rows]
+
+    return database.read(query)
+
+
+def _facts(token: Token, contributor: Contributor, now: datetime) -> TokenFacts:
+    state = "revoked" if token.revoked_at is not None else "expired" if token.expires_at <= now else "active"
+    return TokenFacts(
+        token.id,
+        contributor.id,
+        contributor.name,
+        contributor.orcid,
+        token.scopes,
+        state,
+        token.created_at,
+        token.expires_at,
+        token.runs,
+        token.segments,
+        token.bytes,
+        token.document_bytes,
+        Quota(token.most_runs, token.most_segments, token.most_bytes, token.most_document_bytes),
+    )
+
+
+def revoke_token(database: Database, token: str) -> None:
+    """Revoke a token, by its id or as a whole; raise LossLakeError if there is none. Again: nothing changes.
+
+    Its sessions and links end with it.
+    """
+    match = _TOKEN.fullmatch(token)
+    name = match[1] if match else token
+
+    def work() -> None:
+        with Session(database.lake.engine) as session:
+            row = session.get(Token, name)
+            if row is None:
+                raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
+            if row.revoked_at is None:
+                row.revoked_at = datetime.now(UTC)
+                session.execute(delete(PageSession).where(PageSession.token == name))
+                audit.record(session, "revoke token", name)
+            session.commit()
+
+    with_retries(work, SECONDS_TO_WRITE)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

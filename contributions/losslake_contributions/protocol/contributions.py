@@ -1,0 +1,152 @@
+"""Documents of a contribution: what a run is, what of it is held, how it ended."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from losslake.record.layout import SegmentName
+from losslake_contributions.protocol.limits import (
+    LARGEST_SEGMENT,
+    MOST_FILES,
+    MOST_GAPS,
+    MOST_GOALS,
+    MOST_PARAMETERS,
+    MOST_SEGMENTS,
+)
+from losslake_contributions.protocol.texts import (
+    CollectionName,
+    Count,
+    Document,
+    Lines,
+    Name,
+    Ordinal,
+    PartName,
+    RunId,
+    Scalar,
+    Seconds,
+    Sha256,
+    Step,
+    Text,
+    json_attributes,
+)
+from losslake_schema.registry import Direction
+
+RunStatus = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
+ContributionState = Literal["open", "finished"]
+SubmissionState = Literal["submitted", "accepted", "returned", "withdrawn"]
+
+
+class RunGoal(Document):
+    """A goal of a run."""
+
+    metric: Name
+    target: float
+    comparator: Name | None = None
+    source: Text | None = None
+
+
+class RunOrigin(Document):
+    """The log that a run was converted from."""
+
+    format: Name
+    files: Annotated[dict[Name, Sha256], Field(max_length=MOST_FILES)]
+
+
+class RunFacts(Document):
+    """The document run.json of a spool: what the run is.
+
+    started_at: None for a run that was converted from a log. attributes, directions, train_steps: see docs/checks.md.
+    """
+
+    format: Literal["losslake-record/1"]
+    collection: CollectionName
+    dataset: PartName
+    model: PartName
+    optimizer: PartName
+    batch_size: Annotated[int, Field(ge=1, lt=2**63)]
+    batch_unit: Name = "examples"
+    licence: Name | None
+    started_at: Seconds | None
+    parameters: Annotated[dict[Name, Scalar], Field(max_length=MOST_PARAMETERS)]
+    goals: Annotated[tuple[RunGoal, ...], Field(max_length=MOST_GOALS, strict=False)] = ()
+    notes: Lines | None = None
+    steps: Step | None = None
+    train_steps: Step | None = None
+    attributes: (
+        Annotated[dict[Name, JsonValue], Field(max_length=MOST_PARAMETERS), AfterValidator(json_attributes)] | None
+    ) = None
+    directions: Annotated[dict[Name, Direction], Field(max_length=MOST_GOALS)] | None = None
+    origin: RunOrigin | None = None
+
+
+class Segment(Document):
+    """A segment of a run, by its place in the spool and its content. from_step: of its attempt, None for none."""
+
+    attempt: Ordinal
+    n: Ordinal
+    from_step: Step | None = None
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_SEGMENT)]
+    sha256: Sha256
+
+    @property
+    def path(self) -> str:
+        """The path of its file in the spool."""
+        return SegmentName(self.attempt, self.n, self.from_step).path
+
+
+class Gap(Document):
+    """Measurements that weren't recorded: how many, why, and between which steps, if that is known."""
+
+    reason: Text
+    n: Count
+    first_step: Step | None = None
+    last_step: Step | None = None
+
+
+class Finish(Document):
+    """The end of a run, with all of its segments. ended_at: None for a run that was converted from a log."""
+
+    status: RunStatus
+    ended_at: Seconds | None
+    n_dropped: Count = 0
+    gaps: Annotated[tuple[Gap, ...], Field(max_length=MOST_GAPS, strict=False)] = ()
+    segments: Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS, strict=False)]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Finish:
+        if len({(segment.attempt, segment.n) for segment in self.segments}) < len(self.segments):
+            raise ValueError("segments has the same attempt and n twice")
+        steps = {(segment.attempt, segment.from_step) for segment in self.segments}
+        if len(steps) > len({segment.attempt for segment in self.segments}):
+            raise ValueError("segments of the same attempt differ in from_step")
+        return self
+
+
+class SubmissionOfRun(Document):
+    """The submission that a contribution is in. reason: why it was returned. release: that it was accepted into."""
+
+    id: str
+    state: SubmissionState
+    reason: str | None = None
+    release: int | None = None
+
+
+class ContributionStatus(Document):
+    """The state of a contribution. links: pages about it, `live` by a link that expires."""
+
+    id: RunId
+    state: ContributionState
+    n_segments: int
+    bytes: int
+    submission: SubmissionOfRun | None = None
+    links: dict[str, str] = Field(default_factory=dict)
+
+
+class HeldSegments(Document):
+    """The segments that the service holds of a contribution, by attempt and number."""
+
+    id: RunId
+    state: ContributionState
+    segments: Annotated[tuple[Segment, ...], Field(strict=False)]

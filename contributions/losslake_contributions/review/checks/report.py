@@ -1,0 +1,91 @@
+"""The report of the checks: what they found, by which version of them, and which rules weren't run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import TypeAdapter
+
+from losslake_contributions.review.checks.rules import CHECKS_VERSION, ERROR, WARNING, Finding
+
+_MOST_OF_A_RULE = 20
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A rule that wasn't run, and why."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings of the checks on a submission.
+
+    runs: their names. version: of the checks, which a stored report keeps.
+    """
+
+    runs: Sequence[str]
+    findings: Sequence[Finding]
+    not_run: Sequence[NotRun] = ()
+    version: int = CHECKS_VERSION
+
+    @property
+    def refuses(self) -> bool:
+        """True if an error was found, so that the runs can't be accepted as they are."""
+        return any(finding.severity == ERROR for finding in self.findings)
+
+    def to_json(self) -> bytes:
+        """Return the report as JSON, to be stored or sent."""
+        return REPORT.dump_json(self, indent=1)
+
+    @staticmethod
+    def from_json(data: bytes) -> Report:
+        """Read a report, of any version. Raises ValueError."""
+        return REPORT.validate_json(data)
+
+
+REPORT = TypeAdapter(Report)
+
+
+def checked_again(accepted: Report, now: Report) -> Report:
+    """Return the report of later checks on runs that were accepted: what it has beyond the accepted one only warns.
+
+    So a later version of the checks never takes back what was accepted; the stored report keeps its version.
+    """
+    known = {(finding.rule, finding.run, finding.where) for finding in accepted.findings}
+    findings = [
+        finding
+        if finding.severity != ERROR or (finding.rule, finding.run, finding.where) in known
+        else replace(
+            finding,
+            severity=WARNING,
+            message=f"{finding.message} (accepted by version {accepted.version} of the checks, found by {now.version})",
+        )
+        for finding in now.findings
+    ]
+    return replace(now, findings=findings)
+
+
+def as_text(report: Report) -> Iterator[str]:
+    """Yield the lines of a report: errors first, each with what to do, then what wasn't checked, then the verdict."""
+    order = {"error": 0, "warning": 1, "note": 2}
+    counts: Counter[str] = Counter()
+    for finding in sorted(report.findings, key=lambda each: (order[each.severity], each.rule, each.run, each.where)):
+        counts[finding.rule] += 1
+        if counts[finding.rule] <= _MOST_OF_A_RULE:
+            yield str(finding)
+    for rule, count in counts.items():
+        if count > _MOST_OF_A_RULE:
+            yield f"… and {count - _MOST_OF_A_RULE:,} more of {rule}"
+    for reason in dict.fromkeys(each.reason for each in report.not_run):
+        rules = ", ".join(each.rule for each in report.not_run if each.reason == reason)
+        yield f"not checked: {rules}: {reason}"
+    severities = Counter(finding.severity for finding in report.findings)
+    found = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items())
+    verdict = "refused" if report.refuses else "not refused"
+    runs = "1 run" if len(report.runs) == 1 else f"{len(report.runs):,} runs"
+    yield f"{runs}, {found or 'nothing found'}, by version {report.version} of the checks: {verdict}"

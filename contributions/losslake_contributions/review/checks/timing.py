@@ -1,0 +1,46 @@
+"""A rule about time: the seconds since the start never decrease within an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from losslake.record.layout import ELAPSED, STEP
+from losslake.record.numbers import number
+from losslake_contributions.review.checks.evidence import Evidence
+from losslake_contributions.review.checks.rules import ERROR, Finding, Rule
+from losslake_ingest.readers.recorded.folder import Segment
+from losslake_schema.reached import Floats
+
+BACKWARDS = Rule("time_goes_back", ERROR, "elapsed_s is finite, never negative, and never decreases within an attempt")
+RULES = (BACKWARDS,)
+
+
+def check(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings about time."""
+    for name, spool in evidence.spools.items():
+        for attempt, segments in spool.attempts():
+            steps, elapsed = _columns(segments)
+            row = first_step_back(elapsed)
+            if row is not None:
+                yield BACKWARDS.finding(
+                    name,
+                    f"attempt {attempt}, step {steps[row]:.0f}",
+                    f"elapsed_s is {elapsed[row]:g} after {np.fmax.accumulate(elapsed)[max(row - 1, 0)]:g}: "
+                    "correct the clock of the log, or leave elapsed_s out",
+                )
+
+
+def first_step_back(elapsed: Floats) -> int | None:
+    """Return the first row whose time is infinite, negative, or below an earlier one; NaN is an unknown time."""
+    with np.errstate(invalid="ignore"):
+        highest = np.fmax.accumulate(np.concatenate([[0.0], elapsed]))[:-1]
+        rows = np.flatnonzero((elapsed < highest) | np.isinf(elapsed))
+    return int(rows[0]) if len(rows) else None
+
+
+def _columns(segments: Sequence[Segment]) -> tuple[Floats, Floats]:
+    rows = [(number(row.get(STEP)), number(row.get(ELAPSED))) for segment in segments for row in segment.lines()]
+    table = np.array([[np.nan if cell is None else cell for cell in row] for row in rows], np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]

@@ -1,0 +1,261 @@
+"""The routes of the pages: what the service does, signing in, submissions, their reviews and their runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, ValidationError
+
+from losslake_contributions.intake import runs as contributions
+from losslake_contributions.intake.downloads import send_segment
+from losslake_contributions.intake.routes import parse_number
+from losslake_contributions.people.link_addresses import REVIEWS, Links
+from losslake_contributions.people.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
+from losslake_contributions.people.sessions import HOURS, sign_in, sign_out
+from losslake_contributions.people.tokens import Identity
+from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest
+from losslake_contributions.protocol.texts import reason_of
+from losslake_contributions.review import submissions
+from losslake_contributions.review.checks.report import Report
+from losslake_contributions.review.decide import accept_as
+from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
+from losslake_contributions.review.draft_pages import HOME
+from losslake_contributions.review.review import PendingReview, Review, Reviews
+from losslake_contributions.review.routes import respond_progress
+from losslake_contributions.review.site import (
+    COOKIE,
+    PRIVATE,
+    SIGN_IN,
+    in_words,
+    page,
+    read_form,
+    signed_in,
+    to_sign_in,
+)
+from losslake_contributions.review.submission_page import content_of
+from losslake_contributions.store.database import Database
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def add_home(router: APIRouter, database: Database, links: Links) -> None:
+    """Add the pages that anyone may see, and those to sign in and out."""
+
+    @router.get(HOME, include_in_schema=False)
+    async def get_home(request: Request) -> Response:
+        identity = await signed_in(request, database)
+        counts, seconds = await in_thread(submissions.queue, database)
+        return page(
+            "contribute.html",
+            "Contribute runs",
+            HOME,
+            identity,
+            base=links.base(request),
+            n_waiting=counts["submitted"],
+            n_accepted=counts["accepted"],
+            oldest=in_words(seconds) if seconds else "",
+            has_draft=DRAFT_COOKIE in request.cookies,
+        )
+
+    @router.get(SIGN_IN, include_in_schema=False)
+    async def get_sign_in(request: Request) -> Response:
+        return page(
+            "sign_in.html", "Sign in", SIGN_IN, None, next=_within(request.query_params.get("next")), trouble=""
+        )
+
+    @router.post(SIGN_IN, include_in_schema=False)
+    async def post_sign_in(request: Request) -> Response:
+        form = await read_form(request)
+        token, following = form.get("token", "").strip(), _within(form.get("next"))
+        try:
+            identity = await find_identity(database, f"Bearer {token}")
+        except ContributionError as error:
+            trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
+            return page("sign_in.html", "Sign in", SIGN_IN, None, 401, next=following, trouble=trouble)
+        response = RedirectResponse(following, 303, PRIVATE)
+        is_secure = links.base(request).startswith("https://")
+        cookie = await in_thread(sign_in, database, identity.token)
+        response.set_cookie(COOKIE, cookie, HOURS * 3600, secure=is_secure, httponly=True, samesite="strict")
+        return response
+
+    @router.post("/sign-out", include_in_schema=False)
+    async def post_sign_out(request: Request) -> Response:
+        await read_form(request)
+        await in_thread(sign_out, database, request.cookies.get(COOKIE, ""))
+        response = RedirectResponse(HOME, 303, PRIVATE)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
+
+
+def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
+    """Add the pages of submissions, for reviewers and their contributors."""
+
+    @router.get(REVIEWS, include_in_schema=False)
+    async def get_list(request: Request) -> Response:
+        identity = await signed_in(request, database)
+        if identity is None:
+            return to_sign_in(request)
+        state = request.query_params.get("state", "submitted")
+        if state not in submissions.STATES:
+            raise ContributionError("bad-document", f"state is one of {', '.join(submissions.STATES)}")
+        after = request.query_params.get("after")
+        owner = None if identity.is_reviewer else identity.contributor
+        last = check_submission_name(after) if after is not None else None
+        found = await in_thread(submissions.list_submissions, database, state, last, owner)
+        return page(
+            "submissions.html",
+            "Submissions",
+            REVIEWS,
+            identity,
+            rows=found.submissions,
+            following=found.next,
+            state=state,
+            states=submissions.STATES,
+        )
+
+    @router.get(f"{REVIEWS}/{{name}}", include_in_schema=False)
+    async def get_review(request: Request, name: str) -> Response:
+        identity = await signed_in(request, database)
+        if identity is None:
+            return to_sign_in(request)
+        after = request.query_params.get("after")
+        return await _review_page(
+            database, reviews, links, identity, name, after=parse_run(after) if after is not None else None
+        )
+
+    @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
+    async def get_review_as_json(request: Request, name: str) -> Response:
+        identity = await _identified(request, database)
+        await in_thread(submissions.find, database, identity, check_submission_name(name))
+        return respond_progress(await in_thread(reviews.progress, name), PRIVATE)
+
+    @router.post(f"{REVIEWS}/{{name}}/{{decision}}", include_in_schema=False)
+    async def post_decision(request: Request, name: str, decision: str) -> Response:
+        form = await read_form(request)
+        identity = await _identified(request, database)
+        check_submission_name(name)
+        try:
+            kind: Kind = "acceptance" if decision == "accept" else "quick"
+            # An acceptance goes on if the client leaves.
+            decided = in_thread(_decide, database, reviews, identity, name, decision, form, kind=kind)
+            shown = await asyncio.shield(decided)
+        except ContributionError as error:
+            if error.kind in ("unknown-submission", "forbidden"):
+                raise
+            return await _review_page(database, reviews, links, identity, name, str(error), error.status)
+        return RedirectResponse(f"{REVIEWS}/{shown}", 303, PRIVATE)
+
+
+def add_runs(router: APIRouter, database: Database) -> None:
+    """Add the pages of single runs: their facts, and the bytes that were sent."""
+
+    @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}", include_in_schema=False)
+    async def get_run(request: Request, name: str, run: str) -> Response:
+        identity = await _identified(request, database)
+        run = parse_run(run)
+        held = await in_thread(contributions.held, database, identity, run)
+        facts = await in_thread(contributions.facts_of, database, identity, run)
+        check_submission_name(name)
+        title, segments = f"Run {run}", held.segments
+        return page("run.html", title, REVIEWS, identity, submission=name, run=run, facts=facts, segments=segments)
+
+    @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}/{{attempt}}/{{n}}", include_in_schema=False)
+    async def get_segment(request: Request, name: str, run: str, attempt: str, n: str) -> Response:
+        identity = await _identified(request, database)
+        check_submission_name(name)
+        place = parse_number("attempt", attempt), parse_number("n", n)
+        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
+        return await send_segment(file, PRIVATE, "text/plain; charset=utf-8")
+
+
+async def _identified(request: Request, database: Database) -> Identity:
+    identity = await signed_in(request, database)
+    if identity is None:
+        raise ContributionError("unauthorized", f"sign in at {SIGN_IN} first")
+    return identity
+
+
+async def _review_page(
+    database: Database,
+    reviews: Reviews,
+    links: Links,
+    identity: Identity,
+    name: str,
+    trouble: str = "",
+    code: int = 200,
+    after: str | None = None,
+) -> Response:
+    """Return the page of a submission. trouble: why a decision could not be made. after: of the runs that are shown."""
+    status = await in_thread(submissions.find, database, identity, check_submission_name(name), after)
+    parameters = await in_thread(submissions.parameters_of, database, [run.id for run in status.runs])
+    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
+    is_waiting = status.state == "submitted"
+    progress, failure = None, ""
+    try:
+        progress = await in_thread(reviews.progress, name) if is_waiting else None
+    except ContributionError as error:
+        failure = str(error)
+    review = progress if isinstance(progress, Review) else None
+    stored = await in_thread(submissions.report_of, database, name) if review is None else None
+    report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
+    draft = await in_thread(links.draft, identity, name) if is_waiting else ""
+    return page(
+        "submission.html",
+        f"Submission {name}",
+        REVIEWS,
+        identity,
+        code,
+        **content_of(status, parameters, review, report, draft),
+        trouble=trouble or failure,
+        pending=progress if isinstance(progress, PendingReview) else None,
+        may_decide=identity.is_reviewer and (review is not None or bool(failure)),
+        may_accept=not is_own,
+        may_withdraw=status.state == "submitted" and is_own,
+    )
+
+
+def _decide(
+    database: Database, reviews: Reviews, identity: Identity, name: str, decision: str, form: dict[str, str]
+) -> str:
+    """Carry out a decision, and return the submission to show. Raises ContributionError."""
+    if decision == "withdraw":
+        identity.require("contribute")
+        submissions.withdraw(database, identity, name)
+        return name
+    identity.require("review")
+    reviewer = identity.credit.name
+    if decision == "accept":
+        accept_as(database, reviews, name, identity)
+    elif decision == "return":
+        reason = form.get("reason", "").replace("\r\n", "\n").strip()
+        if not reason:
+            raise ContributionError("bad-document", "say why the submission is returned")
+        submissions.return_to_contributor(database, reviewer, name, _checked(ReturnRequest, reason=reason).reason)
+    elif decision == "split":
+        runs: Sequence[str] = [parse_run(run) for run in form.get("runs", "").split()]
+        if not runs:
+            raise ContributionError("bad-document", "name the runs to move, one a line")
+        chosen = _checked(SplitRequest, contributions=runs).contributions
+        return submissions.split(database, reviewer, name, chosen)[0]
+    else:
+        raise ContributionError("unknown-submission", "there is no such decision: accept, return, split or withdraw")
+    return name
+
+
+def _checked(kind: type[Form], **fields: object) -> Form:
+    """Return a request of REST from the fields of a form; raise ContributionError if it is invalid."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise ContributionError("bad-document", reason_of(error)) from None
+
+
+def _within(path: str | None) -> str:
+    """Return a path of this site to go on to; the list of submissions for anything else."""
+    is_path = path is not None and path.startswith(f"{REVIEWS}/") and "//" not in path and "\\" not in path
+    return path if is_path and path is not None and path.isprintable() else REVIEWS

@@ -1,0 +1,411 @@
+"""Submissions: made of finished contributions, withdrawn by their contributor, returned or split by a reviewer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import orjson
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from losslake.lake.publishing import PublicationRefused
+from losslake_contributions.people import audit, quotas
+from losslake_contributions.people.tokens import Identity
+from losslake_contributions.protocol.contributions import SubmissionState
+from losslake_contributions.protocol.errors import ContributionError, unknown_contribution, unknown_submission
+from losslake_contributions.protocol.submissions import (
+    Credit,
+    SubmissionList,
+    SubmissionRequest,
+    SubmissionStatus,
+    SubmissionSummary,
+    SubmittedRun,
+)
+from losslake_contributions.protocol.texts import new_submission_id
+from losslake_contributions.store.database import LOCK, Database
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
+from losslake_schema.database import LedgerEntry, ReleaseRow
+from losslake_schema.release import Release
+
+STATES: tuple[str, ...] = get_args(SubmissionState)
+PAGE = 100
+_DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
+_PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
+_MOST_NAMED = 20
+_RUNS_AT_ONCE = 20  # in memory: each has up to 256 kB of facts
+_STATUS = re.compile(r'\{"status":"([A-Z]+)"')
+_BEGIN_OF_END = 40
+
+
+def source_name(submission: str) -> str:
+    """Return the name under which the lake's ledger has the runs of a submission."""
+    return f"contributions/{submission}"
+
+
+def submit(database: Database, identity: Identity, request: SubmissionRequest) -> tuple[str, bool]:
+    """Submit runs; return the id of the submission, and False if they were submitted in the same way before.
+
+    Raise ContributionError if a run is unknown, unfinished, or in another submission.
+    """
+    text = request.model_dump_json()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    name = new_submission_id()
+
+    # Facts never change. They are read before the transaction, as they may be large and it holds up other writers.
+    database.read(lambda session: _check_licences(session, identity, request))
+
+    def work(session: Session) -> tuple[str, bool]:
+        rows = _contributions(session, identity, request.contributions)
+        same = select(Submission).where(Submission.contributor == identity.contributor, Submission.sha256 == digest)
+        known = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
+        if known is not None:
+            return known.id, known.id == name
+        _check_free(rows)
+        _check_finished(rows)
+        _check_held(rows)
+        # Those that are withdrawn stay as well.
+        quotas.use(session, identity.token, document_bytes=len(text.encode()))
+        now = datetime.now(UTC)
+        session.add(
+            Submission(
+                id=name, contributor=identity.contributor, state="submitted", request=text, sha256=digest,
+                submitted_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+        session.flush()
+        session.execute(
+            update(Contribution).where(Contribution.id.in_([row.id for row in rows])).values(submission=name)
+        )
+        return name, True
+
+    return database.write(identity.contributor, work)
+
+
+def _of_contributor(identity: Identity, runs: Collection[str], *columns: Any) -> Any:
+    """Return the query for columns of runs of a contributor, by id."""
+    rows = select(*columns).where(Contribution.id.in_(runs), Contribution.contributor == identity.contributor)
+    return rows.order_by(Contribution.id)
+
+
+def _contributions(session: Session, identity: Identity, runs: Collection[str]) -> Sequence[Any]:
+    """Return the state of runs of a contributor; raise ContributionError if one isn't."""
+    columns = (
+        Contribution.id,
+        Contribution.submission,
+        Contribution.end.is_not(None).label("is_finished"),
+        (Contribution.facts == ERASED_FACTS).label("is_erased"),
+    )
+    rows = session.execute(_of_contributor(identity, runs, *columns)).all()
+    for run in sorted(set(runs) - {row.id for row in rows}):
+        raise unknown_contribution(run)
+    return rows
+
+
+def _check_free(rows: Sequence[Any]) -> None:
+    taken = [row for row in rows if row.submission is not None]
+    if taken:
+        first = taken[0]
+        detail = f"{first.id} is in the submission {first.submission}, with other runs or facts: withdraw that first"
+        more = [{"contribution": row.id, "submission": row.submission} for row in taken]
+        raise ContributionError("conflict", detail, submitted=more)
+
+
+def _check_finished(rows: Sequence[Any]) -> None:
+    unfinished = [row.id for row in rows if not row.is_finished]
+    if unfinished:
+        named = ", ".join(unfinished[:_MOST_NAMED])
+        detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
+        raise ContributionError("incomplete", detail, unfinished=unfinished)
+
+
+def _check_held(rows: Sequence[Any]) -> None:
+    erased = [row.id for row in rows if row.is_erased]
+    if erased:
+        raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
+
+
+def _check_licences(session: Session, identity: Identity, request: SubmissionRequest) -> None:
+    query = _of_contributor(identity, request.contributions, Contribution.id, Contribution.facts)
+    for run, facts in session.execute(query, execution_options={"yield_per": _RUNS_AT_ONCE}):
+        of_run = orjson.loads(facts).get("licence")
+        if of_run not in (None, request.licence):
+            detail = f"{run} was recorded with the licence {of_run}, and is submitted with {request.licence}"
+            raise ContributionError("bad-document", f"{detail}: submit runs of one licence together")
+
+
+def find(database: Database, identity: Identity, name: str, after: str | None = None) -> SubmissionStatus:
+    """Return a submission with a page of its runs; raise ContributionError unless it is one's own, or one reviews.
+
+    after: the run after which the page begins.
+    """
+
+    def query(session: Session) -> SubmissionStatus:
+        row = _found(session, name)
+        if not (row.contributor == identity.contributor or identity.is_reviewer):
+            raise unknown_submission(name)
+        return _status(session, row, after=after)
+
+    return database.read(query)
+
+
+def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
+    """Return a submission with the first of its runs, for the operator; raise ContributionError if there is none."""
+    return database.read(lambda session: _status(session, _found(session, name), with_runs=with_runs))
+
+
+def parameters_of(database: Database, runs: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of runs, as their run.json has them."""
+    query = select(Contribution.id, Contribution.facts).where(Contribution.id.in_(runs))
+    return database.read(
+        lambda session: {run: orjson.loads(facts)["parameters"] for run, facts in session.execute(query)}
+    )
+
+
+def list_submissions(
+    database: Database, state: str | None = None, after: str | None = None, contributor: str | None = None
+) -> SubmissionList:
+    """Return a page of submissions, the one that has waited longest first. contributor: only this one's."""
+
+    def query(session: Session) -> SubmissionList:
+        rows = select(Submission).order_by(Submission.submitted_at, Submission.id).limit(PAGE + 1)
+        if state is not None:
+            rows = rows.where(Submission.state == state)
+        if contributor is not None:
+            rows = rows.where(Submission.contributor == contributor)
+        if after is not None:
+            last = _found(session, after)
+            if contributor not in (None, last.contributor):
+                raise unknown_submission(after)
+            is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
+            rows = rows.where((Submission.submitted_at > last.submitted_at) | is_later)
+        page = session.scalars(rows).all()
+        summaries = tuple(
+            SubmissionSummary.model_construct(**_summary(session, row, orjson.loads(row.request)))
+            for row in page[:PAGE]
+        )
+        following = summaries[-1].id if len(page) > PAGE else None
+        return SubmissionList.model_construct(submissions=summaries, next=following)
+
+    return database.read(query)
+
+
+def withdraw(database: Database, identity: Identity, name: str) -> None:
+    """Withdraw a submission of the identity before it is accepted; again, nothing changes."""
+
+    def work(session: Session) -> None:
+        row = _found(session, name)
+        if row.contributor != identity.contributor:
+            raise unknown_submission(name)
+        _leave(session, row, "withdrawn", identity.credit.name, None)
+
+    database.write(identity.contributor, work)
+
+
+def return_to_contributor(database: Database, reviewer: str, name: str, reason: str) -> None:
+    """Return a submission with a reason; the same again changes nothing."""
+
+    def work(session: Session) -> None:
+        row = _found(session, name)
+        if row.state == "returned" and row.reason != reason:
+            raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
+        _leave(session, row, "returned", reviewer, reason)
+
+    database.write(owner_of(database, name), work)
+
+
+def _leave(session: Session, row: Submission, state: str, who: str, reason: str | None) -> None:
+    """Take a submission out of the queue; its runs may be submitted again."""
+    if row.state == state:
+        return
+    if row.state != "submitted":
+        raise ContributionError("conflict", f"{row.id} is {row.state}: only one that is submitted can be {state}")
+    row.state, row.changed_at, row.reviewer, row.reason = state, datetime.now(UTC), who, reason
+    audit.record(session, _DECISIONS[state], row.id)
+    session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
+
+
+def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -> tuple[str, bool]:
+    """Move runs of a submission into a new one; return its id, and False if that was done before."""
+    new = new_submission_id()
+
+    def work(session: Session) -> tuple[str, bool]:
+        row = _found(session, name)
+        moved = tuple(sorted(set(runs)))
+        for part in session.scalars(select(Submission).where(Submission.split_from == name)):
+            if SubmissionRequest.model_validate_json(part.request).contributions == moved:
+                return part.id, part.id == new
+        if row.state != "submitted":
+            raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be split")
+        request = SubmissionRequest.model_validate_json(row.request)
+        left = tuple(run for run in request.contributions if run not in moved)
+        for run in moved:
+            if run not in request.contributions:
+                raise ContributionError("conflict", f"{run} isn't in the submission {name}: see GET /v1/submissions")
+        if not left:
+            raise ContributionError("conflict", f"nothing would be left in {name}: name only some of its runs")
+        now = datetime.now(UTC)
+        part = Submission(
+            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, changed_at=now,
+            reviewer=reviewer, split_from=name, **_request_of(request, moved),
+        )  # fmt: skip
+        session.add(part)
+        session.flush()
+        changes = _request_of(request, left)
+        row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
+        session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
+        audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
+        return new, True
+
+    return database.write(owner_of(database, name), work)
+
+
+def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns for some runs of a request."""
+    claims = tuple(claim for claim in request.claims if claim.contribution in runs)
+    text = request.model_copy(update={"contributions": runs, "claims": claims}).model_dump_json()
+    return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def record_acceptance(
+    session: Session, release: Release | None, *, read: SubmissionStatus, reviewer: str, report: str | None
+) -> None:
+    """Record that a submission is accepted, in the transaction that publishes its runs; a `publishing.Also`.
+
+    release: None if all runs were stored before. read: the submission as its runs were read; report: JSON, of the
+    checks. Raises PublicationRefused if it was decided or changed since, or a run isn't stored.
+    """
+    owner = _found(session, read.id).contributor
+    session.execute(LOCK, {"contributor": owner})
+    row = session.get_one(Submission, read.id, populate_existing=True)
+    now = _status(session, row, with_runs=False)
+    if row.state != "submitted":
+        raise PublicationRefused(f"{row.id} was {row.state} meanwhile")
+    if (now.contributions, now.licence, now.contributors) != (read.contributions, read.licence, read.contributors):
+        raise PublicationRefused(f"{row.id} was changed while it was accepted: look at it again")
+    n_missing = len(now.contributions) - len(trials_of(session, row.id))
+    if n_missing:
+        raise PublicationRefused(f"{n_missing:,} runs of {row.id} were stored by others meanwhile: accept it again")
+    row.state, row.reviewer, row.changed_at = "accepted", reviewer, datetime.now(UTC)
+    row.report = report if report is not None else row.report
+    row.release = release.number if release is not None else _first_release(session, row.id)
+    audit.record(session, "accept submission", row.id, f"release {row.release}")
+
+
+def _first_release(session: Session, submission: str) -> int | None:
+    """Return the release that first had runs of a submission, as the ledger has it, or the newest."""
+    first = select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission))
+    return session.scalar(first) or session.scalar(select(func.max(ReleaseRow.number)))
+
+
+def report_of(database: Database, name: str) -> str | None:
+    """Return the report of the checks with which a submission was accepted; None before that."""
+    return database.read(lambda session: _found(session, name).report)
+
+
+def owner_of(database: Database, name: str) -> str:
+    """Return the contributor of a submission; raise ContributionError if there is none."""
+    return database.read(lambda session: _found(session, name).contributor)
+
+
+def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
+    """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
+
+    def query(session: Session) -> frozenset[str]:
+        owned = select(Submission.id).where(Submission.contributor == _found(session, name).contributor)
+        return frozenset(session.scalars(owned))
+
+    return database.read(query)
+
+
+def queue(database: Database) -> tuple[dict[str, int], float]:
+    """Return the number of submissions in each state, and the seconds that the oldest one has waited; 0 for none."""
+
+    def query(session: Session) -> tuple[dict[str, int], datetime | None]:
+        counts = session.execute(select(Submission.state, func.count()).group_by(Submission.state))
+        waiting = Submission.state == "submitted"
+        return {str(state): int(count) for state, count in counts}, session.scalar(
+            select(Submission.submitted_at).where(waiting).order_by(Submission.submitted_at).limit(1)
+        )
+
+    counts, oldest = database.read(query)
+    seconds = (datetime.now(UTC) - oldest).total_seconds() if oldest is not None else 0.0
+    return {state: counts.get(state, 0) for state in STATES}, max(0.0, seconds)
+
+
+def _found(session: Session, name: str) -> Submission:
+    row = session.get(Submission, name)
+    if row is None:
+        raise unknown_submission(name)
+    return row
+
+
+def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a summary. request: that of the row."""
+    owner = session.get_one(Contributor, row.contributor)
+    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request["contributions"]))
+    return {
+        "id": row.id,
+        "state": row.state,
+        "owner": Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
+        "submitted_at": row.submitted_at,
+        "changed_at": row.changed_at,
+        "licence": request["licence"],
+        "note": request["note"],
+        "n_runs": len(request["contributions"]),
+        "bytes": int(session.scalar(total) or 0),
+        "reason": row.reason,
+        "reviewer": row.reviewer,
+        "release": row.release,
+        "split_from": row.split_from,
+    }
+
+
+def _status(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
+    request = SubmissionRequest.model_validate_json(row.request)
+    ids = [run for run in request.contributions if after is None or run > after] if with_runs else []
+    return SubmissionStatus.model_construct(
+        **_summary(session, row, request.__dict__),
+        contributors=request.contributors,
+        claims=request.claims,
+        contributions=request.contributions,
+        runs=tuple(_runs(session, row, ids[:PAGE])),
+        next=ids[PAGE - 1] if len(ids) > PAGE else None,
+        links={},
+    )
+
+
+def _runs(session: Session, submission: Submission, ids: Collection[str]) -> Iterator[SubmittedRun]:
+    """Yield runs of a submission; once they are in a release, with their trials."""
+    trials = trials_of(session, submission.id) if submission.state == "accepted" else {}
+    columns = (Contribution.id, Contribution.facts, Contribution.segments, Contribution.bytes)
+    # An end has up to 5,000 segments; its status comes first.
+    query = select(*columns, func.substr(Contribution.end, 1, _BEGIN_OF_END)).where(Contribution.id.in_(ids))
+    rows = session.execute(query.order_by(Contribution.id), execution_options={"yield_per": _RUNS_AT_ONCE})
+    for run, facts, n_segments, n_bytes, end in rows:
+        status = _STATUS.match(end or "")
+        yield SubmittedRun.model_construct(
+            id=run,
+            study=_study(orjson.loads(facts)),
+            status=status[1] if status is not None else "",
+            n_segments=n_segments,
+            bytes=n_bytes,
+            trial=trials.get(run),
+            links={},
+        )
+
+
+def _study(facts: Mapping[str, Any]) -> str:
+    """Return the path of the study that a run is of."""
+    return "/".join(str(facts[name]) for name in ("collection", "dataset", "model", "optimizer", "batch_size"))
+
+
+def trials_of(session: Session, submission: str) -> dict[str, str]:
+    """Return the trials of a submission in the lake, by run, as the ledger has them."""
+    query = select(LedgerEntry.reason, LedgerEntry.path).where(
+        LedgerEntry.source == source_name(submission), LedgerEntry.outcome == _PLACED
+    )
+    return {str(run): trial for run, trial in session.execute(query.order_by(LedgerEntry.id))}

@@ -1,1 +1,0 @@
-"""The pages of the contribution service: drafts in the explorer, and reviews."""
