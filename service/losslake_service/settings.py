@@ -195,7 +195,7 @@ class Settings(ServerSettings):
     sql_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
     """Maximum seconds per statement."""
     sql_memory_mb: Annotated[int, Field(ge=64, le=1_048_576)] = 1024
-    """Maximum megabytes of memory per statement, beside what earlier ones left in its process, at most half as many."""
+    """Maximum megabytes per statement, not counting memory kept from earlier ones (at most half as much again)."""
     sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 64
     """Maximum megabytes of a statement's result; a larger one is truncated and marked."""
     sql_result_rows: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000

@@ -1,6 +1,6 @@
 """Write the two reports of docs/, with their figures: `make reports`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,13 +40,16 @@ def _write(docs: Path, name: str, text: str, images: Mapping[str, bytes]) -> Non
 
 
 def write_reports(docs: Path) -> None:
-    """Write both, from a temporary lake of what the repository holds."""
+    """Write both, each from a temporary lake of what it reports on."""
     with TemporaryDirectory(prefix="losslake-reports-") as folder:
-        lake = Lake.create(Path(folder) / "lake")
-        ingest(lake, [ARCHIVE_FILE])
-        write_bundled_studies(ReleaseView.open(lake, lake.release(None)), docs)
-        ingest(lake, sorted(PUBLISHED.glob("*/*.tar")))
-        write_findings(ReleaseView.open(lake, lake.release(None)), docs)
+        write_bundled_studies(_lake(Path(folder) / "bundled", [ARCHIVE_FILE]), docs)
+        write_findings(_lake(Path(folder) / "published", sorted(PUBLISHED.glob("*/*.tar"))), docs)
+
+
+def _lake(folder: Path, sources: Sequence[Path]) -> ReleaseView:
+    lake = Lake.create(folder)
+    ingest(lake, sources)
+    return ReleaseView.open(lake, lake.release(None))
 
 
 if __name__ == "__main__":

@@ -243,7 +243,7 @@ def _resnet(resnet: Benchmark, first: Benchmark) -> Values:
 
 
 def _standings(entries: Sequence[Standing]) -> str:
-    headings = ["submission", "score", "targets reached", "fastest on", "steps beside the baseline's", "on"]
+    headings = ["submission", "score", "targets reached", "fastest on", "steps relative to the baseline", "on"]
     rows = (
         [
             each.name,
