@@ -85,13 +85,14 @@ class SubmissionArchive:
         return ()
 
     def _verified(self) -> Iterator[bytes]:
-        """Yield the archive in pieces. Raises SourceBroken if a segment can't be read, or bytes differ from before."""
-        whole = hashlib.sha256()
+        """Yield the archive in pieces. Raises SourceBroken if a segment can't be read, or the runs aren't as before."""
+        whole, n_bytes = hashlib.sha256(), 0
         try:
             for piece in self._pieces():
                 whole.update(piece)
+                n_bytes += len(piece)
                 yield piece
-            if self._sha256 not in (None, whole.hexdigest()):
+            if n_bytes != self.size or self._sha256 not in (None, whole.hexdigest()):
                 raise ContributionError("conflict", f"the runs of {self._submission} changed while they were read")
         except (LossLakeError, OSError) as error:
             self.failure = error

@@ -21,8 +21,8 @@ from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest
 from losslake_contributions.protocol.texts import reason_of
 from losslake_contributions.review import submissions
+from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.checks.report import Report
-from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
 from losslake_contributions.review.draft_pages import HOME
 from losslake_contributions.review.review import PendingReview, Review, Reviews

@@ -33,7 +33,7 @@ from losslake_contributions.protocol.submissions import (
     SubmissionStatus,
 )
 from losslake_contributions.review import submissions as store
-from losslake_contributions.review.decide import accept_as
+from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.store.database import Database
 from losslake_service.problems import ParameterProblem, problem_responses

@@ -12,7 +12,6 @@ import orjson
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from losslake.lake.publishing import PublicationRefused
 from losslake_contributions.people import audit, quotas
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.contributions import SubmissionState
@@ -26,10 +25,9 @@ from losslake_contributions.protocol.submissions import (
     SubmittedRun,
 )
 from losslake_contributions.protocol.texts import new_submission_id
-from losslake_contributions.store.database import LOCK, Database
+from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
-from losslake_schema.database import LedgerEntry, ReleaseRow
-from losslake_schema.release import Release
+from losslake_schema.database import LedgerEntry
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
@@ -147,14 +145,14 @@ def find(database: Database, identity: Identity, name: str, after: str | None = 
         row = _found(session, name)
         if not (row.contributor == identity.contributor or identity.is_reviewer):
             raise unknown_submission(name)
-        return _status(session, row, after=after)
+        return status_of(session, row, after=after)
 
     return database.read(query)
 
 
 def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
     """Return a submission with the first of its runs, for the operator; raise ContributionError if there is none."""
-    return database.read(lambda session: _status(session, _found(session, name), with_runs=with_runs))
+    return database.read(lambda session: status_of(session, _found(session, name), with_runs=with_runs))
 
 
 def parameters_of(database: Database, runs: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -270,37 +268,6 @@ def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, 
     return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def record_acceptance(
-    session: Session, release: Release | None, *, read: SubmissionStatus, reviewer: str, report: str | None
-) -> None:
-    """Record that a submission is accepted, in the transaction that publishes its runs; a `publishing.Also`.
-
-    release: None if all runs were stored before. read: the submission as its runs were read; report: JSON, of the
-    checks. Raises PublicationRefused if it was decided or changed since, or a run isn't stored.
-    """
-    owner = _found(session, read.id).contributor
-    session.execute(LOCK, {"contributor": owner})
-    row = session.get_one(Submission, read.id, populate_existing=True)
-    now = _status(session, row, with_runs=False)
-    if row.state != "submitted":
-        raise PublicationRefused(f"{row.id} was {row.state} meanwhile")
-    if (now.contributions, now.licence, now.contributors) != (read.contributions, read.licence, read.contributors):
-        raise PublicationRefused(f"{row.id} was changed while it was accepted: look at it again")
-    n_missing = len(now.contributions) - len(trials_of(session, row.id))
-    if n_missing:
-        raise PublicationRefused(f"{n_missing:,} runs of {row.id} were stored by others meanwhile: accept it again")
-    row.state, row.reviewer, row.changed_at = "accepted", reviewer, datetime.now(UTC)
-    row.report = report if report is not None else row.report
-    row.release = release.number if release is not None else _first_release(session, row.id)
-    audit.record(session, "accept submission", row.id, f"release {row.release}")
-
-
-def _first_release(session: Session, submission: str) -> int | None:
-    """Return the release that first had runs of a submission, as the ledger has it, or the newest."""
-    first = select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission))
-    return session.scalar(first) or session.scalar(select(func.max(ReleaseRow.number)))
-
-
 def report_of(database: Database, name: str) -> str | None:
     """Return the report of the checks with which a submission was accepted; None before that."""
     return database.read(lambda session: _found(session, name).report)
@@ -364,7 +331,8 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
     }
 
 
-def _status(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
+def status_of(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
+    """Return a submission, with a page of its runs unless none are wanted. after: the run after which it begins."""
     request = SubmissionRequest.model_validate_json(row.request)
     ids = [run for run in request.contributions if after is None or run > after] if with_runs else []
     return SubmissionStatus.model_construct(
