@@ -29,7 +29,7 @@ from losslake_contributions.protocol.errors import ContributionError, unknown_co
 from losslake_contributions.protocol.limits import MOST_SEGMENTS
 from losslake_contributions.protocol.texts import reason_of
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Submission
+from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Submission, SubmissionRun
 
 _MOST_NAMED = 20
 
@@ -317,10 +317,9 @@ def status(database: Database, identity: Identity, run: str) -> ContributionStat
 
 def _last_submission(session: Session, row: Contribution) -> Submission | None:
     """Return the last submission that a run was in before it was returned or withdrawn."""
-    query = select(Submission).where(
-        Submission.contributor == row.contributor, Submission.request.contains(f'"{row.id}"', autoescape=True)
-    )
-    return session.scalar(query.order_by(Submission.changed_at.desc()).limit(1))
+    query = select(Submission).join(SubmissionRun, SubmissionRun.submission == Submission.id)
+    of_run = query.where(SubmissionRun.contribution == row.id, Submission.contributor == row.contributor)
+    return session.scalar(of_run.order_by(Submission.changed_at.desc()).limit(1))
 
 
 def held(database: Database, identity: Identity, run: str) -> HeldSegments:

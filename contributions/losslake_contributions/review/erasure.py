@@ -19,11 +19,18 @@ from losslake_contributions.intake.open_segments import delete_segments
 from losslake_contributions.people import audit
 from losslake_contributions.people.links import delete_links
 from losslake_contributions.protocol.contributions import Finish
-from losslake_contributions.protocol.submissions import SubmissionRequest
 from losslake_contributions.review.checks.report import Report
+from losslake_contributions.review.submissions import request_of, stored_request
 from losslake_contributions.store.database import Database, takes_contributions
 from losslake_contributions.store.private_files import DRAFTS, FOLDER
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, HeldSegment, Submission
+from losslake_contributions.store.tables import (
+    ERASED_FACTS,
+    Contribution,
+    Contributor,
+    HeldSegment,
+    Submission,
+    SubmissionRun,
+)
 
 GONE = "[erased]"
 _Segments = frozenset[tuple[int, int, int | None, str]]
@@ -52,7 +59,8 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
                     audit.record(session, "erase run", run)
                 _erase_run(session, row)
             delete_links(session, erased)
-            for submission in session.scalars(select(Submission)):
+            of_runs = select(SubmissionRun.submission).where(SubmissionRun.contribution.in_(erased))
+            for submission in session.scalars(select(Submission).where(Submission.id.in_(of_runs))).all():
                 _erase_from_submission(session, submission, erased)
             if texts:
                 _remove_texts(session, texts)
@@ -92,16 +100,14 @@ def _erase_run(session: Session, row: Contribution) -> None:
 
 
 def _erase_from_submission(session: Session, row: Submission, erased: Collection[str]) -> None:
-    request = SubmissionRequest.model_validate_json(row.request)
+    request = request_of(session, row)
     gone = {run for run in request.contributions if run in erased}
-    if not gone:
-        return
     delete_links(session, [row.id])
     claims = tuple(claim for claim in request.claims if claim.contribution not in gone)
     changed: dict[str, object] = {"claims": claims, "note": GONE if request.note else ""}
     if len(gone) == len(request.contributions):
         changed["contributors"] = ()
-    row.request = request.model_copy(update=changed).model_dump_json()
+    row.request = stored_request(request.model_copy(update=changed))
     row.reason = GONE if row.reason else None
     row.report = _report_without(row.report, gone) if row.report else None
     if row.state == "submitted":

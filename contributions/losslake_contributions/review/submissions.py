@@ -26,7 +26,7 @@ from losslake_contributions.protocol.submissions import (
 )
 from losslake_contributions.protocol.texts import new_submission_id
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission, SubmissionRun
 from losslake_schema.database import LedgerEntry
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
@@ -49,9 +49,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
 
     Raise ContributionError if a run is unknown, unfinished, or in another submission.
     """
-    text = request.model_dump_json()
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    name = new_submission_id()
+    digest, name = _digest(request), new_submission_id()
 
     # Facts never change. They are read before the transaction, as they may be large and it holds up other writers.
     database.read(lambda session: _check_licences(session, identity, request))
@@ -66,21 +64,42 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         _check_finished(rows)
         _check_held(rows)
         # Those that are withdrawn stay as well.
-        quotas.use(session, identity.token, document_bytes=len(text.encode()))
+        quotas.use(session, identity.token, document_bytes=len(request.model_dump_json().encode()))
         now = datetime.now(UTC)
         session.add(
             Submission(
-                id=name, contributor=identity.contributor, state="submitted", request=text, sha256=digest,
-                submitted_at=now, changed_at=now,
+                id=name, contributor=identity.contributor, state="submitted", request=stored_request(request),
+                sha256=digest, submitted_at=now, changed_at=now,
             )
         )  # fmt: skip
         session.flush()
-        session.execute(
-            update(Contribution).where(Contribution.id.in_([row.id for row in rows])).values(submission=name)
-        )
+        session.add_all(SubmissionRun(submission=name, contribution=run) for run in request.contributions)
+        session.execute(update(Contribution).where(Contribution.id.in_(request.contributions)).values(submission=name))
         return name, True
 
     return database.write(identity.contributor, work)
+
+
+def _digest(request: SubmissionRequest) -> str:
+    """Return the SHA-256 by which the same request is recognized."""
+    return hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+
+
+def stored_request(request: SubmissionRequest) -> str:
+    """Return a request as the row of its submission has it: without the runs, which are rows of their own."""
+    return request.model_dump_json(exclude={"contributions"})
+
+
+def request_of(session: Session, row: Submission) -> SubmissionRequest:
+    """Return the request of a submission with its runs."""
+    document = {**orjson.loads(row.request), "contributions": runs_of(session, row.id)}
+    return SubmissionRequest.model_validate_json(orjson.dumps(document))
+
+
+def runs_of(session: Session, submission: str) -> tuple[str, ...]:
+    """Return the runs of a submission, by id."""
+    query = select(SubmissionRun.contribution).where(SubmissionRun.submission == submission)
+    return tuple(sorted(session.scalars(query)))  # not by the collation of the database
 
 
 def _of_contributor(identity: Identity, runs: Collection[str], *columns: Any) -> Any:
@@ -142,7 +161,7 @@ def find(database: Database, identity: Identity, name: str, after: str | None = 
     """
 
     def query(session: Session) -> SubmissionStatus:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if not (row.contributor == identity.contributor or identity.is_reviewer):
             raise unknown_submission(name)
         return status_of(session, row, after=after)
@@ -152,7 +171,7 @@ def find(database: Database, identity: Identity, name: str, after: str | None = 
 
 def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
     """Return a submission with the first of its runs, for the operator; raise ContributionError if there is none."""
-    return database.read(lambda session: status_of(session, _found(session, name), with_runs=with_runs))
+    return database.read(lambda session: status_of(session, get_submission(session, name), with_runs=with_runs))
 
 
 def parameters_of(database: Database, runs: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -175,7 +194,7 @@ def list_submissions(
         if contributor is not None:
             rows = rows.where(Submission.contributor == contributor)
         if after is not None:
-            last = _found(session, after)
+            last = get_submission(session, after)
             if contributor not in (None, last.contributor):
                 raise unknown_submission(after)
             is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
@@ -195,7 +214,7 @@ def withdraw(database: Database, identity: Identity, name: str) -> None:
     """Withdraw a submission of the identity before it is accepted; again, nothing changes."""
 
     def work(session: Session) -> None:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if row.contributor != identity.contributor:
             raise unknown_submission(name)
         _leave(session, row, "withdrawn", identity.credit.name, None)
@@ -207,7 +226,7 @@ def return_to_contributor(database: Database, reviewer: str, name: str, reason: 
     """Return a submission with a reason; the same again changes nothing."""
 
     def work(session: Session) -> None:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if row.state == "returned" and row.reason != reason:
             raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
         _leave(session, row, "returned", reviewer, reason)
@@ -231,29 +250,32 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
     new = new_submission_id()
 
     def work(session: Session) -> tuple[str, bool]:
-        row = _found(session, name)
+        row = get_submission(session, name)
         moved = tuple(sorted(set(runs)))
         for part in session.scalars(select(Submission).where(Submission.split_from == name)):
-            if SubmissionRequest.model_validate_json(part.request).contributions == moved:
+            if runs_of(session, part.id) == moved:
                 return part.id, part.id == new
         if row.state != "submitted":
             raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be split")
-        request = SubmissionRequest.model_validate_json(row.request)
-        left = tuple(run for run in request.contributions if run not in moved)
+        request = request_of(session, row)
+        remaining = tuple(run for run in request.contributions if run not in moved)
         for run in moved:
             if run not in request.contributions:
                 raise ContributionError("conflict", f"{run} isn't in the submission {name}: see GET /v1/submissions")
-        if not left:
+        if not remaining:
             raise ContributionError("conflict", f"nothing would be left in {name}: name only some of its runs")
         now = datetime.now(UTC)
         part = Submission(
-            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, changed_at=now,
-            reviewer=reviewer, split_from=name, **_request_of(request, moved),
-        )  # fmt: skip
+            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, split_from=name
+        )
+        for each, its_runs in ((row, remaining), (part, moved)):
+            of_runs = _request_of_runs(request, its_runs)
+            each.request, each.sha256 = stored_request(of_runs), _digest(of_runs)
+            each.changed_at, each.reviewer = now, reviewer
         session.add(part)
         session.flush()
-        changes = _request_of(request, left)
-        row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
+        is_moved = (SubmissionRun.submission == name) & SubmissionRun.contribution.in_(moved)
+        session.execute(update(SubmissionRun).where(is_moved).values(submission=new))
         session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
         audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
         return new, True
@@ -261,28 +283,27 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
     return database.write(owner_of(database, name), work)
 
 
-def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns for some runs of a request."""
+def _request_of_runs(request: SubmissionRequest, runs: tuple[str, ...]) -> SubmissionRequest:
+    """Return a request for some of its runs."""
     claims = tuple(claim for claim in request.claims if claim.contribution in runs)
-    text = request.model_copy(update={"contributions": runs, "claims": claims}).model_dump_json()
-    return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return request.model_copy(update={"contributions": runs, "claims": claims})
 
 
 def report_of(database: Database, name: str) -> str | None:
     """Return the report of the checks with which a submission was accepted; None before that."""
-    return database.read(lambda session: _found(session, name).report)
+    return database.read(lambda session: get_submission(session, name).report)
 
 
 def owner_of(database: Database, name: str) -> str:
     """Return the contributor of a submission; raise ContributionError if there is none."""
-    return database.read(lambda session: _found(session, name).contributor)
+    return database.read(lambda session: get_submission(session, name).contributor)
 
 
 def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
     """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
 
     def query(session: Session) -> frozenset[str]:
-        owned = select(Submission.id).where(Submission.contributor == _found(session, name).contributor)
+        owned = select(Submission.id).where(Submission.contributor == get_submission(session, name).contributor)
         return frozenset(session.scalars(owned))
 
     return database.read(query)
@@ -303,7 +324,8 @@ def queue(database: Database) -> tuple[dict[str, int], float]:
     return {state: counts.get(state, 0) for state in STATES}, max(0.0, seconds)
 
 
-def _found(session: Session, name: str) -> Submission:
+def get_submission(session: Session, name: str) -> Submission:
+    """Return the row of a submission; raise ContributionError if there is none."""
     row = session.get(Submission, name)
     if row is None:
         raise unknown_submission(name)
@@ -313,7 +335,9 @@ def _found(session: Session, name: str) -> Submission:
 def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a summary. request: that of the row."""
     owner = session.get_one(Contributor, row.contributor)
-    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request["contributions"]))
+    runs = select(func.count(), func.sum(Contribution.bytes)).select_from(SubmissionRun)
+    of_row = runs.outerjoin(Contribution, Contribution.id == SubmissionRun.contribution)
+    n_runs, n_bytes = session.execute(of_row.where(SubmissionRun.submission == row.id)).one()
     return {
         "id": row.id,
         "state": row.state,
@@ -322,8 +346,8 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
         "changed_at": row.changed_at,
         "licence": request["licence"],
         "note": request["note"],
-        "n_runs": len(request["contributions"]),
-        "bytes": int(session.scalar(total) or 0),
+        "n_runs": n_runs,
+        "bytes": int(n_bytes or 0),
         "reason": row.reason,
         "reviewer": row.reviewer,
         "release": row.release,
@@ -333,7 +357,7 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
 
 def status_of(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
     """Return a submission, with a page of its runs unless none are wanted. after: the run after which it begins."""
-    request = SubmissionRequest.model_validate_json(row.request)
+    request = request_of(session, row)
     ids = [run for run in request.contributions if after is None or run > after] if with_runs else []
     return SubmissionStatus.model_construct(
         **_summary(session, row, request.__dict__),
