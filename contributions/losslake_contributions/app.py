@@ -22,7 +22,6 @@ from losslake_contributions.intake.routes import add_contributions, add_segments
 from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.intake.uploads import Uploads
-from losslake_contributions.live.lake_app import LakeApp
 from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
 from losslake_contributions.people.link_addresses import Links
@@ -36,8 +35,8 @@ from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.pieces import LivePieces
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.review import pages
-from losslake_contributions.review.draft_apps import DraftApps, draft_folder
-from losslake_contributions.review.draft_pages import Drafts
+from losslake_contributions.review.draft_pages import Drafts, draft_folder
+from losslake_contributions.review.lake_app import LakeApp, application_over
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.review.routes import add_reviews, add_submissions
 from losslake_contributions.review.site import problem_page
@@ -73,11 +72,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     seconds = Allowance(settings.review_seconds_per_hour, HOUR) if settings.review_seconds_per_hour else None
     reviews = Reviews(database, seconds)
     links = Links(settings.public_url, database, SigningKey.of(lake, settings.signing_key_file))
-    drafts, lake_app, watching = (
-        DraftApps(partial(draft_folder, reviews), settings),
-        LakeApp(lake, settings),
-        Watching(database),
-    )
+    drafts, watching = Drafts(partial(draft_folder, reviews), settings, links), Watching(database)
+    lake_app = LakeApp(partial(application_over, lake, settings, sql_enabled=False, releases_open=1))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -111,9 +107,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(ContributionError, contribution_problem)
     app.add_exception_handler(OSError, no_space_problem)
     hourly = HourlyQuotas(settings)
-    uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     add_contributions(app.router, database, hourly, links)
-    add_segments(app.router, database, hourly, uploads, metrics)
+    add_segments(app.router, database, hourly, Uploads(settings), metrics)
     add_live(app.router, database, hourly, metrics, settings)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
@@ -123,8 +118,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
     app.openapi = partial(describe, app, partial(model_schemas, *_DOCUMENTS))  # type: ignore[method-assign]
-    # Every other path is one of the draft that the visitor has opened.
-    app.router.default = Drafts(drafts, links, settings.public_url.startswith("https://"))
+    # Every other path is one of the draft that the visitor has opened. A Mount would also get what is 405 now.
+    app.router.default = drafts
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
 

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
+from losslake_contributions.settings import Settings
 from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.shares.places import NoPlace, Places
 
@@ -26,9 +27,9 @@ _LARGEST_WINDOW = 1 << 27
 class Uploads:
     """The segments that a process receives at once."""
 
-    def __init__(self, most: int, most_of_token: int, seconds: float) -> None:
-        self._places = Places(most, most_of_token)
-        self._seconds = seconds
+    def __init__(self, settings: Settings) -> None:
+        self._places = Places(settings.uploads, settings.uploads_per_token)
+        self._seconds = settings.segment_seconds
 
     @contextmanager
     def place(self, token: str) -> Iterator[None]:
