@@ -24,9 +24,8 @@ from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.intake.uploads import Uploads
 from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
-from losslake_contributions.people.link_addresses import Links
 from losslake_contributions.people.link_routes import add_links
-from losslake_contributions.people.links import delete_ended_links
+from losslake_contributions.people.links import Links, delete_ended_links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import contribution_problem, in_thread, no_space_problem
 from losslake_contributions.people.signing_key import SigningKey

@@ -12,7 +12,7 @@ from losslake_contributions.intake import runs as store
 from losslake_contributions.intake.downloads import send_segment
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.uploads import Uploads
-from losslake_contributions.people.link_addresses import CONTRIBUTIONS, Links
+from losslake_contributions.people.links import CONTRIBUTIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     identify,
@@ -59,7 +59,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
             raise ContributionError("too-large", f"a run.json has at most {LARGEST_FACTS:,} bytes")
         facts = store.parse_facts(body)
         if not await in_thread(store.exists, database, run):
-            hourly.use_run(identity.token)
+            hourly.use(identity.token, "runs")
         is_new = await in_thread(store.create, database, identity, run, facts)
         document = await in_thread(store.status, database, identity, run)
         return respond(await _linked(document, links, request, identity), 201 if is_new else 200)
@@ -141,10 +141,10 @@ def add_segments(
         with uploads.place(identity.token):
             # Before the body, so that what can't be stored isn't received.
             await in_thread(store.check_place, database, identity, place)
-            hourly.use_segment(identity.token)
+            hourly.use(identity.token, "segments")
             try:
                 data = await uploads.receive(request, place.sha256)
-                hourly.use_bytes(identity.token, len(data))
+                hourly.use(identity.token, "bytes", len(data))
                 is_new = await in_thread(store.add_segment, database, identity, place, data)
             except ContributionError as error:
                 metrics.received.labels(error.kind).inc()

@@ -21,7 +21,7 @@ from losslake_contributions.live.empty_figure import EmptyFigure
 from losslake_contributions.live.events import EventStream, curve_of, view_key
 from losslake_contributions.live.subject import Choice, Subject, subject_of
 from losslake_contributions.live.watching import WatchedRun, Watching
-from losslake_contributions.people.link_addresses import LIVE, Links
+from losslake_contributions.people.links import LIVE, Links
 from losslake_contributions.people.requests import in_thread, only_parameters
 from losslake_contributions.protocol.contributions import RunFacts
 from losslake_contributions.protocol.errors import ContributionError

@@ -21,7 +21,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from losslake.lake.lake import Lake
-from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.requests import in_thread
 from losslake_contributions.protocol.errors import KINDS, ContributionError, public_reason
 from losslake_contributions.review.lake_app import LakeApp, application_over

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.lake import Lake
 from losslake_contributions.intake.open_segments import delete_segments
 from losslake_contributions.people import audit
@@ -50,24 +49,22 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
     stored = [file.path for file in lake.store.list_files(FOLDER)] if erased else []
     lake.store.delete([path for path in stored if not erased.isdisjoint(path.split("/"))])
 
-    def work() -> None:
-        with Session(lake.engine) as session:
-            session.execute(update(Contributor).values(n_writes=Contributor.n_writes + 1))  # locks all of them
-            for run in sorted(erased):
-                row = session.get_one(Contribution, run)
-                if not row.is_erased:
-                    audit.record(session, "erase run", run)
-                _erase_run(session, row)
-            delete_links(session, erased)
-            of_runs = select(SubmissionRun.submission).where(SubmissionRun.contribution.in_(erased))
-            for submission in session.scalars(select(Submission).where(Submission.id.in_(of_runs))).all():
-                _erase_from_submission(session, submission, erased)
-            if texts:
-                _remove_texts(session, texts)
-            session.commit()
+    def work(session: Session) -> None:
+        session.execute(update(Contributor).values(n_writes=Contributor.n_writes + 1))  # locks all of them
+        for run in sorted(erased):
+            row = session.get_one(Contribution, run)
+            if not row.is_erased:
+                audit.record(session, "erase run", run)
+            _erase_run(session, row)
+        delete_links(session, erased)
+        of_runs = select(SubmissionRun.submission).where(SubmissionRun.contribution.in_(erased))
+        for submission in session.scalars(select(Submission).where(Submission.id.in_(of_runs))).all():
+            _erase_from_submission(session, submission, erased)
+        if texts:
+            _remove_texts(session, texts)
 
     if erased or texts:
-        with_retries(work, SECONDS_TO_WRITE)
+        database.write(None, work)
     return len(erased)
 
 

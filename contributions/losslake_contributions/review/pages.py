@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from losslake_contributions.intake import runs as contributions
 from losslake_contributions.intake.downloads import send_segment
 from losslake_contributions.intake.routes import parse_number
-from losslake_contributions.people.link_addresses import REVIEWS, Links
+from losslake_contributions.people.links import REVIEWS, Links
 from losslake_contributions.people.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
 from losslake_contributions.people.sessions import HOURS, sign_in, sign_out
 from losslake_contributions.people.tokens import Identity

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from losslake_contributions.intake.routes import body_of
-from losslake_contributions.people.link_addresses import SUBMISSIONS, Links
+from losslake_contributions.people.links import SUBMISSIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     check_submission_name,
@@ -63,7 +63,7 @@ def add_submissions(
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         document = await parse_body(request, SubmissionRequest)
-        hourly.use_submission(identity.token)
+        hourly.use(identity.token, "submissions")
         name, is_new = await in_thread(store.submit, database, identity, document)
         if is_new:
             task = asyncio.create_task(_begin_review(reviews, name))

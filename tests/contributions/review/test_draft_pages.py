@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.questions.release.releases import LOOKING
-from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.people.tokens import create_token
 from losslake_contributions.review.draft_pages import COOKIE, Drafts
