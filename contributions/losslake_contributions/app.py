@@ -16,16 +16,16 @@ from sqlalchemy import text
 
 from losslake import __version__
 from losslake.lake.lake import Lake
+from losslake_contributions.intake.cleaning import clean_contributions
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.piece_routes import add_live
 from losslake_contributions.intake.routes import add_contributions, add_segments, is_segment
-from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
 from losslake_contributions.intake.silence import end_silent_runs
-from losslake_contributions.intake.uploads import Uploads
+from losslake_contributions.intake.transfers import Uploads
 from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
 from losslake_contributions.people.link_routes import add_links
-from losslake_contributions.people.links import Links, delete_ended_links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import contribution_problem, in_thread, no_space_problem
 from losslake_contributions.people.signing_key import SigningKey
@@ -60,7 +60,6 @@ types."""
 _DOCUMENTS = (
     ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review, PendingReview
 )  # fmt: skip
-_AGE_OF_ENDED_LINKS = timedelta(days=30)
 _log = logging.getLogger(__name__)
 
 
@@ -150,14 +149,6 @@ def _background(
     if settings.silent_minutes:
         silent = timedelta(minutes=settings.silent_minutes)
         yield partial(end_silent_runs, database, silent), _SECONDS_BETWEEN_LOOKS
-
-
-def clean_contributions(database: Database, unfinished_days: float) -> None:
-    """Delete runs that were never finished, unless the days are 0, files that no segment names, and old links."""
-    if unfinished_days:
-        delete_unfinished(database, timedelta(days=unfinished_days))
-    delete_orphans(database)
-    delete_ended_links(database, _AGE_OF_ENDED_LINKS)
 
 
 async def _repeat(work: Callable[[], object], seconds: float) -> None:

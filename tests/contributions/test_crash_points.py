@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 
 from losslake.lake.lake import Lake
 from losslake_cli.erase import erase_completely
-from losslake_contributions.intake.segment_files import delete_orphans
+from losslake_contributions.intake.cleaning import delete_orphans
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.people.tokens import authenticate
 from losslake_contributions.review.acceptance import accept_reviewed

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from losslake.record.spool import ELAPSED, STEP
 from losslake_contributions.client.spool import number
-from losslake_contributions.intake.open_segments import lines_of
 from losslake_contributions.intake.segment_files import read_segment
+from losslake_contributions.intake.segments import lines_of
 from losslake_contributions.protocol.contributions import Finish, RunFacts, RunStatus
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_STEP

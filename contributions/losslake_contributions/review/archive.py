@@ -20,8 +20,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from losslake.record.spool import END, RUN
-from losslake_contributions.intake.runs import segment_of
 from losslake_contributions.intake.segment_files import read_segment
+from losslake_contributions.intake.segments import segment_of
 from losslake_contributions.protocol.contributions import Finish, Segment
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.review.submissions import get_submission, request_of, source_name

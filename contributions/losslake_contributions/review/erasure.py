@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
-from losslake_contributions.intake.open_segments import delete_segments
+from losslake_contributions.intake.segments import delete_segments
 from losslake_contributions.people import audit
 from losslake_contributions.people.links import delete_links
 from losslake_contributions.protocol.contributions import Finish
@@ -75,13 +75,13 @@ def _with_copies(session: Session, runs: Collection[str]) -> set[str]:
         select(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n, HeldSegment.from_step, HeldSegment.sha256)
     ):
         segments.setdefault(row[0], set()).add((row[1], row[2], row[3], row[4]))
-    known = {row.id: row for row in session.scalars(select(Contribution))}
-    erased = {run for run in runs if run in known}
+    contributed = {row.id: row for row in session.scalars(select(Contribution))}
+    erased = {run for run in runs if run in contributed}
     wanted: set[_Segments] = {frozenset(segments[run]) for run in erased if segments.get(run)}
     accepted = set(session.scalars(select(Submission.id).where(Submission.state == "accepted")))
     copies = {
         run
-        for run, row in known.items()
+        for run, row in contributed.items()
         if frozenset(segments.get(run, ())) in wanted and row.submission not in accepted
     }
     return erased | copies

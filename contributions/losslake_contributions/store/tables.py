@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Literal
 
 from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -175,6 +176,11 @@ class Contribution(Base):
     submission: Mapped[str | None] = mapped_column(ForeignKey(Submission.id), index=True)
     seen_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     is_silent: Mapped[bool] = mapped_column(Boolean, default=False)
+
+    @property
+    def state(self) -> Literal["open", "finished"]:
+        """Finished once it has an end, until it goes on."""
+        return "open" if self.end is None else "finished"
 
     @property
     def is_erased(self) -> bool:

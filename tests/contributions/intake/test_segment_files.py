@@ -20,9 +20,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import RetentionPolicy
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.verification import verify
-from losslake_contributions.app import clean_contributions
+from losslake_contributions.intake.cleaning import clean_contributions, delete_orphans, delete_unfinished
 from losslake_contributions.intake.runs import exists
-from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
 from losslake_contributions.review.acceptance import accept
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import CHAIN, NEWEST, Base, Contribution, HeldSegment
