@@ -49,7 +49,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who sends a request: the token, its contributor, and what it allows."""
+    """The sender of a request: the token, its contributor, and what it allows."""
 
     token: str
     contributor: str

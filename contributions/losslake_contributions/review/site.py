@@ -1,4 +1,4 @@
-"""What the pages of the contribution service share: rendering, who is signed in, forms, headers, problems."""
+"""Parts of all pages of the contribution service: rendering, who is signed in, forms, headers, problems."""
 
 from __future__ import annotations
 
@@ -36,10 +36,13 @@ def page(
     template: str, title: str, here: str, identity: Identity | None, code: int = 200, **content: object
 ) -> HTMLResponse:
     """Return a page. here: the path that the navigation marks."""
-    about = {"title": title, "description": f"{title}: contributions to {SITE}.", "styles": ()}
     values = {"here": here, "identity": identity, **content}
-    html = _environment().get_template(template).render(site=SITE, about=about, page=values, request=None)
-    return HTMLResponse(html, code, PRIVATE)
+    return HTMLResponse(_render(template, title, f"{title}: contributions to {SITE}.", values), code, PRIVATE)
+
+
+def _render(template: str, title: str, description: str, values: Mapping[str, object]) -> str:
+    about = {"title": title, "description": description, "styles": ()}
+    return _environment().get_template(template).render(site=SITE, about=about, page=values, request=None)
 
 
 def private(response: Response) -> Response:
@@ -59,8 +62,8 @@ def as_private(send: Send) -> Send:
                 for name, value in message["headers"]
                 if name.lower() not in _REPLACED or b"no-store" in value
             ]
-            known = {name.lower() for name, _ in kept}
-            message = {**message, "headers": [*kept, *(each for each in _BELOW_LINKS if each[0] not in known)]}
+            names = {name.lower() for name, _ in kept}
+            message = {**message, "headers": [*kept, *(each for each in _BELOW_LINKS if each[0] not in names)]}
         await send(message)
 
     return send_private
@@ -70,9 +73,8 @@ def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
     """Return the page of a problem; None if the client doesn't accept HTML. document: the problem document."""
     if not accepts_html(scope):
         return None
-    about = {"title": str(document["title"]), "description": str(document["detail"]), "styles": ()}
     values = {"here": "", "identity": None, **document}
-    return _environment().get_template("trouble.html").render(site=SITE, about=about, page=values, request=None)
+    return _render("trouble.html", str(document["title"]), str(document["detail"]), values)
 
 
 async def signed_in(request: Request, database: Database) -> Identity | None:

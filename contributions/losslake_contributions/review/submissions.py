@@ -57,9 +57,9 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
     def work(session: Session) -> tuple[str, bool]:
         rows = _contributions(session, identity, request.contributions)
         same = select(Submission).where(Submission.contributor == identity.contributor, Submission.sha256 == digest)
-        known = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
-        if known is not None:
-            return known.id, known.id == name
+        earlier = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
+        if earlier is not None:
+            return earlier.id, earlier.id == name
         _check_free(rows)
         _check_finished(rows)
         _check_held(rows)
