@@ -145,7 +145,7 @@ trainers: setup $(VENV)-trainers/.installed ## Test the recorder in Hugging Face
 	@$(VENV)-trainers/bin/python -m pytest -m slow --numprocesses 0 $(HALF_AN_HOUR) tests/losslake/record/trainers $(PYTEST)
 
 # For `make mutants`: how many lines, drawn by which seed; at how many at once tests look, and for how many seconds of
-# processor time; which of the lines only, as in ONLY="cli/losslake_cli/shell.py:77", after a test was written for them.
+# processor time; which of the lines only, as in ONLY="cli/losslake_cli/table.py:77", after a test was written for them.
 N ?= 300
 SEED ?= 0
 JOBS ?= $(TESTERS)
@@ -176,7 +176,7 @@ image: setup ## Run the build steps of the container image in a folder, without 
 	@$(VENV)/bin/python -m pytest -m long $(UNLIMITED) tests/topology/test_image.py $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Run the benchmarks, about 24 minutes; those of BENCH, as in BENCH="ingest service"
+bench: setup ## Run the benchmarks, about 23 minutes; those of BENCH, as in BENCH="ingest service"
 	@$(VENV)/bin/python -m bench $(BENCH)
 
 # The resolver has a separate environment, so that a broken lock file can be rebuilt.

@@ -18,7 +18,6 @@ import psutil
 
 from bench.lakes import write_smallest
 from bench.measure import watched
-from bench.servers import nginx_program
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Part:
     """A benchmark: a module with its arguments.
 
     smallest: arguments for a run that only shows that it works. existing: options for what that need not make, of
-    those of `bench.lakes.write_smallest`. nginx: True if it compares with nginx. minutes, memory_gb, disk_gb: measured
-    on two idle cores, peers without chDB; the line that ends a part says what it used.
+    those of `bench.lakes.write_smallest`. minutes, memory_gb, disk_gb: measured on two idle cores; the line that ends a
+    part says what it used.
     """
 
     name: str
@@ -39,7 +38,6 @@ class Part:
     arguments: tuple[str, ...] = ()
     smallest: tuple[str, ...] = ()
     existing: tuple[str, ...] = ()
-    nginx: bool = False
 
 
 # Each part makes its own archive and lake of a tenth of the published size, so that it can be run alone.
@@ -58,8 +56,12 @@ PARTS = (
         smallest=("--questions", "1", "--limit", "inf"), existing=("--lake",),
     ),
     Part(
-        "service", "bench.service", "the service under load, beside nginx", 3.8, 2.6, 0.7, nginx=True,
+        "service", "bench.service", "the service under load", 3.3, 2.6, 0.7,
         smallest=("--seconds", "0", "--requests", "20", "--workers", "1"), existing=("--lake",),
+    ),
+    Part(
+        "live", "bench.live", "runs that are sent while they train", 1.7, 0.8, 0.4,
+        smallest=("--seconds", "1", "--runs", "2"), existing=("--archive",),
     ),
     Part(
         "pages", "bench.pages", "every page", 0.8, 0.8, 0.7,
@@ -70,15 +72,7 @@ PARTS = (
         smallest=("--rounds", "1", "--runs", "2", "--rows", "60"),
     ),
     Part(
-        "drafts", "bench.drafts", "drafts of mappings for 45 print loops", 0.3, 0.3, 0.1,
-        smallest=("Keras",),
-    ),
-    Part(
-        "tensorboard", "bench.tensorboard", "event files, beside TensorBoard", 0.6, 0.1, 0.1,
-        smallest=("--events", "60", "--rounds", "1"),
-    ),
-    Part(
-        "recording", "bench.recording", "a call of the recorder, beside other loggers", 1.5, 0.5, 0.1,
+        "recording", "bench.recording", "a call of the recorder, beside lines of JSON", 0.8, 0.3, 0.1,
         smallest=("--calls", "10"),
     ),
     Part(
@@ -108,11 +102,6 @@ def needs(parts: Sequence[Part]) -> Iterator[str]:
     yield f"about {sum(part.minutes for part in parts):g} minutes on two idle cores; no archive: they are made"
     yield f"memory: {max(part.memory_gb for part in parts):g} GB of {memory:.0f} GB available"
     yield f"disk: {max(part.disk_gb for part in parts):g} GB of {disk:.0f} GB free in {folder} (TMPDIR names another)"
-    if any(part.nginx for part in parts):
-        try:
-            yield f"nginx: {nginx_program()}"
-        except FileNotFoundError as error:
-            yield str(error)
 
 
 def table(parts: Sequence[Part]) -> Iterator[str]:

@@ -9,26 +9,23 @@ long; otherwise the exit status is 1.
 
 from __future__ import annotations
 
-import http.client
 import random
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from urllib.parse import urlencode
 
 import numpy as np
 
-from bench.answers import expect
-from bench.limits import exit_status
-from bench.measure import machine
-from bench.scaling import Askable, askable, get, milliseconds
-from bench.servers import service
+from bench.asking import ask
+from bench.limits import Row, report
+from bench.scaling import Askable, askable
+from bench.servers import Server
 from losslake.analysis.forecast import REQUIRED_LEVEL
 from losslake.analysis.neighbour_bands import groups_needed
 from losslake.index.frontiers import COUNTED
-from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
@@ -48,27 +45,21 @@ LAST_STEP = 1
 
 
 @dataclass(frozen=True)
-class Times:
-    """The milliseconds of each question of one analysis. limit: of the median over HTTP."""
+class Query:
+    """A query of an analysis."""
 
-    name: str
-    in_process: Sequence[float]
-    over_http: Sequence[float]
-    limit: float
+    question: Question
+    text: str
+
+    def answered(self, view: ReleaseView) -> bytes:
+        """Return the answer as JSON."""
+        answer = self.question.answer(view, read_query(self.text.encode(), self.question.parameters))
+        return b"".join(FORMATS["json"].encode(answer))
 
     @property
-    def median(self) -> float:
-        return statistics.median(self.over_http)
-
-    @property
-    def is_within(self) -> bool:
-        return self.median <= self.limit
-
-    def line(self) -> str:
-        """Return one row of the report."""
-        inside, slowest = statistics.median(self.in_process), max(self.in_process)
-        verdict = "yes" if self.is_within else "**no**"
-        return f"| {self.name} | {inside:,.1f} | {slowest:,.1f} | {self.median:,.1f} | {self.limit:,.0f} | {verdict} |"
+    def path(self) -> str:
+        """Its address."""
+        return f"{self.question.path}?{self.text}"
 
 
 def forecastable(view: ReleaseView, workload: Workload, metric: Askable) -> list[int]:
@@ -120,56 +111,36 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         yield urlencode(pairs)
 
 
-def measured(question: Question, view: ReleaseView, port: int, count: int, limit: float) -> Times | None:
-    """Measure a question that is answered in JSON; None if no study of the release has enough trials for an answer.
+def measured(question: Question, view: ReleaseView, server: Server, count: int, limit: float) -> Row | None:
+    """Measure a question; None if no study of the release has enough trials for an answer.
 
     limit: milliseconds, ten times as many for one of RESAMPLING.
-
-    Raises WrongAnswer if an answer over HTTP is another one.
     """
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    requests = list(queries(question, view, count + 1))
+    name = question.path.removeprefix(PREFIX)
+    requests = [Query(question, text) for text in queries(question, view, count + 1)]
     if not requests:
         return None
-    answers: list[bytes] = []
-
-    def answered(query: str) -> None:
-        parameters = read_query(query.encode(), question.parameters)
-        answer = question.answer(view, parameters)
-        answers.append(b"".join(FORMATS["json"].encode(answer)))
-
-    def fetched(query: str) -> None:
-        answers.append(get(connection, f"{question.path}?{query}"))
-
-    inside = [milliseconds(partial(answered, query)) for query in requests]
-    over_http = [milliseconds(partial(fetched, query)) for query in requests]
-    for query, ours, over in zip(requests, answers[: len(requests)], answers[len(requests) :], strict=True):
-        expect(f"{question.path}?{query} over HTTP", over, ours)
+    with closing(server.connect()) as connection:
+        times = ask(view, connection, requests)
     # The first ones are with one-time work.
-    name = question.path.removeprefix(PREFIX)
-    return Times(name, inside[1:], over_http[1:], limit * 10 if name in RESAMPLING else limit)
+    in_process, over_http = times.in_process[1:], times.over_http[1:]
+    most = limit * 10 if name in RESAMPLING else limit
+    return Row(name, over_http, [f"{statistics.median(in_process):,.1f}"], most)
 
 
-def run(lake: Lake, count: int, limit: float) -> bool:
-    """Print the report on a lake, line by line; return True if every analysis is within its limit."""
-    release = lake.release()
-    view = ReleaseView.open(lake, release)
-    print(f"{machine()}; {release.n_trials:,} trials, {count} questions of each kind, all new\n")
-    print("| analysis | in-process ms, median | slowest | over HTTP ms, median | limit ms | within it |")
-    print("| --- | ---: | ---: | ---: | ---: | --- |", flush=True)
-    are_within = True
-    with service(lake.folder, 1) as server:
-        for question in ANALYSES:
-            times = measured(question, view, server.port, count, limit)
-            name = question.path.removeprefix(PREFIX)
-            print(times.line() if times else f"| {name} | too few trials | | | | |", flush=True)
-            are_within &= times is None or times.is_within
-    return are_within
+def analyses(view: ReleaseView, server: Server, count: int, limit: float) -> Iterator[Row]:
+    """Yield the row of each analysis for which the release has enough trials."""
+    for question in ANALYSES:
+        row = measured(question, view, server, count, limit)
+        if row is None:
+            print(f"{question.path}: too few trials", file=sys.stderr)
+        else:
+            yield row
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return the exit status."""
-    return exit_status(run, __doc__, arguments)
+    return report("analysis", ["in-process ms, median"], analyses, __doc__, arguments)
 
 
 if __name__ == "__main__":

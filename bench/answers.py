@@ -8,22 +8,13 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any
 
+from bench.asking import expect
 from bench.scaling import ScalingQuestion
 from bench.truth import StudyTruth
 from losslake.questions.release.view import ReleaseView
 
 COLUMNS = ("workload", "batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")
 ResultRow = tuple[Any, ...]
-
-
-class WrongAnswer(Exception):
-    """An answer is wrong, so the run is invalid."""
-
-
-def expect(what: str, actual: object, right: object) -> None:
-    """Raise WrongAnswer unless both are equal."""
-    if actual != right:
-        raise WrongAnswer(f"{what}: {str(actual)[:500]} was found, {str(right)[:500]} is right")
 
 
 def statement(name: str) -> str:

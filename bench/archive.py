@@ -16,7 +16,6 @@ import bz2
 import io
 import os
 import tarfile
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -40,42 +39,17 @@ _AS_NUMBERS = pa.csv.WriteOptions(include_header=False, quoting_style="none", ba
 
 @dataclass(frozen=True)
 class CompressedStudy:
-    """A study as tar entries in one bzip2 stream; raw_bytes: of these entries; seconds: of CPU."""
+    """A study as tar entries in one bzip2 stream."""
 
     stream: bytes
     truth: StudyTruth
-    raw_bytes: int
-    seconds: float
-    compression_seconds: float
-
-
-@dataclass(frozen=True)
-class Written:
-    """The contents of an archive, and the CPU seconds of all processes that made it."""
-
-    studies: int
-    trials: int
-    evaluations: int
-    raw_bytes: int
-    seconds: float
-    compression_seconds: float
 
 
 def compress_study(plan: StudyPlan) -> CompressedStudy:
     """Make a study and compress it."""
-    started = time.process_time()
-    compressor, compression, raw_bytes = bz2.BZ2Compressor(), 0.0, 0
-    stream: list[bytes] = []
-    truths: list[StudyTruth] = []
-    for piece in _pieces(plan, truths):
-        raw_bytes += len(piece)
-        before = time.process_time()
-        stream.append(compressor.compress(piece))
-        compression += time.process_time() - before
-    before = time.process_time()
-    stream.append(compressor.flush())
-    ended = time.process_time()
-    return CompressedStudy(b"".join(stream), truths[0], raw_bytes, ended - started, compression + ended - before)
+    compressor, truths = bz2.BZ2Compressor(), list[StudyTruth]()
+    parts = [compressor.compress(piece) for piece in _pieces(plan, truths)]
+    return CompressedStudy(b"".join([*parts, compressor.flush()]), truths[0])
 
 
 def _pieces(plan: StudyPlan, truths: list[StudyTruth]) -> Iterator[bytes]:
@@ -138,24 +112,20 @@ def _truth(plan: StudyPlan, some: Curves) -> StudyTruth:
     )
 
 
-def write_archive(path: Path, scale: Scale, processes: int | None = None) -> Written:
+def write_archive(path: Path, scale: Scale, processes: int | None = None) -> None:
     """Write an archive and its truth with few studies in memory at a time. Default: a process per core."""
-    return write_studies(path, plans(scale), processes or os.cpu_count() or 1)
+    write_studies(path, plans(scale), processes or os.cpu_count() or 1)
 
 
-def write_studies(path: Path, studies: Sequence[StudyPlan], processes: int) -> Written:
+def write_studies(path: Path, studies: Sequence[StudyPlan], processes: int) -> None:
     """Write an archive of these studies, and its truth."""
-    unfinished, truth = path.with_suffix(".unfinished"), truth_path(path)
-    written: list[Written] = []
-    with unfinished.open("wb") as file, truth.open("w", encoding="utf-8") as truths:
-        for plan, study in zip(studies, _compressed_studies(studies, processes), strict=True):
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("wb") as file, truth_path(path).open("w", encoding="utf-8") as truths:
+        for study in _compressed_studies(studies, processes):
             file.write(study.stream)
             truths.write(to_line(study.truth))
-            trials, evaluations = len(plan.status), study.truth.evaluations
-            written.append(Written(1, trials, evaluations, study.raw_bytes, study.seconds, study.compression_seconds))
         file.write(bz2.compress(END_OF_ARCHIVE))
     unfinished.replace(path)
-    return Written(*(sum(column) for column in zip(*(vars(one).values() for one in written), strict=True)))
 
 
 def _compressed_studies(studies: Sequence[StudyPlan], processes: int) -> Iterator[CompressedStudy]:
@@ -180,19 +150,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=Scale.seed)
     parser.add_argument("--root", default=Scale.root, help="the top folder; default: %(default)s")
     parser.add_argument("--processes", type=int, help="default: one per core")
-    given = parser.parse_args()
-    started = time.perf_counter()
-    written = write_archive(given.output, Scale(given.scale, given.seed, given.root), given.processes)
-    wall, making = time.perf_counter() - started, written.seconds - written.compression_seconds
-    size, raw = given.output.stat().st_size, written.raw_bytes
-    print(f"{given.output}: {size:,} bytes, {raw / size:.1f} times as much unpacked")
-    print(
-        f"{written.studies:,} studies, {written.trials:,} trials, {written.evaluations:,} evaluations in {wall:.1f} s"
-    )
-    print(
-        f"CPU: {making:.1f} s to make and format ({raw / 1e6 / making:.0f} MB/s per core), "
-        f"{written.compression_seconds:.1f} s to compress ({raw / 1e6 / written.compression_seconds:.1f} MB/s per core)"
-    )
+    options = parser.parse_args()
+    write_archive(options.output, Scale(options.scale, options.seed, options.root), options.processes)
+    print(f"{options.output}: {options.output.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

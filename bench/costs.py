@@ -43,8 +43,8 @@ def main() -> None:
     for question in QUESTIONS:
         if question.listing is None and "workload" in question.parameters.model_fields:
             for more in MORE.get(question.path, [{}]):
-                found = [each for given in requests(view) if (each := measured(view, question, {**given, **more}))]
-                for estimate, seconds, about in sorted(found, key=lambda each: -each[1])[:1]:
+                rows = [row for request in requests(view) if (row := measured(view, question, {**request, **more}))]
+                for estimate, seconds, about in sorted(rows, key=lambda row: -row[1])[:1]:
                     words = " ".join(f"{name}={value}" for name, value in more.items())
                     name = f"`{question.path.removeprefix('/v1/')}` {words}".strip()
                     print(f"| {name} | {estimate:.2g} s | {seconds:.2g} s | {about} |", flush=True)
@@ -63,20 +63,20 @@ def requests(view: ReleaseView) -> Iterator[dict[str, Any]]:
         yield {"workload": ["bundled/digits/*/sgd"], "metric": goal.metric, "target": 0.1}
 
 
-def measured(view: ReleaseView, question: Question, given: dict[str, Any]) -> tuple[float, float, str] | None:
+def measured(view: ReleaseView, question: Question, request: dict[str, Any]) -> tuple[float, float, str] | None:
     """Return the estimate, seconds of a processor, and what the question is about; None if it has no answer."""
     if question.path == "/v1/targets":
-        given = {**given, "target_min": given["target"] * 0.9, "target_max": given["target"], "target": []}
-    given = {name: value for name, value in given.items() if name in question.parameters.model_fields}
+        request = {**request, "target_min": request["target"] * 0.9, "target_max": request["target"], "target": []}
+    request = {name: value for name, value in request.items() if name in question.parameters.model_fields}
     try:
-        parameters = question.parameters(**given)
+        parameters = question.parameters(**request)
         estimate = seconds_of(view, question.cost(parameters), parameters)
         began = time.process_time()
         for _ in FORMATS["json"].encode(question.answer(view, parameters)):
             pass
     except (BadParameter, UnknownName, ValueError):
         return None
-    names = given["workload"]
+    names = request["workload"]
     return estimate, time.process_time() - began, names[0] if len(names) == 1 else f"{len(names)} workloads"
 
 

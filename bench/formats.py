@@ -1,4 +1,4 @@
-"""How fast each log format goes in, beside a plain read of the same bytes.
+"""Speed of ingest of each log format, beside a plain read of the same bytes.
 
 python -m bench.formats [names…] [--rounds 3] [--runs N] [--rows N]
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.answers import expect
+from bench.asking import expect
 from bench.logs import COUNTERS, MAPPING, OF_LOGGERS, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake

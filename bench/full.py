@@ -1,4 +1,4 @@
-"""LossLake at full scale: `python -m bench.full [--scales 0.01 0.1 1] [--archives DIR] [--keep DIR] [--markdown FILE]`.
+"""LossLake at full scale: `python -m bench.full [--scales 0.01 0.1 1] [--archives DIR] [--keep DIR]`.
 
 For each scale an archive of the published shape goes into an empty lake, which is asked, exported and corrected; floors
 are measured beside it. Every answer is compared with the truth of the archive, so a fast wrong one fails the run.
@@ -13,24 +13,23 @@ import os
 import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.answers import expect
 from bench.archive import END_OF_ARCHIVE, write_archive
-from bench.corrected import write_correction
+from bench.asking import expect
+from bench.correction import measure_correction
 from bench.floors import decompress, parse
 from bench.full_questions import LEAST_EFFORT, Effort, measure_questions, measure_scaling
 from bench.full_statements import measure_sql, measurements_of
 from bench.growth import AtScale, Figure, Limit, growth_table
 from bench.ingest import IngestTimes, ingest_again, ingest_and_verify
+from bench.lakes import temporary_folder
 from bench.measure import Measured, bytes_in, in_own_process, machine
 from bench.opening import opened, opened_by_new_process
-from bench.plan import Scale
-from bench.replaced import check_correction, publish_correction, rewritten
+from bench.plan import Scale, plans
 from bench.truth import StudyTruth, read_truth, truth_path
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
@@ -48,7 +47,7 @@ def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort,
             log(f"scale {scale:g}: making {archive}")
             write_archive(archive, Scale(scale))
         lake = lakes / f"lake-{scale:g}"
-        measured.append(AtScale(scale, tuple(measured_at(archive, lake, effort))))
+        measured.append(AtScale(scale, tuple(measured_at(scale, archive, lake, effort))))
         if not keep:
             shutil.rmtree(lake)
     yield f"{machine()}, {_memory_gib():.0f} GiB"
@@ -56,7 +55,7 @@ def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort,
     yield from growth_table(measured)
 
 
-def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
+def measured_at(scale: float, archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
     """Yield all figures of a scale."""
     truths = tuple(read_truth(truth_path(archive)))
     for part in (
@@ -66,7 +65,7 @@ def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
         openings(lake, effort.openings),
         answered(lake, truths, effort),
         exported(lake),
-        corrected(archive, lake, truths),
+        measure_correction(lake, plans(Scale(scale)), truths),
     ):
         for figure in part:
             log(f"  {figure.name}: {figure.value:,.3f} {figure.unit}")
@@ -182,24 +181,6 @@ def export_release(folder: Path, target: Path, link: bool) -> None:
     export(lake, lake.release(), target, link)
 
 
-def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
-    """Measure ingesting a corrected study."""
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        correction = write_correction(archive, truths, Path(folder))
-        publishing = in_own_process(publish_correction, lake, correction)
-        opening = in_own_process(opened, lake)
-        changed = rewritten(lake, correction)
-        in_own_process(check_correction, lake, correction, truths)
-    yield Figure("a corrected study, evaluations", correction.truth.evaluations)
-    yield Figure("… to a new release", publishing.wall_s, "s", Limit(10.0))
-    yield Figure("… peak memory", publishing.peak_mb * 2**20 / 1e9, "GB")
-    yield Figure("… then to open for questions", opening.result / 1000, "s")
-    yield Figure("… its own files rewritten", changed.corrected)
-    yield Figure("… files of other studies rewritten", changed.others, "", Limit(0.0))
-    yield Figure("… bytes of measurements and records", changed.bytes / 1e6, "MB")
-    yield Figure("… bytes of the other tables", changed.small_bytes / 1e6, "MB")
-
-
 def log(text: str) -> None:
     """Report progress."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
@@ -210,14 +191,14 @@ def _memory_gib() -> float:
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    """Yield the given folder, created if necessary; else a temporary one."""
-    if given is None:
-        with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-            yield Path(folder)
+def _folder(existing: Path | None) -> Iterator[Path]:
+    """Yield the folder that is named, created if necessary; else a temporary one."""
+    if existing is None:
+        with temporary_folder() as folder:
+            yield folder
         return
-    given.mkdir(parents=True, exist_ok=True)
-    yield given.absolute()
+    existing.mkdir(parents=True, exist_ok=True)
+    yield existing.absolute()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -227,18 +208,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--archives", type=Path, help="where synthetic-SCALE.tar.bz2 and its truth are, or are made and stay"
     )
     parser.add_argument("--keep", type=Path, help="where to leave the lakes; by default they are removed")
-    parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
     parser.add_argument("--quick", action="store_true", help="ask few questions, each kind in one process")
-    given = parser.parse_args(arguments)
-    effort = LEAST_EFFORT if given.quick else Effort()
-    with _folder(given.archives) as archives, _folder(given.keep) as lakes:
-        there = [lake for scale in given.scales if (lake := lakes / f"lake-{scale:g}").exists()]
+    options = parser.parse_args(arguments)
+    effort = LEAST_EFFORT if options.quick else Effort()
+    with _folder(options.archives) as archives, _folder(options.keep) as lakes:
+        there = [lake for scale in options.scales if (lake := lakes / f"lake-{scale:g}").exists()]
         if there:
             parser.error(f"{there[0]} is there already: give --keep another folder")
-        lines = [f"{line}\n" for line in report(given.scales, archives, lakes, effort, given.keep is not None)]
-    print("".join(lines), end="")
-    if given.markdown:
-        given.markdown.write_text("".join(lines), "utf-8")
+        print("\n".join(report(options.scales, archives, lakes, effort, options.keep is not None)))
 
 
 if __name__ == "__main__":

@@ -6,21 +6,20 @@ beside it, the same connection asks for /healthz, which is the floor of the HTTP
 
 from __future__ import annotations
 
-import hashlib
-import http.client
 import random
-import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
-from bench.answers import by_sql, expect, expect_curve, expect_study, results_in, results_of
-from bench.growth import Figure, Limit
-from bench.scaling import ScalingQuestion, get, milliseconds, percentile, questions
-from bench.servers import service
+from bench.answers import by_sql, expect_curve, expect_study, results_in, results_of
+from bench.asking import Times, ask, expect
+from bench.growth import Figure, Limit, spread
+from bench.measure import milliseconds
+from bench.scaling import ScalingQuestion, questions
+from bench.servers import get, service
 from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
@@ -36,7 +35,7 @@ ONE, ONE_OVER_HTTP, ALL = Limit(5.0, 1.5), Limit(8.0, 1.5), Limit(150.0, 1.5)
 
 @dataclass(frozen=True)
 class Effort:
-    """How many questions of each kind are asked, and how often a release is opened.
+    """Number of questions of each kind, and of times that a release is opened.
 
     processes: in how many processes scaling is asked for; some are faster than others from start to end.
     """
@@ -50,17 +49,6 @@ class Effort:
 
 
 LEAST_EFFORT = Effort(scaling=2, all_workloads=1, curves=2, studies=1, openings=1, processes=1)
-
-
-class Question(Protocol):
-    """A question that can be asked in-process and over HTTP."""
-
-    def answered(self, view: ReleaseView) -> bytes:
-        """Return the answer as JSON."""
-
-    @property
-    def path(self) -> str:
-        """Its address."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +81,6 @@ class CurvesQuestion:
 
 
 @dataclass(frozen=True)
-class Times:
-    """The milliseconds of each question of a kind."""
-
-    in_process: Sequence[float]
-    over_http: Sequence[float]
-
-    def figures(self, what: str, inside: Limit | None = None, over_http: Limit | None = None) -> Iterator[Figure]:
-        """Yield rows of the report."""
-        yield from spread(f"{what}, in-process", self.in_process, inside)
-        yield from spread(f"{what}, over HTTP", self.over_http, over_http)
-
-
-@dataclass(frozen=True)
 class Answered:
     """The times of every kind of question; healthz: milliseconds of the floor."""
 
@@ -118,26 +93,25 @@ class Answered:
     def and_more(self, more: Sequence[tuple[Times, Times]]) -> Answered:
         """Return the times together with those of other processes."""
         ones, alls = [self.scaling, *(one for one, _ in more)], [self.all_workloads, *(every for _, every in more)]
-        return replace(self, scaling=together(ones), all_workloads=together(alls))
+        return replace(self, scaling=_together(ones), all_workloads=_together(alls))
 
     def figures(self) -> Iterator[Figure]:
         """Yield rows of the report."""
-        yield from spread("floor: /healthz over HTTP", self.healthz)
-        yield from self.scaling.figures("scaling of a workload", ONE, ONE_OVER_HTTP)
-        yield from self.all_workloads.figures("scaling of all workloads", ALL)
-        yield from self.curves.figures("a trial's curve")
-        yield from self.studies.figures("a study's curves")
+        yield from spread("floor: /healthz over HTTP", self.healthz, "ms")
+        yield from both_ways("scaling of a workload", self.scaling, ONE, ONE_OVER_HTTP)
+        yield from both_ways("scaling of all workloads", self.all_workloads, ALL)
+        yield from both_ways("a trial's curve", self.curves)
+        yield from both_ways("a study's curves", self.studies)
 
 
-def together(times: Sequence[Times]) -> Times:
-    """Return the times of several processes combined."""
+def _together(times: Sequence[Times]) -> Times:
     return Times([t for each in times for t in each.in_process], [t for each in times for t in each.over_http])
 
 
-def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Iterator[Figure]:
-    """Yield median and tail of times in milliseconds."""
-    yield Figure(f"{what}, median", statistics.median(times), "ms", limit)
-    yield Figure(f"{what}, p99", percentile(times, 0.99), "ms")
+def both_ways(what: str, times: Times, inside: Limit | None = None, over_http: Limit | None = None) -> Iterator[Figure]:
+    """Yield median and tail of both ways of asking."""
+    yield from spread(f"{what}, in-process", times.in_process, "ms", inside)
+    yield from spread(f"{what}, over HTTP", times.over_http, "ms", over_http)
 
 
 def measure_questions(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
@@ -148,14 +122,13 @@ def measure_questions(folder: Path, truths: Sequence[StudyTruth], effort: Effort
     single, every = questions(view, effort.scaling), _about_all(view, effort)
     trials = [CurvesQuestion(truth, False) for truth in _some(chance, truths, effort.curves)]
     studies = [CurvesQuestion(truth, True) for truth in _some(chance, truths, effort.studies)]
-    with service(folder, 1) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    with service(folder, 1) as server, closing(server.connect()) as connection:
         times = Answered(
-            scaling=_measure(view, connection, single),
-            all_workloads=_measure(view, connection, every),
-            curves=_measure(view, connection, trials, CurvesQuestion.check),
-            studies=_measure(view, connection, studies, CurvesQuestion.check),
-            healthz=[milliseconds(lambda: get(connection, "/healthz")) for _ in single],
+            scaling=ask(view, connection, single),
+            all_workloads=ask(view, connection, every),
+            curves=ask(view, connection, trials, CurvesQuestion.check),
+            studies=ask(view, connection, studies, CurvesQuestion.check),
+            healthz=[milliseconds(get, connection, "/healthz") for _ in single],
         )
     check_scaling(view, truths)
     for question in [*single[:COMPARED_WITH_SQL], every[0]]:
@@ -168,10 +141,9 @@ def measure_scaling(folder: Path, effort: Effort) -> tuple[Times, Times]:
     """Measure the scaling questions again: about one workload, and about all."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
-    with service(folder, 1) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        one = _measure(view, connection, questions(view, effort.scaling))
-        return one, _measure(view, connection, _about_all(view, effort))
+    with service(folder, 1) as server, closing(server.connect()) as connection:
+        one = ask(view, connection, questions(view, effort.scaling))
+        return one, ask(view, connection, _about_all(view, effort))
 
 
 def _about_all(view: ReleaseView, effort: Effort) -> list[ScalingQuestion]:
@@ -186,32 +158,6 @@ def check_scaling(view: ReleaseView, truths: Sequence[StudyTruth]) -> None:
         studies = list(its)
         answer = ScalingQuestion((workload,), studies[0].metric, studies[0].goal).answered(view)
         expect(f"scaling of {workload}", results_in(answer), results_of(studies))
-
-
-Kind = TypeVar("Kind", bound=Question)
-
-
-def _measure(
-    view: ReleaseView,
-    connection: http.client.HTTPConnection,
-    requests: Sequence[Kind],
-    check: Callable[[Kind, bytes], None] | None = None,
-) -> Times:
-    """Ask all questions one way, then the other. Raises WrongAnswer if one is wrong or the two differ."""
-    answers: list[bytes] = []
-    digests: list[bytes] = []
-    inside: list[float] = []
-    over_http: list[float] = []
-    for question in requests:
-        inside.append(milliseconds(lambda q=question: answers.append(q.answered(view))))  # type: ignore[misc]
-        answer = answers.pop()
-        if check is not None:
-            check(question, answer)
-        digests.append(hashlib.sha256(answer).digest())
-    for question, digest in zip(requests, digests, strict=True):
-        over_http.append(milliseconds(lambda q=question: answers.append(get(connection, q.path))))  # type: ignore[misc]
-        expect(f"the answer to {question.path}", hashlib.sha256(answers.pop()).digest(), digest)
-    return Times(inside, over_http)
 
 
 def _some(chance: random.Random, truths: Sequence[StudyTruth], count: int) -> Sequence[StudyTruth]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import duckdb
 
-from bench.answers import expect, results_of, statement
+from bench.answers import results_of, statement
+from bench.asking import expect
 from bench.growth import Figure
+from bench.measure import milliseconds
 from bench.published import published
-from bench.scaling import milliseconds
 from bench.truth import StudyTruth
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake

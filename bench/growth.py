@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from bench.measure import percentile
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class AtScale:
 
     scale: float
     figures: tuple[Figure, ...]
+
+
+def spread(what: str, values: Sequence[float], unit: str, limit: Limit | None = None) -> Iterator[Figure]:
+    """Yield the median of values, with its limit, and their 99th percentile."""
+    yield Figure(f"{what}, median", statistics.median(values) if values else math.nan, unit, limit)
+    yield Figure(f"{what}, p99", percentile(values, 0.99) if values else math.nan, unit)
 
 
 def growth_table(measured: Sequence[AtScale]) -> Iterator[str]:

@@ -7,16 +7,15 @@ the CPU time of the ingest, what the history takes on the disk, and the time to 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bench.archive import write_studies
 from bench.growth import AtScale, Figure, growth_table
+from bench.lakes import temporary_folder
 from bench.many_plans import plans_of_many
-from bench.measure import machine
+from bench.measure import machine, measured, milliseconds
 from bench.opening import opened
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
@@ -33,11 +32,10 @@ def history(folder: Path, releases: int) -> Iterator[AtScale]:
     for number in range(newest.number + 1 if newest is not None else 1, releases + 1):
         plan = plans[number % STUDIES]
         write_studies(archive, plans if number == 1 else [replace(plan, seed=(number, plan.seed[1]))], 1)
-        before = time.process_time()
-        assert ingest(lake, [archive]).release == number
-        took = time.process_time() - before
+        ingested = measured(ingest, lake, [archive])
+        assert ingested.result.release == number
         if number == releases or number in REPORTED:
-            yield AtScale(number, tuple(figures(lake, took)))
+            yield AtScale(number, tuple(figures(lake, ingested.cpu_s)))
 
 
 def figures(lake: Lake, ingest_s: float) -> Iterator[Figure]:
@@ -54,18 +52,16 @@ def figures(lake: Lake, ingest_s: float) -> Iterator[Figure]:
     yield Figure("data files", sum(1 for _ in lake.folder.glob("warehouse/losslake/*/data/**/*.parquet")))
     opened(lake.folder)
     yield Figure("opening the newest, warm", opened(lake.folder), "ms")
-    started = time.perf_counter()
-    lake.releases()
-    yield Figure("listing all releases", (time.perf_counter() - started) * 1000, "ms")
+    yield Figure("listing all releases", milliseconds(lake.releases), "ms")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=1000, help="default: %(default)s")
     parser.add_argument("--lake", type=Path, help="where to make it, or one that goes on; it stays")
-    given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
-        growth = list(history((given.lake or Path(temporary) / "lake").absolute(), given.releases))
+    options = parser.parse_args(arguments)
+    with temporary_folder() as folder:
+        growth = list(history((options.lake or folder / "lake").absolute(), options.releases))
     print("\n".join([machine(), "", *growth_table(growth)]))
 
 

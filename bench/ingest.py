@@ -9,16 +9,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.archive import write_archive
 from bench.floors import decompress, parse
+from bench.lakes import ARCHIVE_HELP, benchmark_archive, temporary_folder
 from bench.measure import Measured, in_own_process, machine
-from bench.plan import Scale
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
 from losslake_ingest.contracts.report import Summary
@@ -58,8 +56,7 @@ def run(archive: Path, rounds: int) -> str:
     again: list[Measured] = []
     decompressions: list[float] = []
     parses: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder() as folder:
         for number in range(rounds):
             lake = folder / f"lake-{number}"
             decompressions.append(in_own_process(decompress, archive).wall_s)
@@ -103,17 +100,10 @@ def _report(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--archive", type=Path, help="an archive made by bench.archive; by default one of scale 0.1 is made"
-    )
+    parser.add_argument("--archive", type=Path, help=ARCHIVE_HELP)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(arguments)
-    if options.archive:
-        print(run(options.archive, options.rounds))
-        return
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        archive = Path(folder) / "archive.tar.bz2"
-        write_archive(archive, Scale())
+    with benchmark_archive(options.archive) as archive:
         print(run(archive, options.rounds))
 
 

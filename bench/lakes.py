@@ -1,4 +1,4 @@
-"""The lake of a benchmark: an existing one, or a temporary one; and the smallest that every benchmark can use."""
+"""The archive and the lake of a benchmark: existing ones, or temporary ones of a tenth of the published size."""
 
 from __future__ import annotations
 
@@ -12,20 +12,38 @@ from bench.plan import Scale, smallest_plans
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 
+ARCHIVE_HELP = "an archive made by bench.archive; by default one of a tenth of the published size is made"
 LAKE_HELP = "an existing lake; by default one of a tenth of the published size is made"
 
 
 @contextmanager
-def benchmark_lake(existing: Path | None) -> Iterator[Lake]:
-    """Yield the given lake, else a temporary one."""
+def temporary_folder() -> Iterator[Path]:
+    """Yield a folder that is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def benchmark_archive(existing: Path | None) -> Iterator[Path]:
+    """Yield the given archive, else a temporary one."""
+    if existing:
+        yield existing
+        return
+    with temporary_folder() as folder:
+        archive = folder / "archive.tar.bz2"
+        write_archive(archive, Scale())
+        yield archive
+
+
+@contextmanager
+def benchmark_lake(existing: Path | None, archive: Path | None = None) -> Iterator[Lake]:
+    """Yield the given lake, else a temporary one of the archive."""
     if existing:
         yield Lake.open(existing)
         return
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        archive = Path(folder) / "archive.tar.bz2"
-        write_archive(archive, Scale())
-        lake = Lake.create(Path(folder) / "lake")
-        ingest(lake, [archive])
+    with benchmark_archive(archive) as source, temporary_folder() as folder:
+        lake = Lake.create(folder / "lake")
+        ingest(lake, [source])
         yield lake
 
 

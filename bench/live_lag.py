@@ -1,14 +1,14 @@
-"""How late measurements of live runs are, in the tables of the service and in events of pages, and what that costs."""
+"""Delay of measurements of live runs, in the tables of the service and in events of pages, and its cost."""
 
 from __future__ import annotations
 
 import http.client
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -18,19 +18,11 @@ import zstandard
 from sqlalchemy import text
 
 from bench.live_load import METRIC, PER_SECOND
-from bench.measure import memory_of
+from bench.measure import cpu_of, memory_of
 from losslake.lake.lake import Lake
 
 _SECONDS_BETWEEN_POLLS = 0.1
 _NEW = text("SELECT rowid, contribution, lines FROM losslake_contribution_pieces WHERE rowid > :after ORDER BY rowid")
-
-
-def lags_by_second(seen: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
-    """Return the lags by the second in which they were seen. seen: when, and how late, in seconds."""
-    lags: dict[int, list[float]] = defaultdict(list)
-    for at, lag in seen:
-        lags[int(at)].append(lag)
-    return dict(lags)
 
 
 @contextmanager
@@ -60,7 +52,7 @@ class Polling:
     runs: set[str] = field(default_factory=set)
 
     def work(self, ends: threading.Event) -> None:
-        """Read new pieces again and again."""
+        """Read new pieces until the end."""
         decompress, after = zstandard.ZstdDecompressor().decompress, 0
         while not ends.wait(_SECONDS_BETWEEN_POLLS):
             with self.lake.engine.connect() as connection:
@@ -75,21 +67,21 @@ class Polling:
 
 @dataclass
 class Watching:
-    """The events of the pages of some runs. links: to the pages. seen: as of Polling, for every measurement."""
+    """The events of the pages of some runs. links: to the pages. lags: seconds, of every measurement that was seen."""
 
     links: Sequence[str]
-    seen: list[tuple[float, float]] = field(default_factory=list)
+    lags: list[float] = field(default_factory=list)
 
     def works(self) -> Sequence[Callable[[threading.Event], None]]:
         """Return what follows each page."""
-        return [lambda ends, link=link: self._follow(link, ends) for link in self.links]  # type: ignore[misc]
+        return [partial(self._follow, link) for link in self.links]
 
     def _follow(self, link: str, ends: threading.Event) -> None:
         """Read the events of a page until the end. A measurement is seen by the first event that has its step."""
         url = urlsplit(link)
         connection = http.client.HTTPConnection(url.netloc, timeout=60)
         connection.request("GET", f"{url.path}/events?metric={quote(METRIC, safe='')}")
-        response, known = connection.getresponse(), None
+        response, previous = connection.getresponse(), None
         if response.status != 200:
             raise RuntimeError(f"a page's events are answered by {response.status}")
         while not ends.is_set() and (line := response.readline()):
@@ -99,12 +91,10 @@ class Watching:
             last, logged = event.get("last_step"), event.get("values")
             if last is None or not logged:
                 continue
-            if known is not None:
-                # Steps are logged at an even rate: of those since the last event, the last one's time is known.
-                self.seen += [
-                    (now, now - logged[-1] + (last - step) / PER_SECOND) for step in range(known + 1, last + 1)
-                ]
-            known = last
+            if previous is not None:
+                # Steps are logged at an even rate, and the time of the last one is its value.
+                self.lags += [now - logged[-1] + (last - step) / PER_SECOND for step in range(previous + 1, last + 1)]
+            previous = last
         connection.close()
 
 
@@ -121,38 +111,23 @@ class Sample:
 
 @dataclass
 class Sampling:
-    """Samples of each second. others: ids of other processes, by name.
-
-    cpu: seconds of these and of this process, by name, after the end.
-    """
+    """Samples of each second, the last one at the end. process: of the service."""
 
     lake: Path
-    service: int
-    others: Mapping[str, Sequence[int]]
+    process: int
     samples: list[Sample] = field(default_factory=list)
-    cpu: list[tuple[str, float]] = field(default_factory=list)
 
     def work(self, ends: threading.Event) -> None:
         """Take samples until the end."""
-        first, own = {name: self._cpu(ids) for name, ids in self.others.items()}, time.process_time()
-        database = self.lake / "catalog.db"
-        log = database.with_name(f"{database.name}-wal")
+        self.samples.append(self._sample())
         while True:
-            sizes = [path.stat().st_size if path.exists() else 0 for path in (database, log)]
-            memory = memory_of(psutil.Process(self.service))
-            self.samples.append(Sample(time.monotonic(), memory, self._cpu([self.service]), *sizes))
-            if ends.wait(1.0):
-                break
-        self.cpu = [(name, self._cpu(ids) - first[name]) for name, ids in self.others.items()]
-        self.cpu.append(("this measurement", time.process_time() - own))
+            has_ended = ends.wait(1.0)
+            self.samples.append(self._sample())
+            if has_ended:
+                return
 
-    def _cpu(self, ids: Iterable[int]) -> float:
-        """Return the CPU seconds of processes and their descendants so far."""
-        total = 0.0
-        for number in ids:
-            process = psutil.Process(number)
-            for each in (process, *process.children(recursive=True)):
-                with suppress(psutil.NoSuchProcess):
-                    times = each.cpu_times()
-                    total += times.user + times.system
-        return total
+    def _sample(self) -> Sample:
+        process, database = psutil.Process(self.process), self.lake / "catalog.db"
+        log = database.with_name(f"{database.name}-wal")
+        sizes = [path.stat().st_size if path.exists() else 0 for path in (database, log)]
+        return Sample(time.monotonic(), memory_of(process), cpu_of(process), *sizes)

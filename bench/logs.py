@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
 from wandb.proto import wandb_internal_pb2 as wandb_messages
-
-from bench.tensorboard import written as event_file
 
 MAPPING = """
 [collection]
@@ -42,6 +43,7 @@ formats = ["FORMAT"]
 # What the counters of loggers count, which LossLake asks for.
 COUNTERS = "".join(f'[[axis]]\ncolumn = "{column}"\ncounts = "updates"\n' for column in ("_step", "Step", "step"))
 OF_LOGGERS = ("dvclive", "sacred", "trackio", "wandb")
+TAGS = ("train/loss", "train/accuracy", "learning_rate", "grad_norm", "val/loss", "val/accuracy")
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy")
 
 
@@ -92,7 +94,15 @@ def sacred(folder: Path, runs: int, rows: int) -> None:
 
 def tensorboard(folder: Path, runs: int, rows: int) -> None:
     for run in range(runs):
-        _write(folder / f"run_{run}/events.out.tfevents.1700000000.host", event_file(rows * 6, run))
+        path = folder / f"run_{run}/events.out.tfevents.1700000000.host"
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            writer = RecordWriter(file)
+            writer.write(Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
+            for at in range(rows * len(TAGS)):
+                value = Summary.Value(tag=TAGS[at % len(TAGS)], simple_value=1 / (1 + at + run))
+                event = Event(wall_time=1.7e9 + at / 7, step=10 * (at // len(TAGS)), summary=Summary(value=[value]))
+                writer.write(event.SerializeToString())
 
 
 def dvclive(folder: Path, runs: int, rows: int) -> None:

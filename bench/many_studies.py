@@ -7,21 +7,22 @@ and over HTTP, listed and searched. Scaling is checked against the truth of the 
 from __future__ import annotations
 
 import argparse
-import http.client
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.archive import write_studies
-from bench.full_questions import check_scaling
+from bench.asking import Times, ask
+from bench.full_questions import both_ways, check_scaling
 from bench.growth import AtScale, Figure, Limit, growth_table
+from bench.lakes import temporary_folder
 from bench.many_plans import plans_of_many
-from bench.measure import in_own_process, machine
+from bench.measure import in_own_process, machine, milliseconds
 from bench.opening import opened, opened_by_new_process
-from bench.scaling import get, milliseconds, percentile, questions
-from bench.servers import service
+from bench.scaling import questions
+from bench.servers import get, service
 from bench.truth import read_truth, truth_path
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
@@ -37,10 +38,9 @@ WHERE collection = $1 AND dataset = $2 AND model = $3 AND optimizer = $4 AND bat
 
 @dataclass(frozen=True)
 class ScalingTimes:
-    """The milliseconds of each scaling question."""
+    """The milliseconds of each scaling question and page, and the memory of the service after these."""
 
-    inside: Sequence[float]
-    over_http: Sequence[float]
+    scaling: Times
     pages: Sequence[float]
     peak_mb: float
 
@@ -53,21 +53,16 @@ def ingest_archive(archive: Path, folder: Path) -> None:
 
 
 def measure_scaling(folder: Path, archive: Path, count: int) -> ScalingTimes:
-    """Scaling of random workloads, each question new, one way and the other; some of the truth is checked before."""
+    """Ask for scaling of random workloads, each question new, after checking some of the truth; then some pages."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
-    drawn = questions(view, count)
-    inside = [milliseconds(lambda q=question: q.answered(view)) for question in drawn]  # type: ignore[misc]
-    truths = list(read_truth(truth_path(archive)))
-    check_scaling(view, truths[:CHECKED])
-    with service(folder, 1) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in drawn]  # type: ignore[misc]
+    check_scaling(view, list(read_truth(truth_path(archive)))[:CHECKED])
+    with service(folder, 1) as server, closing(server.connect()) as connection:
+        times = ask(view, connection, questions(view, count))
         for path in PAGES.values():
             get(connection, path)
-        pages = [milliseconds(lambda p=path: get(connection, p)) for path in PAGES.values()]  # type: ignore[misc]
-        peak = _peak_mb(server.process)
-    return ScalingTimes(inside, over_http, pages, peak)
+        pages = [milliseconds(get, connection, path) for path in PAGES.values()]
+        return ScalingTimes(times, pages, _peak_mb(server.process))
 
 
 def _peak_mb(process: int) -> float:
@@ -111,22 +106,17 @@ def measured(archive: Path, lake: Path, studies: int, n_questions: int) -> Itera
     yield Figure("index of workloads", sum(p.stat().st_size for p in (lake / "serving").glob("*.arrow")) / 1e6, "MB")
     warm = [opened_by_new_process(lake) for _ in range(OPENINGS)]
     once = in_own_process(opened, lake)
-    yield Figure("opening, warm, the first in a process", _median(one.first_ms for one in warm), "ms", Limit(3000.0))
-    yield Figure("… another time in that process", _median(one.again_ms for one in warm), "ms", Limit(3000.0))
+    yield Figure(
+        "opening, warm, the first in a process", statistics.median(one.first_ms for one in warm), "ms", Limit(3000.0)
+    )
+    yield Figure("… another time in that process", statistics.median(one.again_ms for one in warm), "ms", Limit(3000.0))
     yield Figure("… memory of a process that opened it", once.peak_mb, "MB")
     times: ScalingTimes = in_own_process(measure_scaling, lake, archive, n_questions).result
-    yield Figure("scaling of a workload, in-process, median", statistics.median(times.inside), "ms", Limit(10.0))
-    yield Figure("… p99", percentile(times.inside, 0.99), "ms")
-    yield Figure("scaling of a workload, over HTTP, median", statistics.median(times.over_http), "ms", Limit(10.0))
-    yield Figure("… p99", percentile(times.over_http, 0.99), "ms")
+    yield from both_ways("scaling of a workload", times.scaling, Limit(10.0), Limit(10.0))
     for name, took in zip(PAGES, times.pages, strict=True):
         yield Figure(name, took, "ms")
     yield Figure("memory of the service after these", times.peak_mb, "MB")
     yield Figure("SQL over the measurements of one study", in_own_process(count_of_one_study, lake).result, "ms")
-
-
-def _median(values: Iterator[float]) -> float:
-    return statistics.median(values)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -135,16 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--questions", type=int, default=400, help="of scaling; default: %(default)s")
     parser.add_argument("--archive", type=Path, help="where the archive is, or is made and stays; .tar.bz2")
     parser.add_argument("--lake", type=Path, help="a lake of this archive, or where to make it; it stays")
-    parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
-    given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
-        folder = Path(temporary)
-        archive = given.archive or folder / "many.tar.bz2"
-        figures = tuple(measured(archive, (given.lake or folder / "lake").absolute(), given.studies, given.questions))
-    report = "\n".join([machine(), "", *growth_table([AtScale(given.studies, figures)])])
-    print(report)
-    if given.markdown:
-        given.markdown.write_text(f"{report}\n", "utf-8")
+    options = parser.parse_args(arguments)
+    with temporary_folder() as folder:
+        archive = options.archive or folder / "many.tar.bz2"
+        figures = tuple(
+            measured(archive, (options.lake or folder / "lake").absolute(), options.studies, options.questions)
+        )
+    print("\n".join([machine(), "", *growth_table([AtScale(options.studies, figures)])]))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,18 @@ def measured(function: Callable[..., Any], *arguments: object) -> Measured:
     return Measured(time.perf_counter() - wall, _cpu_s() - cpu, _peak_mb(), result)
 
 
+def milliseconds(function: Callable[..., object], *arguments: object) -> float:
+    """Return the milliseconds of one call."""
+    started = time.perf_counter()
+    function(*arguments)
+    return (time.perf_counter() - started) * 1000
+
+
+def percentile(times: Sequence[float], part: float) -> float:
+    """Return the time within which that part of them lies."""
+    return sorted(times)[int(len(times) * part)]
+
+
 def _run(sending: Connection, function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     sending.send(measured(function, *arguments))
 
@@ -111,6 +123,16 @@ def memory_of(process: psutil.Process) -> int:
         with suppress(psutil.NoSuchProcess):
             memory = one.memory_info()  # readable by every user, also for sandboxed processes, unlike PSS
             total += memory.rss - memory.shared
+    return total
+
+
+def cpu_of(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process and of its descendants so far."""
+    total = 0.0
+    for one in [process, *process.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            times = one.cpu_times()
+            total += times.user + times.system
     return total
 
 

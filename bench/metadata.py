@@ -79,7 +79,7 @@ def _parameters(plan: StudyPlan, trials: Trials, rng: np.random.Generator) -> Ma
 
 
 def _config(plan: StudyPlan, name: str) -> Mapping[str, object]:
-    """How a metaparameter was searched."""
+    """Return the search of a metaparameter."""
     if name == "label_smoothing":
         return {"type": "DISCRETE", "feasible_points": list(SMOOTHINGS), "scale": ""}
     if name == "momentum":

@@ -7,25 +7,21 @@ by default 100 ms; the exit status is 1 if one isn't.
 
 from __future__ import annotations
 
-import http.client
 import random
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 
-from bench.limits import exit_status
-from bench.measure import machine
-from bench.scaling import askable, get, milliseconds
-from bench.servers import service
-from losslake.lake.lake import Lake
+from bench.limits import Row, report
+from bench.measure import milliseconds
+from bench.scaling import askable
+from bench.servers import Server, get
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.templates import page_path, with_query
 from losslake_service.web.workload.slider import stops_path
-
-NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
 
 
 @dataclass(frozen=True)
@@ -108,65 +104,28 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
 """By name, the address of such a page."""
 
 
-@dataclass(frozen=True)
-class Times:
-    """The milliseconds and bytes of each page of a kind. limit: of the median, in milliseconds."""
-
-    name: str
-    limit: float
-    milliseconds: Sequence[float]
-    bytes: Sequence[int]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.milliseconds)
-
-    @property
-    def is_within(self) -> bool:
-        return self.median <= self.limit
-
-    def line(self) -> str:
-        """Return one row of the report."""
-        kilobytes = statistics.median(self.bytes) / 1000
-        verdict = "yes" if self.is_within else "**no**"
-        return f"| {self.name} | {self.median:,.1f} | {max(self.milliseconds):,.1f} | {kilobytes:,.0f} | {verdict} |"
-
-
 def measured(
-    name: str, address: Callable[[Draw], str], view: ReleaseView, port: int, count: int, limit: float
-) -> Times:
+    name: str, address: Callable[[Draw], str], view: ReleaseView, server: Server, count: int, limit: float
+) -> Row:
     """Measure pages of a kind; the first, with one-time work, is excluded."""
-    connection = http.client.HTTPConnection("127.0.0.1", port)
     draw = Draw(view, random.Random(name))
     sizes: list[int] = []
-
-    def fetched(path: str) -> None:
-        sizes.append(len(get(connection, path)))
-
-    fetched(address(draw))
-    paths = [address(draw) for _ in range(count)]
-    return Times(name, limit, [milliseconds(partial(fetched, path)) for path in paths], sizes)
+    with closing(server.connect()) as connection:
+        get(connection, address(draw))
+        paths = [address(draw) for _ in range(count)]
+        taken = [milliseconds(lambda p=path: sizes.append(len(get(connection, p)))) for path in paths]
+    return Row(name, taken, [f"{statistics.median(sizes) / 1000:,.0f}"], limit)
 
 
-def run(lake: Lake, count: int, limit: float) -> bool:
-    """Print the report on a lake, line by line; return True if every page is within the limit."""
-    release = lake.release()
-    view = ReleaseView.open(lake, release)
-    print(f"{machine()}; {release.n_trials:,} trials, {count} pages of each kind, limit {limit:,.0f} ms\n")
-    print("| page | ms, median | slowest | kB | within the limit |")
-    print("| --- | ---: | ---: | ---: | --- |", flush=True)
-    are_within = True
-    with service(lake.folder, 1, NO_ANSWERS_KEPT) as server:
-        for name, address in PAGES:
-            times = measured(name, address, view, server.port, count, limit)
-            print(times.line(), flush=True)
-            are_within &= times.is_within
-    return are_within
+def pages(view: ReleaseView, server: Server, count: int, limit: float) -> Iterator[Row]:
+    """Yield the row of each kind of page."""
+    for name, address in PAGES:
+        yield measured(name, address, view, server, count, limit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return the exit status."""
-    return exit_status(run, __doc__, arguments)
+    return report("page", ["kB"], pages, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a synthetic archive of some scale holds: of each study its trials with status, last step and evaluations."""
+"""Plan of a synthetic archive of some scale: of each study its trials with status, last step and evaluations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS_GROW = 0.25
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an archive is and how it is made.
+    """Size of an archive, and how it is made.
 
     size: of the published number of trials and evaluations; 1.0 has exactly their counts. seed: the same one makes the
     same bytes. root: the top folder; `synthetic` is a collection of that name. evaluations: those of size 1.0.
@@ -105,7 +105,7 @@ def trials_by_status(study: PublishedStudy, size: float) -> tuple[int, int, int]
 
 
 def rows_of_trials(studies: Sequence[StudyPlan], total: int) -> list[Integers]:
-    """How often each trial of each study is evaluated: as many evaluations in all, or the fewest that trials can have.
+    """Return the evaluations of each trial of each study: as many in all, or the fewest that trials can have.
 
     Within a study as the trial's steps; between studies, those with longer runs have more.
     """

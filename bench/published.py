@@ -17,7 +17,7 @@ EARLY_STOPPING_FROM = 0.1
 
 @dataclass(frozen=True)
 class Metrics:
-    """What is measured of each split; the first quantity, on the validation split, is that of the goal.
+    """The metrics of each split; the first quantity, on the validation split, is that of the goal.
 
     examples: how many each split has; 0 where error rates aren't multiples of anything.
     """

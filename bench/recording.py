@@ -1,4 +1,4 @@
-"""Measure the time of a call of losslake.record, its median and its longest, beside other loggers.
+"""Measure the time of a call of losslake.record, its median and its longest, beside lines of JSON.
 
 python -m bench.recording [--calls 200000]
 
@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from bench.measure import in_own_process, machine
 PACED = 5_000
 SLOW_CALLS = 5_000
 Log = Callable[[int], object]
+Logger = Callable[[Path], tuple[Log, Callable[[], object]]]
 
 
 def nothing(_: Path) -> tuple[Log, Callable[[], object]]:
@@ -36,20 +36,6 @@ def recorder(folder: Path) -> tuple[Log, Callable[[], object]]:
 
     run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder)
     return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), run.finish
-
-
-def recorder_blocked(folder: Path) -> tuple[Log, Callable[[], object]]:
-    """Return the log of losslake.record whose disk hangs."""
-    import losslake.record
-    from losslake.record.spool import Spool
-
-    def hang(*_: object) -> bool:
-        threading.Event().wait()
-        return True
-
-    Spool.append = hang  # type: ignore[method-assign, assignment]
-    run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder)
-    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), lambda: None
 
 
 def json_lines(folder: Path) -> tuple[Log, Callable[[], object]]:
@@ -69,35 +55,13 @@ def json_lines_synced(folder: Path) -> tuple[Log, Callable[[], object]]:
     return log, file.close
 
 
-def tensorboardx(folder: Path) -> tuple[Log, Callable[[], object]]:
-    """Return two scalars of tensorboardX."""
-    from tensorboardX import SummaryWriter
-
-    writer = SummaryWriter(str(folder))
-
-    def log(step: int) -> None:
-        writer.add_scalar("loss", 1 / step, step)
-        writer.add_scalar("accuracy", 0.5, step)
-
-    return log, writer.close
+LOGGERS = (nothing, recorder, json_lines, json_lines_synced)
 
 
-def wandb_offline(folder: Path) -> tuple[Log, Callable[[], object]]:
-    """Return the log of wandb without a server."""
-    import wandb
-
-    run = wandb.init(mode="offline", dir=str(folder), settings=wandb.Settings(console="off", silent=True))
-    return lambda step: run.log({"loss": 1 / step, "accuracy": 0.5}, step=step), run.finish
-
-
-LOGGERS = (nothing, recorder, recorder_blocked, json_lines, json_lines_synced, tensorboardx, wandb_offline)
-SLOW = (json_lines_synced, wandb_offline)
-
-
-def times(logger: str, calls: int, pause: float) -> list[float]:
+def times(logger: Logger, calls: int, pause: float) -> list[float]:
     """Return the microseconds of each call, ascending."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        log, end = globals()[logger](Path(folder))
+        log, end = logger(Path(folder))
         clock, taken = time.perf_counter_ns, [0] * calls
         for at in range(calls):
             if pause:
@@ -124,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'microseconds':30} {'calls':>9} {'median':>10} {'99.9th':>12} {'longest':>12}")
     for logger in LOGGERS:
         name = logger.__name__
-        fast = min(calls, SLOW_CALLS) if logger in SLOW else calls
-        print(row(f"{name}, fast", in_own_process(times, name, fast, 0.0).result), flush=True)
-        print(row(f"{name}, paced", in_own_process(times, name, min(calls, PACED), 0.001).result), flush=True)
+        fast = min(calls, SLOW_CALLS) if logger is json_lines_synced else calls
+        print(row(f"{name}, fast", in_own_process(times, logger, fast, 0.0).result), flush=True)
+        print(row(f"{name}, paced", in_own_process(times, logger, min(calls, PACED), 0.001).result), flush=True)
 
 
 if __name__ == "__main__":

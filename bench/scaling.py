@@ -7,18 +7,18 @@ the other on one connection; beside it, the same connection asks for /healthz, w
 from __future__ import annotations
 
 import argparse
-import http.client
 import random
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
+from bench.asking import ask
 from bench.lakes import LAKE_HELP, benchmark_lake
-from bench.measure import machine
-from bench.servers import service
+from bench.measure import machine, milliseconds, percentile
+from bench.servers import get, service
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
@@ -82,27 +82,6 @@ def questions(view: ReleaseView, count: int, seed: int = 1) -> list[ScalingQuest
     return drawn
 
 
-def milliseconds(function: Callable[[], object]) -> float:
-    """Return the milliseconds of one call."""
-    started = time.perf_counter()
-    function()
-    return (time.perf_counter() - started) * 1000
-
-
-def get(connection: http.client.HTTPConnection, path: str) -> bytes:
-    """Return the body of a successful answer."""
-    connection.request("GET", path)
-    response = connection.getresponse()
-    body = response.read()
-    assert response.status == 200, body
-    return body
-
-
-def percentile(times: Sequence[float], part: float) -> float:
-    """Return the time within which that part of them lies."""
-    return sorted(times)[int(len(times) * part)]
-
-
 def line(name: str, times: Sequence[float]) -> str:
     """Return one line of the report."""
     tail = percentile(times, 0.99)
@@ -112,27 +91,20 @@ def line(name: str, times: Sequence[float]) -> str:
 def run(lake: Lake, count: int) -> str:
     """Return the report on a lake."""
     release = lake.release()
-    first = milliseconds(lambda: ReleaseView.open(lake, release))
-    again = milliseconds(lambda: ReleaseView.open(lake, release))
+    first, again = (milliseconds(ReleaseView.open, lake, release) for _ in range(2))
     view = ReleaseView.open(lake, release)
     drawn = questions(view, count)
-    answers: list[bytes] = []
-    inside = [milliseconds(lambda q=question: answers.append(q.answered(view))) for question in drawn]  # type: ignore[misc]
-    bodies: list[bytes] = []
-    with service(lake.folder, 1) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        over_http = [milliseconds(lambda q=q: bodies.append(get(connection, q.path))) for q in drawn]  # type: ignore[misc]
-        floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in drawn]
-    if answers != bodies:
-        raise RuntimeError("an answer over HTTP differs from that in-process")
+    with service(lake.folder, 1) as server, closing(server.connect()) as connection:
+        times = ask(view, connection, drawn)
+        floor = [milliseconds(get, connection, "/healthz") for _ in drawn]
     (records,) = open_release(lake, release).execute("SELECT count(*) FROM records").fetchall()[0]
     return "\n".join(
         [
             machine(),
             f"lake: {release.n_trials:,} trials, {release.n_measurements:,} measurements, {records:,} records",
             f"opening the release: {first:,.0f} ms with its serving file to be built, {again:,.0f} ms after",
-            line("scaling, in-process, uncached", inside),
-            line("scaling, over HTTP, uncached", over_http),
+            line("scaling, in-process, uncached", times.in_process),
+            line("scaling, over HTTP, uncached", times.over_http),
             line("floor: /healthz over HTTP", floor),
         ]
     )

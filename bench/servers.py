@@ -1,16 +1,15 @@
-"""Servers to measure, each in processes of its own on a free port."""
+"""The services to measure, each in processes of its own on a free port, and a request to them."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -20,18 +19,7 @@ from bench import measure
 from losslake_service.settings import CONTRIBUTIONS_PREFIX
 
 SECONDS_TO_START = 60
-_NGINX = """
-{user}daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/error.log crit;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; default_type application/octet-stream;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port}; location = /file {{ alias {file}; }} location = /healthz {{ return 200; }} }}
-}}
-"""
-# Started by root, its workers would be nobody, who may not read the lake.
-_USER = "user root; " if os.geteuid() == 0 else ""
+NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
 
 
 @dataclass(frozen=True)
@@ -41,80 +29,59 @@ class Server:
     port: int
     process: int
 
+    def connect(self) -> HTTPConnection:
+        """Return a new connection."""
+        return HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_START)
+
     def answer(self, path: str) -> bytes:
-        """Return the body of a successful answer."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_START)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        if response.status != 200:
-            raise RuntimeError(f"{path} is answered by {response.status}: {body[:300]!r}")
-        return body
+        """Return the body of a successful answer over a new connection."""
+        with closing(self.connect()) as connection:
+            return get(connection, path)
+
+
+def get(connection: HTTPConnection, path: str) -> bytes:
+    """Return the body of a successful answer."""
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 200:
+        raise RuntimeError(f"{path} is answered by {response.status}: {body[:300]!r}")
+    return body
 
 
 @contextmanager
 def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
     """Run the service over a lake, without log lines. settings: environment variables."""
-    port = _free_port()
-    command = ["-m", "losslake", "serve", "--lake", str(lake), "--workers", str(workers), "--port", str(port)]
-    with _running([sys.executable, *command], port, {"LOSSLAKE_LOG_FORMAT": "off", **settings}, "/readyz") as server:
+    with _running("serve", lake, ["--workers", str(workers)], {"LOSSLAKE_LOG_FORMAT": "off", **settings}) as server:
         yield server
 
 
 @contextmanager
 def contributions(lake: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
     """Run the contribution service over a lake, without log lines. settings: environment variables."""
-    port = _free_port()
-    command = [sys.executable, "-m", "losslake", "serve-contributions", "--lake", str(lake), "--port", str(port)]
-    with _running(command, port, {f"{CONTRIBUTIONS_PREFIX}LOG_FORMAT": "off", **settings}, "/readyz") as server:
+    with _running("serve-contributions", lake, [], {f"{CONTRIBUTIONS_PREFIX}LOG_FORMAT": "off", **settings}) as server:
         yield server
 
 
 @contextmanager
-def constants(lake: Path, workers: int) -> Iterator[Server]:
-    """Run the server of `bench.constant`."""
+def _running(name: str, lake: Path, options: Sequence[str], settings: Mapping[str, str]) -> Iterator[Server]:
     port = _free_port()
-    command = [sys.executable, "-m", "bench.constant", str(lake), str(port), str(workers)]
-    with _running(command, port, {}, "/healthz") as server:
-        yield server
-
-
-@contextmanager
-def nginx(file: Path, folder: Path, workers: int) -> Iterator[Server]:
-    """nginx, giving one file by sendfile at /file; folder: for its own files."""
-    port = _free_port()
-    config = folder / "nginx.conf"
-    config.write_text(_NGINX.format(user=_USER, workers=workers, folder=folder, port=port, file=file))
-    with _running([nginx_program(), "-c", str(config), "-p", str(folder)], port, {}, "/healthz") as server:
-        yield server
-
-
-def nginx_program() -> str:
-    """Return the path of nginx. Raises FileNotFoundError."""
-    path = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if path is None:
-        raise FileNotFoundError("nginx is not installed: install Debian's nginx-light, or the like")
-    return path
-
-
-@contextmanager
-def _running(command: Sequence[str], port: int, environment: Mapping[str, str], path: str) -> Iterator[Server]:
-    process = measure.start(command, {**os.environ, **environment}, subprocess.DEVNULL)
+    command = [sys.executable, "-m", "losslake", name, "--lake", str(lake), "--port", str(port), *options]
+    process = measure.start(command, {**os.environ, **settings}, subprocess.DEVNULL)
     server = Server(port, process.pid)
     try:
-        _wait_for(server, process, path)
+        _wait_for(server, process)
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS_TO_START)
 
 
-def _wait_for(server: Server, process: subprocess.Popen[bytes], path: str) -> None:
+def _wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + SECONDS_TO_START
     while True:
         try:
-            server.answer(path)
+            server.answer("/readyz")
         except (OSError, HTTPException, RuntimeError):
             if process.poll() is not None or time.monotonic() > ends:
                 raise

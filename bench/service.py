@@ -1,7 +1,7 @@
 """The service under load: `python -m bench.service [--lake DIR] [--seconds 4] [--requests 10000] [--workers 2]`.
 
-One and sixteen clients, each asking one question after the other, from one process beside the server. Beside each kind
-of answer, the same server returning a constant of the same size; beside the download, nginx serving the same file.
+One and sixteen clients, each asking one question after the other, from one process beside the server. After each kind
+of answer the same clients ask for /healthz, which is the floor of the HTTP stack.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +16,17 @@ from urllib.parse import quote, urlencode
 
 import psutil
 
-from bench.answers import expect
 from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.load import Load, get, load, post, send
 from bench.measure import machine, memory_of
 from bench.scaling import askable, questions
-from bench.servers import Server, constants, nginx, nginx_program, service
+from bench.servers import Server, service
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 
 CLIENTS = (1, 16)
 SQL = "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = $collection AND \
 dataset = $dataset AND model = $model AND optimizer = $optimizer ORDER BY batch_size"
-ROUNDS = 9
 
 
 @dataclass(frozen=True)
@@ -70,13 +67,12 @@ def cases(view: ReleaseView, count: int, seed: int = 1) -> Iterator[Case]:
     yield Case("the scaling question in SQL", [post("/v1/sql", body) for body in bodies])
 
 
-def line(name: str, clients: int, result: Load, beside: Load | None = None) -> str:
+def line(name: str, clients: int, result: Load, floor: Load) -> str:
     """Return one row of the report."""
     size = result.bytes / len(result.latencies) / 1000
-    ratio = f"{result.per_second / beside.per_second:.2f}" if beside is not None else ""
     return (
         f"| {name} | {clients} | {result.per_second:,.0f} | {result.p50_ms:.2f} | {result.p99_ms:.2f} | {size:,.1f} | "
-        f"{result.mb_per_second:,.0f} | {ratio} |"
+        f"{result.mb_per_second:,.0f} | {result.per_second / floor.per_second:.2f} |"
     )
 
 
@@ -84,55 +80,28 @@ def report(lake: Lake, seconds: float, requests: int, workers: int) -> Iterator[
     """Yield the report, line by line."""
     view = ReleaseView.open(lake, lake.release())
     kinds = list(cases(view, 2 * requests))
-    yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row"
-    with service(lake.folder, workers) as server, constants(lake.folder, workers) as constant:
-        yield from heading("what", "of a constant's rate")
-        for case in kinds:
+    yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row\n"
+    yield "| what | clients | requests/s | p50 ms | p99 ms | kB | MB/s | of the floor's rate |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    with service(lake.folder, workers) as server:
+        for case in [*kinds, download(view, server)]:
             for clients in CLIENTS:
                 measured = load(server.port, case.requests, clients, seconds)
-                size = round(measured.bytes / len(measured.latencies))
-                beside = load(constant.port, [get(f"/constant?size={size}")], clients, seconds / 2)
-                yield line(case.name, clients, measured, beside)
-        yield from downloads(lake, server, seconds, workers)
+                floor = load(server.port, [get("/healthz")], clients, seconds / 2)
+                yield line(case.name, clients, measured, floor)
     with service(lake.folder, workers) as server:
         few, sent = requests // 10, list(mixed(kinds, requests))
         megabytes = [memory_after(server, count, sent) for count in (few, requests - few)]
-    yield ""
     growth = f"{megabytes[1] / megabytes[0] - 1:+.1%}"
-    yield "memory of all processes, without mapped files:"
+    yield "\nmemory of all processes, without mapped files:"
     yield f"after {few:,} mixed requests {megabytes[0]:,.0f} MB, after {requests:,} {megabytes[1]:,.0f} MB: {growth}"
 
 
-def heading(what: str, ratio: str) -> Iterator[str]:
-    """Yield the head of a table."""
-    yield ""
-    yield f"| {what} | clients | requests/s | p50 ms | p99 ms | kB | MB/s | {ratio} |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-
-
-def downloads(lake: Lake, server: Server, seconds: float, workers: int) -> Iterator[str]:
-    """Download the largest file from the service and from nginx, in turn; yield the round of the median ratio."""
-    release = lake.release()
-    listed = json.loads(server.answer(f"/v1/releases/{release.number}/files"))["rows"]
+def download(view: ReleaseView, server: Server) -> Case:
+    """Return the download of the largest file."""
+    listed = json.loads(server.answer(f"/v1/releases/{view.number}/files"))["rows"]
     largest = max(listed, key=lambda row: row["bytes"])
-    (file,) = (lake.folder / file.path for file in lake.files(release) if file.sha256 == largest["sha256"])
-    request = get(f"/data/{release.number}/{quote(largest['path'])}")
-    yield from heading("download", "of nginx's rate")
-    with tempfile.TemporaryDirectory() as folder, nginx(file, Path(folder), workers) as other:
-        for clients in CLIENTS:
-            rounds = [
-                (
-                    load(server.port, [request], clients, seconds / 4),
-                    load(other.port, [get("/file")], clients, seconds / 4),
-                )
-                for _ in range(ROUNDS)
-            ]
-            # The machine's own pace changes from second to second: the round in the middle counts.
-            measured, beside = sorted(rounds, key=lambda pair: pair[0].per_second / pair[1].per_second)[ROUNDS // 2]
-            sizes = {each.bytes / len(each.latencies) for pair in rounds for each in pair}
-            expect("bytes of a download", sizes, {largest["bytes"]})
-            yield line("from the service", clients, measured, beside)
-            yield line("from nginx", clients, beside)
+    return Case("download of a file", [get(f"/data/{view.number}/{quote(largest['path'])}")])
 
 
 def mixed(kinds: Sequence[Case], count: int) -> Iterator[bytes]:
@@ -156,10 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--requests", type=int, default=10_000, help="before memory is measured; default: %(default)s")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
-    try:
-        nginx_program()  # before minutes of measuring, which its absence would lose
-    except FileNotFoundError as error:
-        parser.error(str(error))
     with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.seconds, options.requests, options.workers):
             print(text, flush=True)

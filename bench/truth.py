@@ -1,4 +1,4 @@
-"""What a synthetic archive was made from: the best trial of each study, as lines of JSON beside the archive."""
+"""Truth of a synthetic archive: the best trial of each study, as lines of JSON beside the archive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StudyTruth:
 
 
 def truth_path(archive: Path) -> Path:
-    """Where the truth of an archive lies."""
+    """Return the path of the truth of an archive."""
     return archive.with_name(f"{archive.name.removesuffix('.tar.bz2')}.truth.jsonl")
 
 

@@ -6,14 +6,12 @@ import traceback
 
 _EXTRAS = {
     "losslake_contributions.client": "ingest",
-    "losslake_cli.check": "ingest",
+    "losslake_cli.contributing.check": "ingest",
     "losslake_contributions": "contributions",
     "losslake_service": "service",
     "losslake.spark": "spark",
     "losslake_ingest": "ingest",
-    "losslake_cli.maintain": "ingest",
-    "losslake_cli.withdraw": "ingest",
-    "losslake_cli.erase": "ingest",
+    "losslake_cli.changes": "ingest",
 }
 """Extras by the packages that import what they bring, those that import others first; for all others, it is `lake`."""
 

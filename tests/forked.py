@@ -25,11 +25,11 @@ _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         "losslake_ingest.run",
-        "losslake_cli.session",
+        "losslake_cli.sql.session",
         "losslake_cli.progress",
         "losslake.client.downloading",
-        "losslake_cli.remote_session",
-        "losslake_cli.shell",
+        "losslake_cli.sql.remote_session",
+        "losslake_cli.sql.shell",
         "losslake.lake.catalog",
         "losslake_service.serve",
         "losslake_contributions.serve",

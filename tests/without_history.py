@@ -15,7 +15,7 @@ import pytest
 WITH_HISTORY = (
     "tests/losslake/lake/",
     "tests/losslake/index/maintenance/",
-    "tests/cli/test_maintain.py",
+    "tests/cli/changes/test_maintain.py",
     "tests/contributions/intake/test_segment_files.py",
     "tests/ingest/releases/",
     "tests/ingest/test_releases.py",
@@ -28,7 +28,7 @@ WITH_HISTORY = (
     "tests/clients/",
     "tests/contributions/test_crash_points.py",
     "tests/contributions/review/test_erasure.py",
-    "tests/cli/test_erase.py",
+    "tests/cli/changes/test_erase.py",
     "tests/service/web/test_withdrawn.py",
     "tests/service/files/",
     "tests/losslake/spark/",

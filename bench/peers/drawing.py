@@ -35,7 +35,7 @@ class Known:
 
     @property
     def hardest(self) -> float:
-        """How far its hardest target lies from the goal."""
+        """The distance of its hardest target from the goal."""
         return max(HARDEST, (self.plan.limit - self.plan.goal) / (self.plan.start - self.plan.goal))
 
     def target(self, chance: random.Random) -> float:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow as pa
 
 from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
-from losslake import __version__
+from bench.servers import Server
 from losslake.output.answer import Answer
 from losslake.output.formats import arrow_pieces
 from losslake.questions import best, curves, scaling, targets
@@ -25,8 +23,7 @@ _NAMES_OF_BEST = {"best_value": "value"}
 class LossLake:
     """The service in-process, without HTTP."""
 
-    name, version, note, is_cached = "LossLake, in-process", __version__, "the release is open", True
-    is_rival = False
+    name, is_cached, is_rival = "LossLake, in-process", True, False
 
     def __init__(self, view: ReleaseView) -> None:
         self.view = view
@@ -55,11 +52,10 @@ def _selected(aim: Aim) -> dict[str, Any]:
 class LossLakeOverHttp:
     """The service, asked over a new connection for each workload, curve or sweep."""
 
-    name, version, note, is_cached = "LossLake, over HTTP", __version__, "one worker", True
-    is_rival = False
+    name, is_cached, is_rival = "LossLake, over HTTP", True, False
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
     def scaling(self, question: Scaling) -> pa.Table:
         return self._got("scaling", *_of(question.aim), ("target", question.target))
@@ -75,14 +71,7 @@ class LossLakeOverHttp:
         return self._got("targets", *_of(question.aim), *(("target", target) for target in question.targets))
 
     def _got(self, name: str, *parameters: tuple[str, object], names: Mapping[str, str] = _NAMES) -> pa.Table:
-        path = f"/v1/{name}.arrow?{urlencode(parameters)}"
-        with closing(http.client.HTTPConnection("127.0.0.1", self._port)) as connection:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            body = response.read()
-        if response.status != 200:
-            raise RuntimeError(f"{path} is answered by {response.status}: {body[:300]!r}")
-        return _read(body, names)
+        return _read(self._server.answer(f"/v1/{name}.arrow?{urlencode(parameters)}"), names)
 
 
 def _of(aim: Aim) -> Sequence[tuple[str, object]]:

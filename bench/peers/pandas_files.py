@@ -16,9 +16,7 @@ from losslake_schema.names import Workload
 class PandasFiles:
     """A peer that reads the unpacked archive again for every question."""
 
-    name, version = "pandas, reading the CSV files", pd.__version__
-    note, is_cached = "files are in the page cache", False
-    is_rival = True
+    name, is_cached, is_rival = "pandas, reading the CSV files", False, True
 
     def __init__(self, unpacked: Path) -> None:
         self._unpacked = unpacked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import pyarrow as pa
 
 from bench.peers.pandas_files import best_of_each, first_of_each, swept, table_of
@@ -15,15 +14,12 @@ from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
 class PandasMemory:
     """Holds the measurements of one metric per workload, of complete trials."""
 
-    name, version, is_cached = "pandas, all in memory", pd.__version__, True
-    is_rival = True
+    name, is_cached, is_rival = "pandas, all in memory", True, True
 
     def __init__(self, source: PolarsParquet, aims: Sequence[Aim]) -> None:
         self._frames = {
             aim.workload: source.measurements(aim).to_pandas().rename(columns={"value": aim.metric}) for aim in aims
         }
-        size = sum(int(frame.memory_usage().sum()) for frame in self._frames.values())
-        self.note = f"{sum(map(len, self._frames.values())):,} rows of the metrics asked for, {size / 1e6:,.0f} MB"
 
     def scaling(self, question: Scaling) -> pa.Table:
         return table_of(first_of_each(self._frames[question.aim.workload], question))

@@ -12,13 +12,10 @@ from bench.peers.questions import AllScalings, Best, Curve, Kind, Question, Scal
 class Peer(Protocol):
     """Answers are Arrow tables with the columns of the question's kind, in any order of rows.
 
-    version: of what answers. note: what was done before the clock started. is_cached: whether to be asked once untimed.
-    is_rival: whether LossLake is to be ahead of it.
+    is_cached: True if it is asked once untimed. is_rival: True if LossLake is to be ahead of it.
     """
 
     name: str
-    version: str
-    note: str
     is_cached: bool
     is_rival: bool
 

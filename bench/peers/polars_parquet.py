@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from bench.peers import hive
+from bench.peers import parquet
 from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
 
 PARTITIONS = {
@@ -23,14 +23,12 @@ _WORKLOAD = ("collection", "dataset", "model", "optimizer")
 class PolarsParquet:
     """A peer that scans the folders of a question; the list of complete trials is in memory."""
 
-    name, version, is_cached = "Polars, on the Parquet", pl.__version__, True
-    is_rival = True
-    note = "the table of trials is in memory"
+    name, is_cached, is_rival = "Polars, on the Parquet", True, True
 
     def __init__(self, lake: Path) -> None:
         self._lake = lake
         self._complete = (
-            pl.scan_parquet(hive.trials(lake))
+            pl.scan_parquet(parquet.trials(lake))
             .filter(pl.col("status") == "COMPLETE")
             .select(pl.concat_str(_WORKLOAD, separator="/").alias("workload"), "batch_size", "trial_id")
             .collect()
@@ -41,11 +39,13 @@ class PolarsParquet:
         return self._measurements(aim).collect()
 
     def scaling(self, question: Scaling) -> pa.Table:
-        return self._scaling(question).collect().to_arrow()
+        reached = self._measurements(question.aim).filter(_is_better(question.aim, question.target))
+        soonest = reached.filter(pl.col("step") == pl.col("step").min().over("batch_size"))
+        return soonest.sort("trial_id").group_by("batch_size").first().collect().to_arrow()
 
     def curve(self, question: Curve) -> pa.Table:
         rows = (
-            _scan(hive.measurements_of_study(self._lake, question.study))
+            _scan(parquet.measurements_of_study(self._lake, question.study))
             .filter(pl.col("metric") == question.metric, pl.col("trial_id") == question.trial.trial_id)
             .select("step", "value")
         )
@@ -73,15 +73,10 @@ class PolarsParquet:
         ]
         return pl.concat(frames).to_arrow()
 
-    def _scaling(self, question: Scaling) -> pl.LazyFrame:
-        reached = self._measurements(question.aim).filter(_is_better(question.aim, question.target))
-        soonest = reached.filter(pl.col("step") == pl.col("step").min().over("batch_size"))
-        return soonest.sort("trial_id").group_by("batch_size").first()
-
     def _measurements(self, aim: Aim) -> pl.LazyFrame:
         complete = self._complete.lazy().filter(pl.col("workload") == str(aim.workload))
         return (
-            _scan(hive.measurements_of(self._lake, aim.workload))
+            _scan(parquet.measurements_of(self._lake, aim.workload))
             .filter(pl.col("metric") == aim.metric)
             .select("batch_size", "trial_id", "step", "value")
             .join(complete, on=["batch_size", "trial_id"], how="semi")

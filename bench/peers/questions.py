@@ -117,7 +117,7 @@ def _ordered(kind: Kind, answer: pa.Table) -> pa.Table:
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """Where two columns of one type have the same bits; every nan is the same."""
+    """Return where two columns of one type have the same bits; every nan is the same."""
     ours, theirs = left.to_numpy(), right.to_numpy()
     are_same: npt.NDArray[np.bool_] = ours == theirs
     if pa.types.is_floating(left.type):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
@@ -28,22 +27,17 @@ _RESULTS = pa.schema({"target": pa.float64()} | dict(zip(_BEST.names, _BEST.type
 class SqliteTable:
     """Holds the measurements of one metric per workload, of complete trials, in a new file."""
 
-    name, version, is_cached = "SQLite, indexed", sqlite3.sqlite_version, True
-    is_rival = True
+    name, is_cached, is_rival = "SQLite, indexed", True, True
 
     def __init__(self, file: Path, source: PolarsParquet, aims: Sequence[Aim]) -> None:
-        started = time.perf_counter()
         self._connection = sqlite3.connect(file)
         self._connection.executescript(_PRAGMAS)
         for text in statements("sqlite", "tables"):
             self._connection.execute(text)
-        rows = sum(self._load(source, aim) for aim in aims)
+        for aim in aims:
+            self._load(source, aim)
         self._connection.execute("ANALYZE")
         self._connection.commit()
-        self.note = (
-            f"{rows:,} rows of the metrics asked for, loaded in {time.perf_counter() - started:,.0f} s, "
-            f"{file.stat().st_size / 1e6:,.0f} MB"
-        )
 
     def scaling(self, question: Scaling) -> pa.Table:
         return self._scalings([question])
@@ -84,8 +78,8 @@ class SqliteTable:
         columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
         return pa.table(list(columns), schema=schema)
 
-    def _load(self, source: PolarsParquet, aim: Aim) -> int:
-        """Add the measurements of an aim in the order of their keys; returns how many."""
+    def _load(self, source: PolarsParquet, aim: Aim) -> None:
+        """Add the measurements of an aim in the order of their keys."""
         run, many = self._connection.execute, self._connection.executemany
         run("INSERT OR IGNORE INTO metrics (metric) VALUES (?)", (aim.metric,))
         ((metric_id,),) = run("SELECT metric_id FROM metrics WHERE metric = ?", (aim.metric,))
@@ -99,4 +93,3 @@ class SqliteTable:
             columns = (study_rows[name].to_list() for name in ("trial_id", "step", "value"))
             keyed = zip(repeat(added.lastrowid), repeat(metric_id), *columns, strict=False)
             many("INSERT INTO measurements VALUES (?, ?, ?, ?, ?)", keyed)
-        return len(rows)

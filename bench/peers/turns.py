@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import pyarrow as pa
 
+from bench.measure import Measured, measured
 from bench.peers.peer import Peer, answer_of
 from bench.peers.questions import Kind, Question, differences
 
@@ -20,7 +20,7 @@ class Differs(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long peers are asked. rounds: at most. seconds: after so many spent on a kind, a peer is left out of it."""
+    """The most rounds, and the seconds for a kind of question after which a peer is asked no more of it."""
 
     rounds: int
     seconds: float
@@ -28,16 +28,21 @@ class Patience:
 
 @dataclass(frozen=True)
 class PeerTimes:
-    """What asking a peer one kind of question took: by round, its seconds and those of LossLake for the same."""
+    """The times of a peer for one kind of question: by round, its seconds and those of LossLake for the same."""
 
     peer: str
     kind: Kind
     seconds: list[float] = field(default_factory=list)
     ours: list[float] = field(default_factory=list)
 
+    def add(self, theirs: Measured, ours: Measured) -> None:
+        """Add a round."""
+        self.seconds.append(theirs.wall_s)
+        self.ours.append(ours.wall_s)
+
     @property
     def ratio(self) -> float:
-        """How many times LossLake's time it takes: the median of the rounds."""
+        """Its time as a multiple of LossLake's: the median of the rounds."""
         return statistics.median(theirs / ours for theirs, ours in zip(self.seconds, self.ours, strict=True))
 
     @property
@@ -56,26 +61,14 @@ def in_turn(
             _compare(peer, kind, first, expected, answer_of(peer, first))
     times = {peer.name: PeerTimes(peer.name, kind) for peer in (losslake, *peers)}
     for question in islice(drawn, patience.rounds):
-        ours_s, expected = _timed(losslake, question)
-        _note(times[losslake.name], ours_s, ours_s)
+        ours = measured(answer_of, losslake, question)
+        times[losslake.name].add(ours, ours)
         for peer in peers:
-            peer_times = times[peer.name]
-            if sum(peer_times.seconds) < patience.seconds:
-                seconds, answer = _timed(peer, question)
-                _note(peer_times, seconds, ours_s)
-                _compare(peer, kind, question, expected, answer)
+            if sum(times[peer.name].seconds) < patience.seconds:
+                theirs = measured(answer_of, peer, question)
+                times[peer.name].add(theirs, ours)
+                _compare(peer, kind, question, ours.result, theirs.result)
     return list(times.values())
-
-
-def _note(times: PeerTimes, seconds: float, ours: float) -> None:
-    times.seconds.append(seconds)
-    times.ours.append(ours)
-
-
-def _timed(peer: Peer, question: Question) -> tuple[float, pa.Table]:
-    started = time.perf_counter()
-    answer = answer_of(peer, question)
-    return time.perf_counter() - started, answer
 
 
 def _compare(peer: Peer, kind: Kind, question: Question, expected: pa.Table, answer: pa.Table) -> None:

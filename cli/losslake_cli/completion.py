@@ -1,4 +1,4 @@
-"""What the shell completes from the lake: workloads, metrics and releases; nothing is built for it."""
+"""Completion in the shell of workloads, metrics and releases, from the lake; nothing is built for it."""
 
 from __future__ import annotations
 

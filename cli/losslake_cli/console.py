@@ -95,13 +95,6 @@ def echo_some(lines: Sequence[str], more: str = "more", most: int = MOST_LISTED)
         echo(f"  … and {len(lines) - most:,} {more}")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count and its noun: `1 trial`, `2,000 trials`, `3 studies`."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun.removesuffix('y')}ies" if noun.endswith("y") else f"{count:,} {noun}s"
-
-
 def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write rows as CSV; on a terminal, with control sequences escaped."""
     writer = csv.writer(file, lineterminator="\n")

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from losslake_cli.console import LakeOption, ReleaseOption, TextFormat, echo, plural, print_error
+from losslake_cli.console import LakeOption, ReleaseOption, TextFormat, echo, print_error
 from losslake_cli.table import print_rows, show_table
+from losslake_schema.quantities import counted
 
 
 def init(
@@ -68,8 +69,8 @@ def verify(
         is_intact &= not result.problems
         for problem in result.problems:
             print_error(problem)
-        verdict = "is intact" if not result.problems else f"has {plural(len(result.problems), 'problem')}"
-        read = f"{plural(result.files, 'file')}, {result.bytes:,} bytes, {plural(result.rows, 'row')}"
+        verdict = "is intact" if not result.problems else f"has {counted(len(result.problems), 'problem')}"
+        read = f"{counted(result.files, 'file')}, {result.bytes:,} bytes, {counted(result.rows, 'row')}"
         echo(f"release {number} {verdict}: {read}")
     if not is_intact:
         raise typer.Exit(1)

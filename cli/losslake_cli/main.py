@@ -11,27 +11,26 @@ from typing import Annotated
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.audit import audit
-from losslake_cli.bundle import bundle
-from losslake_cli.check import check
+from losslake_cli.answers.steps import StepsCommand, steps
+from losslake_cli.answers.workloads import workloads
+from losslake_cli.changes.erase import erase
+from losslake_cli.changes.maintain import maintain
+from losslake_cli.changes.withdraw import withdraw
 from losslake_cli.console import describe_error, print_error, print_failure
-from losslake_cli.download import download, fetch
-from losslake_cli.erase import erase
-from losslake_cli.ingest import ingest
+from losslake_cli.contributing.audit import audit
+from losslake_cli.contributing.check import check
+from losslake_cli.contributing.live import live
+from losslake_cli.contributing.push import push
+from losslake_cli.contributing.review import review
+from losslake_cli.contributing.tokens import tokens
 from losslake_cli.lake import export, init, ledger, releases, verify
-from losslake_cli.live import live
-from losslake_cli.maintain import maintain
-from losslake_cli.mapping import formats, map_logs
-from losslake_cli.mcp import mcp
-from losslake_cli.push import push
+from losslake_cli.logs.bundle import bundle
+from losslake_cli.logs.download import download, fetch
+from losslake_cli.logs.ingest import ingest
+from losslake_cli.logs.mapping import formats, map_logs
 from losslake_cli.reproduce import reproduce
-from losslake_cli.review import review
-from losslake_cli.serve import config, serve, serve_contributions
-from losslake_cli.sql import sql
-from losslake_cli.steps import StepsCommand, steps
-from losslake_cli.tokens import tokens
-from losslake_cli.withdraw import withdraw
-from losslake_cli.workloads import workloads
+from losslake_cli.serve import config, mcp, serve, serve_contributions
+from losslake_cli.sql.sql import sql
 from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C
@@ -63,7 +62,7 @@ def analyze(context: typer.Context) -> None:
     """
     # Imported here, since declaring all analyses takes time and only this command needs them.
     without_pandas()
-    from losslake_cli.analyses import analyses
+    from losslake_cli.answers.analyses import analyses
 
     analyses()(args=context.args, prog_name="losslake analyze", standalone_mode=False)
 

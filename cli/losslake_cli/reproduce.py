@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, ReleaseOption, echo, plural
+from losslake_cli.console import LakeOption, ReleaseOption, echo
 from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
 
 _INDENT = "  "
 
@@ -72,6 +73,6 @@ def reproduce(
         for note in drawn.notes:
             echo(f"{_INDENT}{note}")
         empty, panels = empty + drawn.n_missing, panels + len(drawn.panels)
-    echo(f"{plural(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
+    echo(f"{counted(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
     if empty:
         echo(f"{empty} of {panels} panels have no data: {how_to_get(known.collection)}")

@@ -1,4 +1,4 @@
-"""The commands about the services: `losslake serve`, `losslake serve-contributions` and `losslake config`."""
+"""The commands that serve: `losslake serve`, `serve-contributions`, `mcp` for assistants, and `config`."""
 
 from __future__ import annotations
 
@@ -101,3 +101,16 @@ def config(
         for name, field in fields.items()
     ]
     show_table(("setting", "value", "from", "description"), rows)
+
+
+def mcp(lake: LakeOption = None, config: ConfigOption = None) -> None:
+    """Serve read-only tools to an assistant over MCP.
+
+    It speaks the Model Context Protocol over standard input and output: configure 'losslake mcp --lake FOLDER' in
+    the assistant. A running service has the same tools at /mcp. SQL runs in the sandbox and within the limits of the
+    service.
+    """
+    from losslake_service.assistants.over_stdio import serve_stdio
+    from losslake_service.settings import load_settings
+
+    serve_stdio(load_settings(config, {"lake": lake}).settings)

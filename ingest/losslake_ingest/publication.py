@@ -61,7 +61,7 @@ class PublishedLogs:
 
 @dataclass(frozen=True)
 class Publication:
-    """What SOURCE.toml says. reduced, lacks: what was taken out of the logs, and which logs weren't at hand.
+    """The facts of SOURCE.toml. reduced, lacks: what was taken out of the logs, and which logs weren't at hand.
 
     formats: those of the logs in a repository that begins with many other files.
     """
@@ -83,7 +83,7 @@ class Publication:
 
     @property
     def notes(self) -> str:
-        """What the bundle doesn't have, in one line."""
+        """The logs and measurements that the bundle lacks, in one line."""
         return ". ".join(text for text in (self.reduced, self.lacks) if text)
 
 

@@ -49,6 +49,8 @@ class BreakPoint:
 
 
 NO_BREAK_POINT = BreakPoint(None, None, None, "none")
+End = Callable[[npt.ArrayLike, npt.ArrayLike, float, npt.ArrayLike | None], BreakPoint]
+"""Gives a break point: of batch sizes, steps, a tolerance, and the steps up to which never-reached studies ran."""
 
 
 def perfect_scaling_end(
@@ -151,16 +153,17 @@ _FEWEST_FOR_NOISE = 5
 def widened(
     batch_sizes: npt.ArrayLike,
     steps: npt.ArrayLike,
-    end: Callable[[float], BreakPoint],
+    end: End,
     tau: float,
     previous_steps: npt.ArrayLike | None = None,
+    censored_at: npt.ArrayLike | None = None,
 ) -> tuple[float | None, float | None]:
     """Return the lower and upper bound of a break point, widened by the noise of steps and by their evaluations.
 
     The hull of the bounds for tolerances tau whose logarithm is less by 1.8 measured noises, and more by as many as the
     least of the other batch sizes may be low by chance (Bonferroni: 2.9 of six, 3.3 of eleven), plus the widest log
     distance of an evaluation from the one before; None for no bound, as without a measure of the noise.
-    batch_sizes, steps, previous_steps: (m,). end: gives the break point for a tolerance.
+    batch_sizes, steps, previous_steps, censored_at: (m,). end: perfect_scaling_end or max_useful_batch_size.
     Source: LossLake's definition; how often it holds is in docs/analysis.md.
     """
     counts = np.asarray(steps, np.float64)
@@ -177,12 +180,12 @@ def widened(
     log_tau = math.log1p(tau)
     if not math.isfinite(most):
         return None, None
-    points = [end(math.expm1(log_tau + most))] + ([end(math.expm1(log_tau - least))] if least <= log_tau else [])
+    tolerances = [log_tau + most, *([log_tau - least] if least <= log_tau else [])]
+    points = [end(batch_sizes, counts, math.expm1(each), censored_at) for each in tolerances]
     lowers, uppers = [point.lower for point in points], [point.upper for point in points]
     if len(points) < 2:
         # A tolerance below 0 ends perfect scaling at once, and never finds a batch size large enough.
-        is_perfect = points[0].lower == points[0].batch_size or points[0].upper not in (None, points[0].batch_size)
-        return (None, uppers[0]) if is_perfect else (lowers[0], None)
+        return (None, uppers[0]) if end is perfect_scaling_end else (lowers[0], None)
     return _extreme(min, lowers), _extreme(max, uppers)
 
 
@@ -211,7 +214,7 @@ def _extreme(extreme: Callable[[list[float]], float], ends: list[float | None]) 
 
 @dataclass(frozen=True)
 class Domination:
-    """Which batch sizes of n curves are dominated; all arrays have shape (n, m).
+    """Return which batch sizes of n curves are dominated; all arrays have shape (n, m).
 
     examples, steps: times the fewest examples of any larger batch size, or the fewest steps of any smaller one; 1 where
     none needs fewer, NaN where the target wasn't reached.

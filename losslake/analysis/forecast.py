@@ -72,7 +72,7 @@ class TargetForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What stored trials say of a running one.
+    """The forecast that stored trials give of a running one.
 
     step: its last one. best: its best value so far. reached_at: the step at which it reached the target; None if it
     hasn't, and then target is the forecast for that. median: of the best value at the end. place: of its best value
@@ -151,7 +151,7 @@ def forecast_of(comparable: Comparable, curve: PartialCurve, levels: Sequence[fl
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How often a band held for the compared trials themselves, each held out with all trials of its setting.
+    """The coverage of a band among the compared trials themselves, each held out with all trials of its setting.
 
     n, n_held: trials, and those whose best value at the end was in the band. n_target, n_target_held: likewise for the
     step of the target, of trials that hadn't reached it.

@@ -1,6 +1,6 @@
-"""How often the bands of forecasts held for stored trials that were held back, by collection and part of the run.
+"""The measured coverage of forecast bands for stored trials that were held out, by collection and part of the run.
 
-The measurements are data, written by `python -m bench.forecast`.
+The measurements are data, written by `python -m studies.calibration forecasts`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ LEAST_BEND = 1.25
 LEAST_SLOPE = 0.5
 FURTHEST = 4.0
 MOST_AT_FIRST = 0.25
-# From 64 to 4 trials a 90% interval would hold in three quarters of studies: bench.coverage.
+# From 64 to 4 trials a 90% interval would hold in three quarters of studies: studies.calibration.
 MOST_UNEQUAL = 2
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from losslake_schema.quantities import counted
 from losslake_schema.reached import Floats
 
 LEAST_SIZES_OF_FORMS = 5
@@ -86,7 +87,7 @@ def learning_rate_forms(batch_sizes: Floats, effective_learning_rates: Floats) -
     used = np.isfinite(effective_learning_rates) & (effective_learning_rates > 0)
     n = int(used.sum())
     if n < LEAST_SIZES_OF_FORMS:
-        why = f"{n} batch size{'' if n == 1 else 's'} with an effective learning rate of the best trial: "
+        why = f"{counted(n, 'batch size')} with an effective learning rate of the best trial: "
         return FormComparison((), f"{why}comparing forms needs {LEAST_SIZES_OF_FORMS}")
     x, y = np.log(batch_sizes[used]), np.log(effective_learning_rates[used])
     fits = [
@@ -228,7 +229,7 @@ def learning_rate_exponent(
     usable = [rates[np.isfinite(rates) & (rates > 0)] for rates in near_optimal]
     used = [index for index, rates in enumerate(usable) if len(rates)]
     if len(used) < LEAST_SIZES_OF_EXPONENT:
-        count = f"{len(used)} batch size{'' if len(used) == 1 else 's'}"
+        count = counted(len(used), "batch size")
         why = f"{count} with an effective learning rate of the best trial: an exponent needs {LEAST_SIZES_OF_EXPONENT}"
         return LearningRateExponent(len(used), refusal=why)
     log_batch_sizes, log_rates = np.log(batch_sizes[used]), [np.log(usable[index]) for index in used]

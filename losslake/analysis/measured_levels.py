@@ -1,7 +1,7 @@
 """The levels that answers state of their intervals and verdicts, beside how often these held in simulated studies.
 
-The measurements are data, written by `python -m bench.coverage`, so that no sentence states a level that isn't among
-them.
+The measurements are data, written by `python -m studies.calibration intervals`, so that no sentence states a level that
+isn't among them.
 """
 
 from __future__ import annotations

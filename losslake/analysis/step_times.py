@@ -11,7 +11,7 @@ import numpy.typing as npt
 from losslake_schema.reached import Flags, Floats
 
 FURTHEST = 2.0
-"""How far beyond the known batch sizes times are extrapolated: times the largest one, or the smallest by this."""
+"""Times are extrapolated up to this factor beyond the known batch sizes."""
 
 
 def seconds_per_step(known: Mapping[float, float], batch_sizes: npt.ArrayLike) -> tuple[Floats, Flags]:

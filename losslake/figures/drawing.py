@@ -19,11 +19,11 @@ from losslake.figures.layers import Plot
 from losslake.figures.links import Links
 from losslake.figures.panel import Panel, Series, caption, grid_panels, n_columns_for, single_panel
 from losslake.figures.theme import Document
-from losslake.output.digits import amount
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
+from losslake_schema.quantities import amount
 
 _MOST_SERIES = 4
 UNKNOWN_UNIT = "something unknown"  # as in batch_units.sql

@@ -1,4 +1,4 @@
-"""What a figure is drawn from: the parameters of its answer and of its frame, and the specification."""
+"""The request for a figure: the parameters of its answer and of its frame, and the specification."""
 
 from __future__ import annotations
 

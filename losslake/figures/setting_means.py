@@ -14,6 +14,7 @@ from losslake.figures.layers import COUNT, DECIMAL, Channel, Layer, category, la
 from losslake.figures.panel import ChartRow
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial
+from losslake_schema.quantities import counted
 from losslake_schema.reached import Integers
 
 _CONFIDENCE = 0.95
@@ -95,9 +96,9 @@ def mean_notes(rows: Sequence[ChartRow], settings: Mapping[int, int], noun: str)
     sizes, numbers = Counter(settings.values()), [row["n"] for row in rows]
     least, most, n_settings = min(numbers), max(numbers), len({row["setting"] for row in rows})
     trials = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    settings_in_words = "1 setting" if n_settings == 1 else f"{n_settings:,} settings"
     at = "" if noun in ("steps", "examples", "epochs") else f", drawn at the mean of their {noun}"
-    notes = [f"Bold: mean of {settings_in_words} over the {trials} trials with finite values at a step{at}."]
+    of_settings = counted(n_settings, "setting")
+    notes = [f"Bold: mean of {of_settings} over the {trials} trials with finite values at a step{at}."]
     if any(row["n"] < sizes[row["setting"]] for row in rows):
         notes.append("Where trials of a setting ended earlier or diverged, it is that of the others.")
     return [*notes, f"Band: {_CONFIDENCE:.0%} t interval of the mean."]

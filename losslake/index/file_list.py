@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.index.shared import ensure, path_of
-from losslake.lake.data_files import damaged_file
+from losslake.lake.data_files import damaged_file, read_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.manifest import MANIFEST
-from losslake.lake.parquet import read_table
 from losslake.lake.public_paths import public_paths
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.release import Release

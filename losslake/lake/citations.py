@@ -1,4 +1,4 @@
-"""How to cite a collection as of a release, `collection@release`, as text and as BibTeX."""
+"""Citations of a collection as of a release, `collection@release`, as text and as BibTeX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class Citation:
-    """How to cite a collection. citation: collection@release; text: in a line; doi, url: None if none is stated."""
+    """The citation of a collection. citation: collection@release; text: in a line; doi, url: None if none is stated."""
 
     collection: str
     citation: str

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake.lake.parquet import read_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
@@ -108,3 +107,13 @@ def files_by_study(files: Sequence[DataFile]) -> dict[Study, list[DataFile]]:
         if file.study is not None:
             of_study[file.study].append(file)
     return dict(of_study)
+
+
+def read_table(source: pa.Buffer | Path, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a Parquet file, or of its bytes, cast to a schema.
+
+    pyarrow.parquet.read_table would import pyarrow.dataset and thus pandas, which takes longer than opening a lake.
+    Threads take longer to start than a small file to read, and C++ aborts a command that ends while they start.
+    """
+    with pq.ParquetFile(source, pre_buffer=False) as file:
+        return file.read(use_threads=False).cast(schema)

@@ -1,4 +1,4 @@
-"""What a folder of Parquet files needs for the Hugging Face Hub: a dataset card, and tables that its viewer can show.
+"""Files for the Hugging Face Hub beside a folder of Parquet files: a dataset card, and tables that its viewer can show.
 
 The card's YAML is that of https://huggingface.co/docs/hub/datasets-cards, with a configuration per table
 (https://huggingface.co/docs/hub/datasets-manual-configuration).

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.parquet import read_table
+from losslake.lake.data_files import read_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 

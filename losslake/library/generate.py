@@ -1,127 +1,74 @@
-"""Write the modules of `losslake/library/methods`: a typed method for each question, from its declaration.
+"""Write `methods.json` and `methods.pyi`, the methods of the library, from the declarations of the questions.
 
-They are files, so that a client needs none of the libraries that answer questions, and editors know the signatures:
+The first makes the methods without importing the questions, and the second tells editors and mypy about them:
 `python -m losslake.library.generate` after a change of a question.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from losslake.library.question_method import Declaration
+from losslake.library.result import result_type
 from losslake.questions.declaration.parameters import FormatParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.questions import PREFIX, QUESTIONS
+from losslake.questions.questions import QUESTIONS
 
-FOLDER = Path(__file__).parent / "methods"
-_WIDTH = 116
+FOLDER = Path(__file__).parent
+_WIDTH = 108
 # What the library decides itself: the format, the release, and the pages of lists.
 _NOT_ARGUMENTS = {*FormatParameters.model_fields, "release", "cursor"}
 _TYPES = {str: "str", int: "int", float: "float", bool: "bool"}
-_HEAD = '''"""{doc}
+_HEAD = '''"""Written by `python -m losslake.library.generate` from the declarations of the questions: change those."""
 
-Written by `python -m losslake.library.generate` from the declarations of the questions: change those.
-"""
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from __future__ import annotations
+from losslake.library.result import Curve, Result
 
-{sequence}from typing import Any{literal}
-
-from losslake.library.result import {results}
-
-
-class {name}(QuestionMethods):
-    """{doc}"""
+class QuestionMethods:
 '''
-_MODULES = {
-    "lists": ("Lists", "The lists of what a release holds."),
-    "questions": ("Questions", "The most frequent questions."),
-    "analyses": ("Analyses", "The analyses of how a workload scales."),
-    "comparisons": ("Comparisons", "The analyses of searches: what was tuned, and how workloads compare."),
-    "overviews": ("Overviews", "The analyses of many workloads at once."),
-    "costs": ("Costs", "The analyses of what a training will take: time, cost, and how it goes on."),
-}
-_ANALYSES = {
-    "comparisons": {
-        "compare", "profiles", "rcp", "survival", "tuning-budget", "metaparameter-map", "metaparameter-optima",
-    },
-    "overviews": {"atlas", "frontier"},
-    "costs": {"advice", "forecast", "time-cost"},
-}  # fmt: skip
 
 
-def modules() -> dict[str, str]:
-    """Return the text of each module by its name."""
-    parts: dict[str, list[Question]] = {name: [] for name in _MODULES}
-    for question in QUESTIONS:
-        parts[_module_of(question)].append(question)
-    return {name: _module(*_MODULES[name], questions) for name, questions in parts.items()}
+def generated() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    questions = {_name(question): _declaration(question) for question in QUESTIONS}
+    data = json.dumps(questions, indent=1, ensure_ascii=False) + "\n"
+    return {"methods.json": data, "methods.pyi": _formatted(_HEAD + "".join(_stubs(questions)))}
 
 
-def _module_of(question: Question) -> str:
-    if question.listing is not None:
-        return "lists"
-    if not question.path.startswith(PREFIX):
-        return "questions"
-    name = question.path.removeprefix(PREFIX)
-    return next((module for module, names in _ANALYSES.items() if name in names), "analyses")
-
-
-def _module(name: str, doc: str, questions: Sequence[Question]) -> str:
-    body = "".join(_method(question) for question in questions)
-    results = sorted(["QuestionMethods", *(each for each in ("Curve", "Result") if f"-> {each}:" in body)])
-    return (
-        _HEAD.format(
-            name=name,
-            doc=doc,
-            sequence="from collections.abc import Sequence\n" if "Sequence[" in body else "",
-            literal=", Literal" if "Literal[" in body else "",
-            results=", ".join(results),
-        )
-        + body
-    )
-
-
-def _method(question: Question) -> str:
-    fields = {name: field for name, field in question.parameters.model_fields.items() if name not in _NOT_ARGUMENTS}
-    first = [name for name, field in fields.items() if field.is_required()]
-    filters = [column for column in (question.listing.columns if question.listing else ()) if column not in fields]
-    result = "Curve" if question.path == "/v1/scaling" else "Result"
-    arguments = [*first, *(["*"] if len(fields) > len(first) else []), *(name for name in fields if name not in first)]
-    lines = [f"        {_argument(name, fields)}," for name in ("self", *arguments)]
-    lines += ["        **filters: Any,"] if filters else []
-    given = ", ".join(f'"{name}": {name}' for name in fields)
-    given += ", **filters" if filters else ""
+def _name(question: Question) -> str:
     name = question.path.rpartition("/")[2].replace("-", "_")
     # /v1/metaparameters and /v1/analysis/metaparameters are both there.
     if any(other.path == f"/v1/{name}" for other in QUESTIONS if other is not question):
-        name = question.compute.__module__.rpartition(".")[2]
-    return "\n".join(
-        [
-            "",
-            f"    def {name}(",
-            *lines,
-            f"    ) -> {result}:",
-            *_docstring(question, fields, filters),
-            f"        parameters: dict[str, Any] = {{{given}}}",
-            f'        answer: {result} = self._answer("{question.path}", parameters)',
-            "        return answer",
-            "",
-        ]
-    )
+        return question.compute.__module__.rpartition(".")[2]
+    return name
 
 
-def _argument(name: str, fields: dict[str, FieldInfo]) -> str:
-    if name not in fields:
-        return name
-    field = fields[name]
+def _declaration(question: Question) -> Declaration:
+    fields = {name: field for name, field in question.parameters.model_fields.items() if name not in _NOT_ARGUMENTS}
+    filters = [column for column in (question.listing.columns if question.listing else ()) if column not in fields]
+    return {
+        "path": question.path,
+        "parameters": {name: _annotation(field) for name, field in fields.items()},
+        "required": [name for name, field in fields.items() if field.is_required()],
+        "has_filters": bool(filters),
+        "doc": "\n".join(_docstring(question, fields, filters)),
+    }
+
+
+def _annotation(field: FieldInfo) -> str:
     kind = _kind(field.annotation)
-    return f"{name}: {kind}" if field.is_required() else f"{name}: {kind} | None = None"
+    return kind if field.is_required() else f"{kind} | None"
 
 
 def _kind(annotation: Any) -> str:
@@ -130,35 +77,48 @@ def _kind(annotation: Any) -> str:
         inner = _kind(get_args(annotation)[0])
         return f"{inner} | Sequence[{inner}]"
     if get_origin(annotation) is Literal:
-        choices = ", ".join(f'"{each}"' for each in get_args(annotation))
-        return f"Literal[{choices}]"
+        return f"Literal[{', '.join(map(repr, get_args(annotation)))}]"
     kinds = [each for each in get_args(annotation) if each is not NoneType]
     return _kind(kinds[0]) if kinds else _TYPES[annotation]
 
 
-def _docstring(question: Question, fields: dict[str, FieldInfo], filters: Sequence[str]) -> Iterator[str]:
-    yield f'        """Return the answer of {question.path}.'
+def _docstring(question: Question, fields: Mapping[str, FieldInfo], filters: Sequence[str]) -> Iterator[str]:
+    yield f"Return the answer of {question.path}."
     yield ""
-    yield from textwrap.wrap(question.doc, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    yield from textwrap.wrap(question.doc, _WIDTH)
     yield ""
-    yield "        Args:"
+    yield "Args:"
     for name, field in fields.items():
         yield from _wrapped(f"{name}: {' '.join((field.description or '').split())}")
     if filters:
         yield from _wrapped(f"filters: by column, as REST takes them: {', '.join(filters)}")
-    yield '        """'
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        text.replace("\\", "\\\\"), _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 16, break_long_words=False
-    )
+    return textwrap.wrap(text, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False)
+
+
+def _stubs(questions: Mapping[str, Declaration]) -> Iterator[str]:
+    for name, question in questions.items():
+        parameters, required = question["parameters"], question["required"]
+        arguments = ["self", *(f"{each}: {parameters[each]}" for each in required)]
+        optional = [f"{each}: {parameters[each]} = None" for each in parameters if each not in required]
+        arguments += ["*", *optional] if optional else []
+        arguments += ["**filters: Any"] if question["has_filters"] else []
+        doc = textwrap.indent(question["doc"].replace("\\", "\\\\"), " " * 8).lstrip()
+        yield f"    def {name}({', '.join(arguments)}) -> {result_type(question['path']).__name__}:\n"
+        yield f'        """{doc}\n        """\n'
+
+
+def _formatted(stub: str) -> str:
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FOLDER / "methods.pyi"), "-"]
+    return subprocess.run(command, input=stub, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:
-    """Write the modules."""
-    for name, text in modules().items():
-        (FOLDER / f"{name}.py").write_text(text, "utf-8")
+    """Write the files."""
+    for name, text in generated().items():
+        (FOLDER / name).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from losslake.library.methods.analyses import Analyses
-from losslake.library.methods.comparisons import Comparisons
-from losslake.library.methods.costs import Costs
-from losslake.library.methods.lists import Lists
-from losslake.library.methods.overviews import Overviews
-from losslake.library.methods.questions import Questions
-from losslake.library.result import Curve, Result, Source, plain
+from losslake.library.methods import QuestionMethods
+from losslake.library.result import Result, Source, plain, result_type
 from losslake_schema.errors import LossLakeError
 
 
-class Lake(Questions, Analyses, Comparisons, Costs, Overviews, Lists):
+class Lake(QuestionMethods):
     """The questions to a lake in a folder or bucket, or to a service: the same methods, the same answers.
 
     Methods are named for the questions of REST (`/v1/analysis/critical-batch-size` is `critical_batch_size`) and take
@@ -45,8 +40,7 @@ class Lake(Questions, Analyses, Comparisons, Costs, Overviews, Lists):
     def _answer(self, path: str, parameters: Mapping[str, Any]) -> Result:
         """Return the answer to a question."""
         given = {name: plain(value) for name, value in parameters.items() if value is not None}
-        kind = Curve if path == "/v1/scaling" else Result
-        return kind(self._source, path, given, self._source.answer(path, given, self._release))
+        return result_type(path)(self._source, path, given, self._source.answer(path, given, self._release))
 
     def __repr__(self) -> str:
         release = "newest release" if self._release is None else f"release {self._release}"

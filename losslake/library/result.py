@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,7 +27,7 @@ _SHARED = (
 
 
 class Source(Protocol):
-    """Where answers come from: a lake, or a service."""
+    """The source of answers: a lake, or a service."""
 
     name: str
 
@@ -40,14 +39,6 @@ class Source(Protocol):
 
     def sql(self, statement: str, parameters: Any, release: int | None) -> pa.Table:
         """Return the result of a statement."""
-
-
-class QuestionMethods(ABC):
-    """What has a method for each question; the generated classes inherit from it."""
-
-    @abstractmethod
-    def _answer(self, path: str, parameters: Mapping[str, Any]) -> Any:
-        """Return the answer to a question."""
 
 
 class Result:
@@ -71,7 +62,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before relying on it, and what it leaves out."""
+        """Warnings about the result, and what it leaves out."""
         return [*self.facts.get("warnings", ()), *(f"left out: {text}" for text in self.facts.get("left_out", ()))]
 
     @property
@@ -185,6 +176,11 @@ class Curve(Result):
             text = f"it is of the steps to the target, not of the {measure.replace('_', '-')} of this curve"
             result.facts["warnings"] = [text, *result.facts["warnings"]]
         return result
+
+
+def result_type(path: str) -> type[Result]:
+    """Return the class of the results of a question."""
+    return Curve if path == "/v1/scaling" else Result
 
 
 class Figure:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic.fields import FieldInfo
 
 from losslake.output.rows import KnownGoal, Row
+from losslake.record.numbers import NUMBER_WORDS
 
 _TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -42,7 +43,7 @@ _KINDS: dict[Any, str] = {
 }
 _SINGLE = (str, int, float, NoneType)
 _MOST_CACHED_TEXTS, _MOST_CACHED_ROWS = 8, 1 << 14
-_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": [*NUMBER_WORDS]}]}
 _SHAPES: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
     "integer": {"type": "integer"},

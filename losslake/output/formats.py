@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from losslake.output.answer import Answer
 from losslake.output.plain import blank_nulls, plain_answer
-from losslake.output.texts import csv_column, is_json, json_column, json_text, json_texts, number_text
+from losslake.output.texts import csv_column, is_json, json_column, json_text, json_texts
+from losslake.record.numbers import json_number
 
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072
@@ -166,7 +167,7 @@ def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
     """Return the values of a column as orjson accepts them."""
     kind = column.type.id
     if kind in _FLOATS:
-        return [value if value is None else number_text(value) for value in column.to_pylist()]
+        return [value if value is None else json_number(value) for value in column.to_pylist()]
     if kind in _WHOLE or (kind == _TEXTS and not is_json(field)):
         return list(column.to_pylist())
     return [orjson.Fragment(text) for text in json_texts(column, is_json(field)).to_pylist()]

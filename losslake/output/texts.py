@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import decimal
 import json
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,8 @@ import orjson
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from losslake.record.numbers import NUMBER_WORDS, json_number
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -60,7 +61,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, float):
-        return orjson.dumps(number_text(value)).decode()
+        return orjson.dumps(json_number(value)).decode()
     if isinstance(value, decimal.Decimal):
         return format(value, "f") if value.is_finite() else '"NaN"'
     if isinstance(value, dict):
@@ -103,13 +104,6 @@ def text_leaves(array: pa.Array) -> pa.Array:
 def interval_text(months: int, days: int, nanoseconds: int) -> str:
     """Return an interval in ISO 8601, each part with its own sign."""
     return f"P{months}M{days}DT{_seconds(nanoseconds, _PER_SECOND['ns'])}S"
-
-
-def number_text(value: float) -> float | str:
-    """Return a float for JSON: NaN, Infinity and -Infinity as strings."""
-    if math.isfinite(value):
-        return value
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
 def _timestamps(array: pa.Array) -> pa.Array:
@@ -210,5 +204,6 @@ def _floats(array: pa.Array) -> pa.LargeStringArray:
     if not pc.any(is_nonfinite).as_py():
         return texts
     nonfinite = array.filter(is_nonfinite)
-    words = pc.if_else(pc.is_nan(nonfinite), '"NaN"', pc.if_else(pc.greater(nonfinite, 0), '"Infinity"', '"-Infinity"'))
+    nan, infinity, negative = (f'"{word}"' for word in NUMBER_WORDS)
+    words = pc.if_else(pc.is_nan(nonfinite), nan, pc.if_else(pc.greater(nonfinite, 0), infinity, negative))
     return pc.replace_with_mask(texts, is_nonfinite, words.cast(texts.type))

@@ -1,4 +1,4 @@
-"""Which batch size to use: time and cost to a target at each batch size, from a reader's step times or prices."""
+"""Advice on the batch size: time and cost to a target at each batch size, from a reader's step times or prices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from losslake.analysis.step_times import FURTHEST, falling
 from losslake.analysis.time_cost import is_on_front
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
-from losslake.output.digits import amount
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import GoalParameters, Natural
 from losslake.questions.declaration.question import Question
@@ -27,7 +26,8 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.drawn_trials import DrawnTrials, drawn_by_logs, drawn_by_step_times
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake_schema.names import natural_number
+from losslake_schema.names import natural_number, real_number
+from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE, Status
 
@@ -90,8 +90,8 @@ class AdviceParameters(GoalParameters):
         known: dict[float, float] = {}
         for text in self.step_time:
             size, _, seconds = text.partition("=")
-            number, time = natural_number(size.strip()), _number(seconds)
-            if not number or time is None:
+            number, time = natural_number(size.strip()), real_number(seconds)
+            if not number or time is None or not LEAST_TIME <= time <= MOST_TIME:
                 raise BadParameter("step_time", f"step_time={text}: give BATCH_SIZE=SECONDS, such as 64=0.11")
             if number in known:
                 raise BadParameter("step_time", f"step_time: batch size {number} is given twice: give it once")
@@ -144,7 +144,7 @@ class AdviceRow(Row):
 
 
 class AdviceSummary(GoalSummary, Finding):
-    """What was given, and the advice in sentences."""
+    """The parameters, and the advice in sentences."""
 
     step_time: Annotated[list[str], shown(["64=0.11"])]
     """The given step times."""
@@ -153,7 +153,7 @@ class AdviceSummary(GoalSummary, Finding):
     accelerators: Annotated[int | None, shown(8, "accelerators")]
     """The given number of accelerators; null if the logs' or 1."""
     budget: Annotated[int | None, shown(10, "trials")]
-    """How many new trials are run at a batch size."""
+    """Number of new trials at a batch size."""
     advice: Annotated[list[str], shown(["Fastest: batch size 512, 35.2 s (30.1 to 44 s)."])]
     """The fastest and the cheapest batch size of each workload, in sentences, and on what their times were measured."""
 
@@ -202,14 +202,6 @@ QUESTION = Question(
     summary=AdviceSummary,
     compute=_answer,
 )
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if LEAST_TIME <= value <= MOST_TIME and "_" not in text else None
 
 
 def _cost(parameters: AdviceParameters) -> str:
@@ -307,7 +299,7 @@ def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: 
     how = ", by an extrapolated step time" if row["is_extrapolated"] else ""
     if len(rows) == 1:
         return f"batch size {row['batch_size']:,}, the only one, {amount(row[name])}{unit} ({between}){how}"
-    among = f", of {n_known} batch size{'s' * (n_known > 1)} with a known {noun}" if n_known < len(rows) else ""
+    among = f", of {n_known} {plural('batch size', n_known)} with a known {noun}" if n_known < len(rows) else ""
     return f"batch size {row['batch_size']:,}, {amount(row[name])}{unit} ({between}){how}{among}"
 
 

@@ -30,6 +30,7 @@ from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
 from losslake.questions.trials.usable_curve import usable_curve
+from losslake_schema.quantities import plural
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
@@ -68,10 +69,10 @@ class AtlasRow(Row):
     comparator: Annotated[str, shown("strict")]
     """strict: a value better than the target reaches it; inclusive: an equal value does, too."""
     direction: Annotated[str, shown("minimize")]
-    """Which way is better: minimize or maximize."""
+    """The better direction: minimize or maximize."""
     batch_unit: str | None
     result: Annotated[str, shown("best_trial")]
-    """What the result of a study is: best_trial or best_setting."""
+    """The result of a study: best_trial or best_setting."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
     """B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11); null if the data can't support one."""
     lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
@@ -85,7 +86,7 @@ class AtlasRow(Row):
     largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
     """The largest batch size of the workload."""
     why: Annotated[str, shown("no bend: the largest batch size needs 1.17 times the fewest examples")]
-    """Why there is no estimate, or no interval, and signs that the curve isn't a hyperbola; empty for none."""
+    """Reasons for no estimate or no interval, and signs that the curve isn't a hyperbola; empty for none."""
 
 
 class AtlasSummary(ReleaseSummary, Finding):
@@ -94,7 +95,7 @@ class AtlasSummary(ReleaseSummary, Finding):
     result: Annotated[ResultName | None, shown("best_setting")]
     """The requested result; null for that of the trials of each workload."""
     seeds: Annotated[Seeds, shown("median")]
-    """What a setting takes, of its trials: median or mean."""
+    """The steps of a setting, of its trials: median or mean."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
         "result": parameters.result,
         "seeds": parameters.seeds,
         "left_out": [
-            *(f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())),
-            *(f"{count} trial{'s' if count > 1 else ''} {why}" for why, count in sorted(trials.items())),
+            *(f"{count} {plural('workload', count)} with {why}" for why, count in sorted(reasons.items())),
+            *(f"{count} {plural('trial', count)} {why}" for why, count in sorted(trials.items())),
         ],
         "definition": _DEFINITION,
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),

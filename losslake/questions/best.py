@@ -33,7 +33,7 @@ class BestRow(Row):
     """step times batch_size; null without a value, and beyond 64 bits."""
     n_trials: int
     n_measured: Annotated[int, shown(63, "trials")]
-    """How many of these trials have a finite value within the budgets."""
+    """Number of these trials with a finite value within the budgets."""
 
 
 def _answer(view: ReleaseView, parameters: SelectionParameters) -> Answer:

@@ -1,4 +1,4 @@
-"""How to cite the data of workloads: each collection as of a release, `collection@release`, as text and as BibTeX."""
+"""Citations of the data of workloads: each collection as of a release, `collection@release`, as text and as BibTeX."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CiteRow(Row):
     title: Annotated[str, shown("Batch-size studies of small networks on handwritten digits")]
     """Title of the collection; its name if none is stated."""
     url: Annotated[str | None, shown("https://arxiv.org/abs/1811.03600")]
-    """Where it was published; null if unknown."""
+    """The place of publication; null if unknown."""
     doi: Annotated[str | None, shown("10.48550/arXiv.1811.03600")]
     """The DOI that the citation or source_url of the collection states; null for none."""
     licence: Annotated[str, shown("Apache-2.0")]
@@ -52,7 +52,7 @@ class CiteRow(Row):
 
 @dataclass(frozen=True)
 class Citations:
-    """How to cite data: a line of text, and an entry of BibTeX, for each collection."""
+    """Citations of data: a line of text, and an entry of BibTeX, for each collection."""
 
     text: str
     bibtex: str

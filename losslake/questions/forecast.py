@@ -1,4 +1,4 @@
-"""Whether a running training is on track: bands for its best value at the end and for its step of the target."""
+"""Forecast of a running training: bands for its best value at the end and for its step of the target."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from losslake.questions.trials.comparable_trials import ComparableTrials, compar
 from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, natural_number
+from losslake_schema.names import LARGEST_INTEGER, natural_number, real_number
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
@@ -68,7 +68,7 @@ class ForecastParameters(GoalParameters):
         known: dict[int, float] = {}
         for text in self.curve:
             step_text, _, value_text = text.partition("=")
-            step, value = natural_number(step_text.strip()), _number(value_text)
+            step, value = natural_number(step_text.strip()), real_number(value_text)
             if step is None or value is None:
                 raise BadParameter("curve", f"curve={text}: give STEP=VALUE, such as 100=0.31")
             if step in known:
@@ -98,7 +98,7 @@ class ForecastRow(Row):
 
 
 class HeldOutLevel(Summary):
-    """How often the band of a level held for the compared trials themselves."""
+    """The coverage of the band of a level among the compared trials themselves."""
 
     level: Annotated[float, shown(0.8, "none: a probability")]
     n: Annotated[int, shown(40, "trials")]
@@ -121,7 +121,7 @@ class ForecastSummary(GoalSummary, Finding):
     best_value: Annotated[float, shown(0.4, "unit of the metric")]
     """The best value so far."""
     place: Annotated[Literal["within", "better than all", "worse than all"], shown("within")]
-    """Where the best value so far is among those of the compared trials at this step."""
+    """The rank of the best value so far among those of the compared trials at this step."""
     median_best: Annotated[float, shown(0.042, "unit of the metric")]
     """Median of the best value at the end of the most similar trials, moved by the same improvement."""
     state: Annotated[State, shown("open")]
@@ -137,7 +137,7 @@ class ForecastSummary(GoalSummary, Finding):
     n_alike: Annotated[int, shown(8, "trials")]
     """The most similar of these; 0 if not open."""
     n_alike_reached: Annotated[int, shown(6, "trials")]
-    """How many of the most similar ones went on to reach the target."""
+    """Number of the most similar ones that went on to reach the target."""
     held_out: list[HeldOutLevel]
     """Per level, for how many compared trials (up to 40) the bands at this step held, each held out with its setting:
     `n_held` of `n` for the value, `n_target_held` of `n_target` for the step of the target."""
@@ -187,14 +187,6 @@ QUESTION = Question(
     summary=ForecastSummary,
     compute=_answer,
 )
-
-
-def _number(text: str) -> float | None:
-    """Return a number, NaN or an infinity; None for anything else."""
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
 
 
 def _check_values(metric: str, points: Mapping[int, float]) -> None:

@@ -23,6 +23,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.resources import doubts_about_times
 from losslake.questions.trials.search import Search, open_search
+from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _DEFINITION = (
@@ -44,7 +45,7 @@ class FrontierRow(Row):
     trial_id: int
     step: int
     amount: Annotated[float, shown(25600.0, "what measure says")]
-    """What `measure` counts, up to this evaluation."""
+    """The amount of `measure` up to this evaluation."""
     value: Annotated[float, shown(0.0421, "unit of the metric")]
     """The value of the metric."""
     is_best: Annotated[bool, shown(True)]
@@ -54,7 +55,7 @@ class FrontierRow(Row):
 
 
 class FrontierSummary(SelectionSummary, MeasureSummary, Finding):
-    """What was counted, and what is left out."""
+    """The amount that was counted, and what is left out."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
         members |= {str(facts.workload): facts for facts in having}
         if len(having) < len(matching):
             n = len(matching) - len(having)
-            left_out.append(f"{name}: {n} workload{'s' * (n > 1)} without {parameters.metric}")
+            left_out.append(f"{name}: {n} {plural('workload', n)} without {parameters.metric}")
     if parameters.measure == "examples":
         units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}
         if len(units) > 1:

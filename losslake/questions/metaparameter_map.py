@@ -26,6 +26,7 @@ from losslake.questions.declaration.summary import BatchSizesSummary, Finding, G
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, column_at, only_batch_sizes, open_searches
 from losslake.questions.trials.tuned_trials import metaparameters_of, outcomes_of
+from losslake_schema.quantities import plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import STATUSES, Status
 
@@ -185,5 +186,5 @@ def _warnings(search: Search, batch: pa.RecordBatch) -> list[str]:
     n = batch.column("effective_learning_rate").null_count
     if not n:
         return []
-    trials = f"{n} of {batch.num_rows} trial{'' if batch.num_rows == 1 else 's'}"
+    trials = f"{n} of {batch.num_rows} {plural('trial', batch.num_rows)}"
     return [f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"]

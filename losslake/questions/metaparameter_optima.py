@@ -25,6 +25,7 @@ from losslake.questions.declaration.summary import Finding, Summary, WithinSumma
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import check_batch_size, open_searches
 from losslake.questions.trials.study_optima import Optimum, WorkloadOptima, workload_optima
+from losslake_schema.quantities import counted, plural
 
 _DEFINITION = (
     "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "
@@ -79,7 +80,7 @@ class MetaparameterOptimaRow(Row):
     n_best: Annotated[int | None, shown(5, "trials")]
     """Best trials checked for that: 5, or fewer if fewer reached the target; null without a known range."""
     n_best_at_boundary: Annotated[int | None, shown(1, "trials")]
-    """How many of these have any metaparameter at an end of its range; null without a known range."""
+    """Number of these with any metaparameter at an end of its range; null without a known range."""
     boundary_chance: Annotated[float | None, shown(0.19, "none: a probability")]
     """Chance of that for a random trial: 0.1 per continuous metaparameter; null without a known range."""
     is_stability_limited: Annotated[bool | None, shown(False)]
@@ -93,7 +94,7 @@ class MetaparameterOptimaRow(Row):
     linear_decades: Annotated[float | None, shown(0.06, "powers of ten")]
     """Distance of the nearest trial from it, in learning rate and 1 - momentum together; null for none."""
     linear_n_reached: Annotated[int | None, shown(5, "trials")]
-    """How many of the 5 trials nearest to it reached the target; null for none."""
+    """Number of the 5 trials nearest to it that reached the target; null for none."""
     square_root_learning_rate: Annotated[float | None, shown(0.08)]
     """Learning rate by the square-root heuristic; null if it has no origin, or the study no best trial."""
     square_root_regret: Annotated[float | None, shown(1.2, "none: a ratio")]
@@ -126,7 +127,7 @@ class Exponent(Summary):
     theil_sen_upper: Annotated[float | None, shown(0.83)]
     """Upper end of that interval."""
     consistent_with: Annotated[list[Literal["linear", "square-root", "constant"]], shown(["square-root"])]
-    """Which of linear (p = 1), square-root (p = 0.5) and constant (p = 0) lie in the interval."""
+    """Those of linear (p = 1), square-root (p = 0.5) and constant (p = 0) that lie in the interval."""
 
 
 class LearningRateForm(Summary):
@@ -161,7 +162,7 @@ class HeuristicSummary(Summary):
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
     name: Annotated[str, shown("linear")]
-    """How the learning rate scales: linear or square-root."""
+    """The scaling of the learning rate: linear or square-root."""
     origin: Annotated[int, shown(1, "batch_unit of the study")]
     """The batch size that it starts from."""
     learning_rate: Annotated[float, shown(0.01)]
@@ -171,7 +172,7 @@ class HeuristicSummary(Summary):
     n_batch_sizes: Annotated[int, shown(10, "batch sizes")]
     """Other batch sizes at which the target is reached."""
     n_regrets: Annotated[int, shown(7, "batch sizes")]
-    """How many of these have a regret."""
+    """Number of these with a regret."""
     median_regret: Annotated[float | None, shown(1.3, "none: a ratio")]
     """Median of these regrets; null for none."""
     largest_regret: Annotated[float | None, shown(2.2, "none: a ratio")]
@@ -326,7 +327,7 @@ def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
         yield "no trial has a momentum: it is taken as 0, and the effective learning rate is the learning rate"
     if of_one.n_without_momentum:
         n = of_one.n_without_momentum
-        yield f"{n} trial{'' if n == 1 else 's'} without momentum: no effective learning rate, and not near any others"
+        yield f"{n} {plural('trial', n)} without momentum: no effective learning rate, and not near any others"
 
 
 def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
@@ -337,9 +338,9 @@ def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
     if flagged:
         chance = max(boundary.chance for _, boundary in flagged)
         listed = "; ".join(f"{', '.join(boundary.of_best)} at {size}" for size, boundary in flagged)
+        at = f"{len(flagged)} of {counted(len(optima), 'batch size')}"
         yield (
-            f"the best trial is at the boundary of its search at {len(flagged)} of {_batch_sizes(len(optima))} "
-            f"({listed}): a wider search may do better. "
+            f"the best trial is at the boundary of its search at {at} ({listed}): a wider search may do better. "
             f"Where the optimum is flat, chance alone puts {chance:.0%} of them there"
         )
     limited = [str(optimum.batch_size) for optimum in optima if optimum.is_stability_limited]
@@ -356,8 +357,9 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
         yield f"no forms: {compared.refusal}"
     alone = sum(len(optimum.near_rates) == 1 for optimum in optima)
     if exponent.exponent is not None and 2 * alone > len(optima):
+        at = f"{alone} of {counted(len(optima), 'batch size')}"
         yield (
-            f"at {alone} of {_batch_sizes(len(optima))} no other trial is near-optimal, so the exponent's interval "
+            f"at {at} no other trial is near-optimal, so the exponent's interval "
             "says little about how the best trial might have differed: give a larger `within`"
         )
     known = [
@@ -371,7 +373,3 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
         )
     if optima and of_one.origin is None:
         yield "no heuristics: where they start, no best trial has a learning rate and a momentum below 1"
-
-
-def _batch_sizes(count: int) -> str:
-    return "1 batch size" if count == 1 else f"{count} batch sizes"

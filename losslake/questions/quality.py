@@ -88,14 +88,14 @@ class QualityRow(Row):
 
     workload: str
     budget_kind: Annotated[str, shown("steps")]
-    """What limits a trial: steps, examples (step times batch size), or unlimited."""
+    """The limit of a trial: steps, examples (step times batch size), or unlimited."""
     budget: Annotated[int | None, shown(1000, "steps, or batch_unit of the study")]
     """The limit, inclusive; null for unlimited."""
     batch_size: int
     best_value: Annotated[float | None, shown(0.0195, "unit of the metric")]
     """Best finite value over the admitted trials and their evaluations within the budget; null if none."""
     shortfall: Annotated[float | None, shown(0.0028, "unit of the metric")]
-    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best; null where
+    """The difference to the workload's best at any batch size within this budget; 0 for the best; null where
     stopped_at_goal is true."""
     trial_id: Annotated[int | None, shown(17)]
     """The trial that had it first, at the least step; ties go to the lowest trial_id; null without a value."""

@@ -71,7 +71,7 @@ class RcpRow(Row):
     n_runs: Annotated[int, shown(20, "runs")]
     """Runs of this batch size: its admitted trials."""
     n_not_converged: Annotated[int, shown(0, "runs")]
-    """How many of these did not reach the target; they are not in the mean."""
+    """Number of these that did not reach the target; they are not in the mean."""
     mean: Annotated[float | None, shown(161109.3, "batch_unit of the study, mostly examples")]
     """Olympic mean of examples to the target, without the least and the greatest; null if runs are too few."""
     stdev: Annotated[float | None, shown(4387.7, "batch_unit of the study, mostly examples")]

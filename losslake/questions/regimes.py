@@ -169,7 +169,7 @@ def break_points(curve: UsableCurve, shape: ScalingShape, parameters: RegimesPar
     Dominated batch sizes are left out: they change neither as defined, but the other two and the noise.
     """
     sizes, steps, limits = curve.batch_sizes, curve.tuned_steps, curve.censored_at
-    perfect, useful = parameters.perfect_scaling_tau, parameters.max_useful_tau
+    perfect, useful, before = parameters.perfect_scaling_tau, parameters.max_useful_tau, curve.previous_steps
     pooled = np.where(np.isfinite(steps), shape.isotonic_steps, steps)
     return Ends(
         perfect={
@@ -182,20 +182,8 @@ def break_points(curve: UsableCurve, shape: ScalingShape, parameters: RegimesPar
             ISOTONIC: max_useful_batch_size(sizes, pooled, useful),
         },
         with_noise={
-            PERFECT_END: widened(
-                sizes,
-                steps,
-                lambda tau: perfect_scaling_end(sizes, steps, tau, limits),
-                perfect,
-                curve.previous_steps,
-            ),
-            MAX_USEFUL: widened(
-                sizes,
-                steps,
-                lambda tau: max_useful_batch_size(sizes, steps, tau),
-                useful,
-                curve.previous_steps,
-            ),
+            PERFECT_END: widened(sizes, steps, perfect_scaling_end, perfect, before, limits),
+            MAX_USEFUL: widened(sizes, steps, max_useful_batch_size, useful, before, limits),
         },
     )
 
@@ -228,7 +216,8 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
     ):
         point = variants[AS_DEFINED]
         if with_noise != (point.lower, point.upper):
-            where = _where(*with_noise)
+            place = end_in_words(*with_noise, "from {} to {}")
+            where = f"it lies {place}" if place else "the data set no bound"
             yield f"{curve.name}: one more trial may move {name}: with noise and the spacing of evaluations {where}"
         others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
@@ -261,14 +250,17 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
         yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:.0f}"
 
 
-def _where(lower: float | None, upper: float | None) -> str:
-    """Return in words where the end of a regime lies."""
+def end_in_words(lower: float | None, upper: float | None, both: str) -> str:
+    """Return in words where the end of a regime lies, with the level; empty without bounds. both: the text of two."""
     if lower is not None and upper is not None:
-        return f"it lies from {lower:,.0f} to {upper:,.0f} ({stated('regimes')})"
-    if lower is None and upper is None:
-        return "the data set no bound"
-    where = f"{upper:,.0f} or below" if lower is None else f"{lower:,.0f} or above"
-    return f"it lies at {where} ({stated('regimes')})"
+        place = both.format(f"{lower:,.0f}", f"{upper:,.0f}")
+    elif lower is not None:
+        place = f"at {lower:,.0f} or above"
+    elif upper is not None:
+        place = f"at {upper:,.0f} or below"
+    else:
+        return ""
+    return f"{place} ({stated('regimes')})"
 
 
 def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:

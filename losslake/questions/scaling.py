@@ -138,7 +138,7 @@ class ScalingSummary(MeasureSummary, ResultSummary, CrossingSummary):
     reference: list[ReferencePoint]
     """The references, by batch size; empty if none is requested."""
     warnings: Annotated[list[str], shown(["evaluations are far apart"])]
-    """What to know before relying on the rows."""
+    """Warnings about the rows."""
 
 
 def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:

@@ -55,14 +55,14 @@ class StepsToTargetRow(Row):
     confirmed_mean: float | None
     confirmed_n_seeds: int | None
     amount: Annotated[float | None, shown(11.8, "what measure says")]
-    """What the trial takes of `measure` to the target; null if it never reaches it, or the amount isn't known."""
+    """The amount of `measure` to the target; null if the trial never reaches it, or the amount isn't known."""
 
 
 class StepsToTargetSummary(MeasureSummary, CrossingSummary, BatchSizesSummary):
     """The request, and warnings about the rows."""
 
     warnings: Annotated[list[str], shown(["evaluations are far apart"])]
-    """What to know before relying on the rows."""
+    """Warnings about the rows."""
 
 
 def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:

@@ -110,7 +110,7 @@ class TargetSweepRow(Row):
     rms_log_residual: Annotated[float | None, shown(0.08, "none: a ratio, about")]
     """Root mean square of log(steps / fitted steps) over batch sizes; null like critical_batch_size."""
     not_identifiable: Annotated[str | None, shown("no bend")]
-    """Why there is no critical batch size: too few, too coarse, too unequal, no bend, no scaling, extrapolated."""
+    """The reason for no critical batch size: too few, too coarse, too unequal, no bend, no scaling, extrapolated."""
     mean_rank: Annotated[float | None, shown(1.3, "ranks")]
     """Mean rank by steps over the compared batch sizes, 1 for the fewest; null for one workload, or if none reached."""
     n_fewest: Annotated[int | None, shown(8, "batch sizes")]

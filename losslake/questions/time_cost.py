@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.break_points import USEFUL_WITHIN, BreakPoints, max_useful
+from losslake.analysis.break_points import USEFUL_WITHIN, max_useful
 from losslake.analysis.identifiability import identified_fits
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
 from losslake.output.answer import Answer
@@ -22,20 +22,13 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
-from losslake.questions.trials.measure import hit_times
-from losslake.questions.trials.resources import (
-    doubts_about_times,
-    is_one_system,
-    most_common,
-    resources_of,
-    systems_in_words,
-    systems_of,
-)
+from losslake.questions.trials.measure import Amounts, Measure
+from losslake.questions.trials.resources import most_common, several_systems
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
-from losslake.questions.trials.study_results import least_by_study, study_results
+from losslake.questions.trials.study_results import study_results
 from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -126,18 +119,26 @@ class TimeCostSummary(ResultSummary, GoalSummary, Finding):
 class _Reached:
     """By study of a workload: the trials that reached the target in the fewest steps and in the least time.
 
-    fewest, fastest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed NaN where it isn't known.
-    n_timed: trials with a time. accelerator: of the fastest trials, null for unknown.
+    fewest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed inf for never, NaN where it isn't
+    known. least: the least of these times.
     """
 
-    search: Search
+    measure: Measure
     curve: ScalingCurve
     fewest: Integers
-    fastest: Integers
     steps: Integers
     elapsed: Floats
-    n_timed: Integers
-    accelerator: pa.ChunkedArray
+    least: Amounts
+
+    @property
+    def search(self) -> Search:
+        """The trials of the workload."""
+        return self.measure.search
+
+    @property
+    def fastest(self) -> Integers:
+        """The rows of the trials with the least time; NEVER for none."""
+        return self.least.row
 
     @property
     def is_timed(self) -> bool:
@@ -148,7 +149,7 @@ class _Reached:
     @property
     def accelerators(self) -> list[str]:
         """The accelerators of the fastest trials, those known, the most common first."""
-        return most_common(self.accelerator)
+        return most_common(self.least.accelerator)
 
     @property
     def untimed(self) -> list[int]:
@@ -198,9 +199,7 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in _left_out(one)),
         warnings=(
-            text
-            for one, summary in zip(reached, summaries, strict=True)
-            for text in _warnings(view, one, goal, summary)
+            text for one, summary in zip(reached, summaries, strict=True) for text in _warnings(one, goal, summary)
         ),
     )
 
@@ -217,20 +216,15 @@ QUESTION = Question(
 
 
 def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
-    hits = search.first_hits(goal)
-    steps = at(search.records.step, hits)
-    elapsed = hit_times(view, search, hits)
-    fastest = least_by_study(search, np.where(hits == NEVER, np.inf, elapsed), steps).row
-    resources = resources_of(view, search.facts)
+    hits, measure = search.first_hits(goal), Measure.of_seconds(view, search)
+    steps, elapsed = at(search.records.step, hits), measure.of_trials(hits)
     return _Reached(
-        search=search,
+        measure=measure,
         curve=scaling_curve(search, goal),
         fewest=study_results(search, goal).row,
-        fastest=fastest,
         steps=steps,
         elapsed=elapsed,
-        n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
-        accelerator=resources["accelerator"].take(pa.array(fastest, mask=fastest == NEVER)),
+        least=measure.least_of(elapsed, steps),
     )
 
 
@@ -255,7 +249,7 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
     """Return the entry of a workload in the summary."""
     sizes, time, cost = one.search.facts.batch_sizes, one.time, one.cost
     slowing = max_useful(sizes, time, max_useful_tau)
-    is_compared = not one.is_timed or len(one.accelerators) < 2
+    censoring, is_compared = slowing.censoring(0), not one.is_timed or len(one.accelerators) < 2
     index, has_any = int(slowing.index[0]), bool(one.curve.is_reached.any())
     fastest, cheapest = int(time.argmin()), int(cost.argmin())
     return {
@@ -266,19 +260,12 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
         "least_examples": float(cost[cheapest]) if has_any else None,
         "least_examples_batch_size": sizes[cheapest] if has_any else None,
         "no_faster_beyond": sizes[index] if index != NEVER and is_compared else None,
-        "censoring": _censoring(slowing) if is_compared else None,
+        "censoring": censoring if is_compared and censoring != "none" else None,
         "critical_batch_size": critical_batch_size,
     }
 
 
-def _censoring(slowing: BreakPoints) -> str | None:
-    """Return the end of the batch sizes beyond which the true one may lie; None for neither."""
-    if slowing.is_right_censored[0]:
-        return "right"
-    return "left" if slowing.is_left_censored[0] else None
-
-
-def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
+def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
     name, sizes = one.search.facts.workload, one.curve.batch_sizes[np.isfinite(one.time)]
     if not len(sizes):
         return []
@@ -288,7 +275,7 @@ def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, A
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
         texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
     else:
-        texts += _doubts(view, one, goal)
+        texts += _doubts(one, goal)
     if len(sizes) == 1:
         texts.append(lone_batch_size(str(name), sizes[0]))
     elif summary["censoring"] == "right" and (end := summary["no_faster_beyond"]) < sizes[-1]:
@@ -307,17 +294,16 @@ def _warnings(view: ReleaseView, one: _Reached, goal: Goal, summary: dict[str, A
     return texts
 
 
-def _doubts(view: ReleaseView, one: _Reached, goal: Goal) -> Iterator[str]:
+def _doubts(one: _Reached, goal: Goal) -> Iterator[str]:
     """Yield what to know about the times of a workload."""
-    systems = systems_of(view, one.search.facts, np.isfinite(one.elapsed))
-    if not is_one_system(systems):
-        where = f"{one.search.facts.workload}: times were measured on {systems_in_words(systems)}"
+    if systems := several_systems(one.measure.view, one.search.facts, np.isfinite(one.elapsed)):
+        where = f"{one.search.facts.workload}: times were measured on {systems}"
         yield f"{where}: where they fall, it may be the hardware"
     if len(one.accelerators) > 1:
         kinds = f"{one.search.facts.workload}: times of {len(one.accelerators)} kinds of accelerators"
         only = f"where=accelerator={one.accelerators[0]} takes those of one"
         yield f"{kinds} don't tell what the batch size saves, so no_faster_beyond is null: {only}"
-    yield from doubts_about_times(one.search, goal)
+    yield from one.measure.doubts(goal)
 
 
 def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
@@ -344,12 +330,12 @@ def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
             "fastest_examples": examples_column(at(one.steps, one.fastest), sizes, one.fastest != NEVER),
             "fastest_elapsed_s": column_at(one.elapsed, one.fastest),
             "is_on_front": one.is_on_front,
-            "fastest_accelerator": one.accelerator,
+            "fastest_accelerator": one.least.accelerator,
             "examples_per_second": finite(rates),
             "statistical_efficiency": finite(efficiency),
             "goodput": finite(good),
             "n_trials": search.n_admitted,
             "n_reached": one.curve.n_reached,
-            "n_timed": one.n_timed,
+            "n_timed": one.least.n_known,
         }
     )

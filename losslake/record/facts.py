@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from losslake.record.spool import written
+from losslake.record.numbers import json_number
 
 Scalar = str | int | float | bool
 COMPARATORS = ("strict", "inclusive")
@@ -78,7 +78,7 @@ def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:
 def _plain(value: Scalar) -> Scalar:
     if isinstance(value, bool | int):
         return value if type(value) is bool else int(value)
-    return written(float(value)) if isinstance(value, float) else str.__str__(value)
+    return json_number(float(value)) if isinstance(value, float) else str.__str__(value)
 
 
 def _goal(goal: Mapping[str, Any]) -> dict[str, Any]:

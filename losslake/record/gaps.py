@@ -10,7 +10,6 @@ NOT_A_NUMBER = "not a number"
 BAD_NAME = "not the name of a metric: a text, not step or elapsed_s, and at most 10,000 different ones"
 BAD_STEP = "not a step: a whole number from 0 to 2^53 - 1"
 TOO_MANY_REWINDS = "too many steps below earlier ones without rewind()"
-UNWRITTEN = "never written"
 REMOVED = "the file was removed"
 
 

@@ -20,9 +20,10 @@ from typing import Any, Literal
 from losslake.record import gaps
 from losslake.record.facts import SAME, Scalar, facts
 from losslake.record.gaps import Gaps, stated
-from losslake.record.live import Sender
+from losslake.record.layout import LARGEST_STEP
+from losslake.record.sender import Sender
 from losslake.record.spool import Spool, facts_of, new_name
-from losslake.record.writer import LARGEST_STEP, REWIND, SECONDS_TO_FINISH, Queue, Writer
+from losslake.record.writer import REWIND, SECONDS_TO_FINISH, Queue, Writer
 
 Status = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
 FOLDER = "losslake-runs"

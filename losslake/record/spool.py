@@ -1,40 +1,28 @@
-"""The folder of a recorded run, written so that whatever kills the training loses at most the last second.
+"""The files of a run that is being recorded: whatever kills the training loses at most the last second.
 
-    RUN/run.json                        what the run is; written first
-    RUN/0001/000001.jsonl               measurements of the first attempt, an object a line: step, elapsed_s, metrics
-    RUN/0002-from-120/000001.jsonl      of the second, which went back to step 120: it replaces what came from there on
-    RUN/0002.claim                      empty: the second attempt belongs to the process that made it
-    RUN/heartbeat                       empty: touched every few seconds while the run is being recorded
-    RUN/end.json                        how the run ended; written last, so a run without it was killed, or goes on
-
-Lines are flushed to disk every second. NaN and infinite values are the strings "NaN", "Infinity" and "-Infinity".
-The layout is promised in docs/recording.md.
+Lines are flushed to disk every second. `losslake/record/layout.py` describes the folder.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import re
 import secrets
 import time
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-VERSION = 1
-FORMAT = f"losslake-record/{VERSION}"
-RUN, END, HEARTBEAT = "run.json", "end.json", "heartbeat"
-STEP, ELAPSED = "step", "elapsed_s"
+from losslake.record.layout import ELAPSED, END, FORMAT, HEARTBEAT, RUN, VERSION, SegmentName, digest_entry
+
 SECONDS_BETWEEN_SYNCS = 1.0
 SECONDS_BETWEEN_BEATS = 5.0
 LARGEST_SEGMENT = 4_000_000
 _SYNCED_BYTES = 1_000_000
-SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
-"""The path of a file of measurements in the folder of its run."""
 _ATTEMPT = re.compile(r"(\d{4,9})(?:-from-\d+)?(?:\.claim)?")
 _VERSION = re.compile(r"losslake-record/([1-9]\d{0,8})")
 
@@ -57,8 +45,7 @@ class Spool:
         """Create the folder of a new run with these facts; None: go on with the run that is there."""
         self.folder = folder
         self.elapsed = 0.0
-        self._attempt = self._segment = 0
-        self._place = ""
+        self._segment = SegmentName(0, 0)
         self._file: IO[bytes] | None = None
         self._size = self._unsynced = 0
         self._synced_at = time.monotonic()
@@ -80,16 +67,15 @@ class Spool:
         attempts of its own, and the later one wins.
         """
         self.close()
-        if from_step is None:
-            number, place = 1, "0001"
-        else:
-            number = max(_last_attempt(self.folder), 1) + 1
-            while not _is_made(self.folder / f"{number:04d}.claim"):
-                number += 1
-            place = f"{number:04d}-from-{from_step}"
-        (self.folder / place).mkdir(exist_ok=True)
+        attempt = 1
+        if from_step is not None:
+            attempt = max(_last_attempt(self.folder), 1) + 1
+            while not _is_made(self.folder / f"{attempt:04d}.claim"):
+                attempt += 1
+        begun = SegmentName(attempt, 0, from_step)
+        (self.folder / begun.folder).mkdir(exist_ok=True)
         (self.folder / END).unlink(missing_ok=True)
-        self._attempt, self._place, self._segment = number, place, 0
+        self._segment = begun
 
     def append(self, text: bytes) -> bool:
         """Write whole lines, all of them or none; return True if they are the first of a segment."""
@@ -138,11 +124,14 @@ class Spool:
     def digests(self) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
         """Return the size and SHA-256 of each segment by path, and the paths of segments that were removed."""
         names = sorted(path.relative_to(self.folder).as_posix() for path in _segments(self.folder))
-        return {name: _digest(self.folder / name) for name in names}, sorted(set(self._names) - set(names))
+        digests: dict[str, Mapping[str, Any]] = {
+            name: digest_entry((self.folder / name).read_bytes()) for name in names
+        }
+        return digests, sorted(set(self._names) - set(names))
 
     def end(self, facts: Mapping[str, Any]) -> None:
         """Write how the run ended. Raises OSError if another process has begun a later attempt: it will do so."""
-        if _last_attempt(self.folder) > self._attempt > 0:
+        if _last_attempt(self.folder) > self._segment.attempt > 0:
             raise OSError(f"another process goes on with the run in {self.folder}")
         _write(self.folder / END, facts)
 
@@ -150,14 +139,13 @@ class Spool:
         if self._file is not None and self._size >= LARGEST_SEGMENT:
             self.close()
         if self._file is None:
-            folder = self.folder / self._place
-            folder.mkdir(exist_ok=True)
-            number = self._segment + 1
-            path = folder / f"{number:06d}.jsonl"
+            segment = self._segment._replace(number=self._segment.number + 1)
+            path = self.folder / segment.path
+            path.parent.mkdir(exist_ok=True)
             self._file = path.open("xb", buffering=0)
-            self._segment, self._size = number, 0
-            self._names.append(f"{self._place}/{path.name}")
-            _sync_folder(folder)
+            self._segment, self._size = segment, 0
+            self._names.append(segment.path)
+            _sync_folder(path.parent)
             _sync_folder(self.folder)
         return self._file
 
@@ -186,17 +174,11 @@ def facts_of(folder: Path) -> Mapping[str, Any]:
     return facts
 
 
-def written(value: float) -> float | str:
-    """Return a value as it is written in JSON, which has no NaN."""
-    return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
 def new_name() -> str:
     """Return the name of a new run: a UUID of version 7 (RFC 9562), which sorts by time."""
     milliseconds = time.time_ns() // 1_000_000
     number = milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
-    text = f"{number:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return str(uuid.UUID(int=number))
 
 
 def _segments(folder: Path) -> list[Path]:
@@ -231,11 +213,6 @@ def _is_made(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _digest(path: Path) -> Mapping[str, Any]:
-    data = path.read_bytes()
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:

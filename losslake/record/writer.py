@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from losslake.record import gaps
 from losslake.record.gaps import Gaps
-from losslake.record.spool import ELAPSED, STEP, SegmentRemoved, Spool, written
+from losslake.record.layout import ELAPSED, LARGEST_STEP, STEP
+from losslake.record.numbers import json_number
+from losslake.record.spool import SegmentRemoved, Spool
 
 SECONDS_TO_FINISH = 30.0
-LARGEST_STEP = 2**53 - 1
 MOST_NAMES = 10_000  # of metrics that a log can have
 MOST_ASSUMED_REWINDS = 1_000
 _SECONDS_BETWEEN_WRITES = 0.1
@@ -199,7 +200,7 @@ class Writer:
             if not key or value is None:
                 self.gaps.add(gaps.NOT_A_NUMBER if key else gaps.BAD_NAME, 1, step)
                 continue
-            texts.append(f"{key}{value!r}" if isfinite(value) else f'{key}"{written(value)}"')
+            texts.append(f"{key}{value!r}" if isfinite(value) else f'{key}"{json_number(value)}"')
             if last.get(name, -1) > step:
                 is_below = True
             else:

@@ -21,7 +21,7 @@ _CONTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
 
 @dataclass(frozen=True)
 class Role:
-    """What a contributor did. credit: the URL of the role in the CRediT taxonomy."""
+    """The role of a contributor. credit: the URL of the role in the CRediT taxonomy."""
 
     name: str
     description: str

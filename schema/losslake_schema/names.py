@@ -109,6 +109,14 @@ def natural_number(text: str) -> int | None:
     return value if value <= LARGEST_INTEGER else None
 
 
+def real_number(text: str | bytes) -> float | None:
+    """Return the float64 that `text` spells, which may be NaN or infinite, or None; 1_000 is one in Python only."""
+    try:
+        return None if ("_" in text if isinstance(text, str) else b"_" in text) else float(text)
+    except ValueError:
+        return None
+
+
 def name_problem(name: str) -> str | None:
     """Return why `name` can't be a collection part, dataset, model or optimizer, or None if it can."""
     if not name or name in {".", ".."}:

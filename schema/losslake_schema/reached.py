@@ -32,6 +32,12 @@ def sign_of(direction: str) -> float:
     return 1.0 if direction == "minimize" else -1.0
 
 
+def comparison_sign(direction: str, comparator: str) -> str:
+    """Return the sign between a value that reaches a target and the target, in ASCII: <, <=, > or >=."""
+    strict = "<" if direction == "minimize" else ">"
+    return f"{strict}=" if comparator == "inclusive" else strict
+
+
 def goal_text(
     metric: str, direction: str, target: float, comparator: str = DEFAULT_COMPARATOR, *, is_for_terminal: bool = False
 ) -> str:
@@ -39,12 +45,11 @@ def goal_text(
 
     is_for_terminal: in ASCII, with all digits of the target; else with six.
     """
-    strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
+    sign = comparison_sign(direction, comparator)
     if is_for_terminal:
-        inclusive, shown = f"{strict}=", repr(target)
-    else:
-        shown = f"{target:g}"
-    return f"{metric} {inclusive if comparator == 'inclusive' else strict} {shown}"
+        return f"{metric} {sign} {target!r}"
+    shown = sign.replace("<=", "\u2264").replace(">=", "\u2265")
+    return f"{metric} {shown} {target:g}"
 
 
 def strict_bound(target: Target, comparator: Comparator) -> Target:

@@ -73,7 +73,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class CollectionMetadata:
-    """What a release records about a collection; unknown fields are empty."""
+    """The facts of a release about a collection; unknown fields are empty."""
 
     collection: str
     title: str = ""

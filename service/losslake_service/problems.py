@@ -16,6 +16,7 @@ from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import Scope
 
@@ -23,7 +24,7 @@ from losslake.figures.renderer import FiguresBusy
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
-from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
+from losslake_service.sandbox.errors import SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -71,7 +72,7 @@ _log = logging.getLogger(__name__)
 
 
 class ProblemDocument(BaseModel):
-    """Why a request was not answered."""
+    """The reason for which a request was not answered."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"additionalProperties": True})
 
@@ -82,7 +83,7 @@ class ProblemDocument(BaseModel):
     status: Annotated[int, Field(examples=[422])]
     """The HTTP status."""
     detail: Annotated[str, Field(examples=["there is no parameter 'colour' here"])]
-    """What is wrong with this request and what to do."""
+    """The fault of this request and what to do."""
     request_id: Annotated[str | None, Field(examples=["0f8c3a"])] = None
     """The X-Request-ID of the request, as in the service's log."""
     near_matches: Annotated[Sequence[str] | None, Field(examples=[["val/classification_error"]])] = None
@@ -284,7 +285,7 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     UnknownName: _unknown_name,
     SqlProblem: _sql,
     QuestionProblem: _question,
-    ClientDisconnected: _disconnected,
+    ClientDisconnect: _disconnected,
     FiguresBusy: _figures_busy,
     HTTPException: _http,
     StoreFailed: _unreachable,

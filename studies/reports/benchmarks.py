@@ -98,7 +98,7 @@ class Benchmark:
 
     @cached_property
     def statuses(self) -> Counter[str]:
-        """How many trials have each status."""
+        """The number of trials of each status."""
         return Counter(row["status"] for row in self.trials)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from losslake.output.digits import amount
+from losslake_schema.quantities import amount
 
 NOTHING = "\u2013"
 

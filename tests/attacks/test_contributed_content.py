@@ -12,14 +12,15 @@ from typer.testing import CliRunner
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
+from losslake.record.spool import new_name
 from losslake_cli.main import app
-from losslake_contributions.client.spool import read_spool
+from losslake_ingest.readers.recorded.folder import read_spool
 from losslake_ingest.run import ingest
 from losslake_schema.names import Trial
 from tests.attacks.contributors import STORED, Target, fresh_run, refused
 from tests.contributions.conftest import Sender
 from tests.contributions.made_runs import write_run
-from tests.contributions.spooled_runs import COLLECTION, SpooledRun, new_id
+from tests.contributions.spooled_runs import COLLECTION, SpooledRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 SCRIPT = "<script>alert(1)</script>"
@@ -221,7 +222,7 @@ def test_invisible_characters(target: Target) -> None:
         ):
             refused(send(target.mallory, **facts)[1], 422)
         for submission in ({"note": text}, {"licence": text}, {"contributors": [{"name": text}]}):
-            refused(submit(target.mallory, new_id(), **submission), 422)
+            refused(submit(target.mallory, new_name(), **submission), 422)
 
 
 def test_names_that_look_alike(target: Target) -> None:
@@ -272,11 +273,11 @@ def test_hostile_json(target: Target) -> None:
         "a text for a number": good.replace("64", '"64"'),
     }
     for what, body in bodies.items():
-        answer = target.mallory.send("PUT", f"/v1/contributions/{new_id()}", content=body)
+        answer = target.mallory.send("PUT", f"/v1/contributions/{new_name()}", content=body)
         assert answer.status_code == 422, (what, answer.text[:300])
         refused(answer, 422)
     twice = '{"collection": "other", ' + good[1:]
-    name = new_id()
+    name = new_name()
     assert target.mallory.send("PUT", f"/v1/contributions/{name}", content=twice).status_code == 201
     assert target.mallory.send("PUT", f"/v1/contributions/{name}", content=good).status_code == 200, (
         "the last one counts"
@@ -470,7 +471,7 @@ def test_spools_with_links(target: Target, tmp_path: Any) -> None:
     )
     (spool.folder / "0001" / "000002.jsonl").symlink_to(secret)
     (spool.folder / "0002").symlink_to(tmp_path)
-    assert [segment.name for segment in read_spool(spool.folder).segments] == ["0001/000001.jsonl"]
+    assert [segment.path for segment in read_spool(spool.folder).segments] == ["0001/000001.jsonl"]
     lake = Lake.create(tmp_path / "other")
     ingest(lake, [str(tmp_path / "runs")])
     assert b"secret" not in b"".join(path.read_bytes() for path in lake.folder.rglob("*") if path.is_file())

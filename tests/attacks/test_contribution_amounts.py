@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import zstandard
 
+from losslake.record.spool import new_name
 from losslake_contributions.people.tokens import Quota
 from losslake_contributions.protocol.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from tests.attacks.contributors import Target, fresh_run, raw, refused
 from tests.contributions.conftest import Sender
-from tests.contributions.spooled_runs import new_id
 from tests.servers.processes import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
@@ -72,8 +72,8 @@ def test_oversized_bodies(target: Target) -> None:
     refused(target.mallory.send("PUT", where, content=large), 413)
     refused(target.mallory.send("PUT", where, content=(bytes(2**20) for _ in range(40))), 413)
     facts = {**run.facts, "notes": "x" * LARGEST_FACTS}
-    refused(target.mallory.send("PUT", f"/v1/contributions/{new_id()}", json=facts), 413, 422)
-    for path in (f"/v1/contributions/{new_id()}", "/v1/submissions", f"/v1/contributions/{run.id}/finish"):
+    refused(target.mallory.send("PUT", f"/v1/contributions/{new_name()}", json=facts), 413, 422)
+    for path in (f"/v1/contributions/{new_name()}", "/v1/submissions", f"/v1/contributions/{run.id}/finish"):
         method = "PUT" if path.count("/") == 3 and "contributions" in path else "POST"
         refused(target.mallory.send(method, path, content=b"[" * 3_000_000), 413)
     assert target.press("/sign-in", None, token="x" * 300_000).status_code in (413, 422)

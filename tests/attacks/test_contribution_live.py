@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
+from losslake.record.spool import new_name
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.live.reader import MOST_SERIES, RunReader
 from losslake_contributions.people.tokens import Quota
@@ -15,7 +16,6 @@ from losslake_contributions.protocol.limits import MOST_PIECES, MOST_SEGMENTS
 from losslake_contributions.store.tables import Piece
 from losslake_schema.errors import LossLakeError
 from tests.attacks.contributors import Target, fresh_run, refused
-from tests.contributions.spooled_runs import new_id
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 CURVE = "0001/000001.jsonl"
@@ -84,7 +84,7 @@ def test_too_many_pieces(target: Target) -> None:
     target.mallory.create(run)
     piece = run.piece(CURVE) | {"lines": "{}\n"}
     refused(target.mallory.live(*[piece] * (MOST_PIECES + 1)), 422)
-    refused(target.mallory.live(alive=[new_id() for _ in range(MOST_PIECES + 1)]), 422)
+    refused(target.mallory.live(alive=[new_name() for _ in range(MOST_PIECES + 1)]), 422)
     assert target.mallory.live(*[piece | {"n": n} for n in range(1, MOST_PIECES + 1)]).status_code == 200
 
 
@@ -103,7 +103,7 @@ def test_lines_that_break_readers(target: Target) -> None:
     target.mallory.live(run.piece(CURVE) | {"lines": "\n".join(odd) + "\n"})
     reader = RunReader(target.database, run.id)
     reader.refresh()
-    assert reader.n_unread >= 6
+    assert reader.curves.n_unread >= 6
     offset = len(("\n".join(odd) + "\n").encode())
     many = {f"m{n}": 1 for n in range(MOST_SERIES + 1)} | {"step": 1}
     target.mallory.live(run.piece(CURVE) | {"lines": json.dumps(many) + "\n", "offset": offset})

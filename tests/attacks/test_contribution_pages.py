@@ -11,12 +11,12 @@ from uuid import UUID
 import httpx
 import pytest
 
+from losslake.record.spool import new_name
 from losslake_contributions.people.signing_key import SigningKey, link_token
 from losslake_contributions.people.tokens import revoke_token
 from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
 from losslake_contributions.review.site import COOKIE
 from tests.attacks.contributors import BROWSER, FROM_HERE, Target, fresh_run, refused
-from tests.contributions.spooled_runs import new_id
 from tests.service.running import served
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
@@ -262,7 +262,7 @@ def test_links_to_other_sites(target: Target, mine: str) -> None:
             location = answer.headers.get("location", "/")
             assert location.startswith("/")
             assert not location.startswith(("//", "/\\"))
-    led = target.page(f"/reviews/{new_id()}&next=evil.example").headers["location"]
+    led = target.page(f"/reviews/{new_name()}&next=evil.example").headers["location"]
     assert led.count("next=") == 1
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from losslake.record.spool import new_name
 from losslake_contributions.people.tokens import revoke_token
 from losslake_contributions.review.site import COOKIE
 from losslake_contributions.store.tables import Token
 from tests.attacks.contributors import Target, fresh_run, logged, refused
 from tests.contributions.conftest import Sender
-from tests.contributions.spooled_runs import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack]
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -170,7 +171,7 @@ def test_runs_of_others_are_read(target: Target) -> None:
     """read the runs and submissions of somebody else, or learn whether they exist"""
     name = target.victim.submitted(run := fresh_run())
     foreign = without_request(answers(target.mallory, run.id, name))
-    unknown = without_request(answers(target.mallory, new_id(), UNKNOWN))
+    unknown = without_request(answers(target.mallory, new_name(), UNKNOWN))
     # Only for PUT of a run.json is an id taken or free; there, the body is refused first.
     assert foreign == unknown
     assert not [each for each in foreign if each[0] < 400 and "Victoria" in str(each)]
@@ -301,7 +302,7 @@ def test_tricks_in_paths(target: Target) -> None:
 
 def test_lines_in_logs_and_headers(target: Target) -> None:
     """write lines into the log, or headers into an answer"""
-    mark = new_id()
+    mark = new_name()
     forged = f"{mark}%0d%0aset-cookie:%20a=b%0a%7B%22level%22:%22error%22%7D%1b%5b2J"
     for path in (f"/v1/submissions/{forged}", f"/v1/contributions/{forged}", f"/{forged}", f"/reviews/{forged}"):
         answer = target.mallory.send("GET", path)

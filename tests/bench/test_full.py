@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench import full, full_questions
-from bench.answers import WrongAnswer
+from bench import correction, full, full_questions
 from bench.archive import write_studies
+from bench.asking import WrongAnswer
 from bench.floors import parse
 from bench.full_questions import CurvesQuestion, Effort, check_scaling
 from bench.full_statements import measure_sql
@@ -57,6 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     write_studies(archive, plans(Scale(SCALE))[::20], processes=1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(full, "in_own_process", measured)
+        patched.setattr(correction, "in_own_process", measured)
         patched.setattr(full, "opened_by_new_process", lambda lake: Opening(opened(lake), 1.0, 1.0))
         patched.setattr(full_questions, "service", _service)
         report = "\n".join(full.report([SCALE], folder, folder, FEW, keep=True))

@@ -11,7 +11,7 @@ from bench.pages import PAGES, Draw
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
-from losslake_service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.paths import PAGES as KINDS
 from tests.archives import write_workload
 from tests.oracle import Row
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from bench.archive import write_studies
+from bench.lakes import benchmark_lake
 from bench.peers.drawing import known_workloads, questions
 from bench.peers.losslake import LossLake
-from bench.peers.places import Given, Places, places
 from bench.peers.questions import Kind, Scaling, differences
 from bench.peers.turns import Differs, Patience, in_turn
 from bench.plan import Scale, plans
@@ -20,13 +20,13 @@ SOME = ("cifar_10/resnet_8/sgd", "open_images_v4")
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseView]:
     """A workload with an error rate, and one whose metric is maximized."""
     archive = tmp_path_factory.mktemp("archive") / "small.tar.bz2"
     made = plans(Scale(0.02, evaluations=1_500_000))
     write_studies(archive, [plan for plan in made if plan.workload.path.startswith(SOME)][::3], processes=1)
-    with places(Given(archive)) as found:
-        yield found
+    with benchmark_lake(None, archive) as lake:
+        yield ReleaseView.open(lake, lake.release())
 
 
 class Wrong(LossLake):
@@ -42,8 +42,7 @@ class Wrong(LossLake):
 
 
 @pytest.mark.slow
-def test_an_answer_that_differs_in_its_last_bit_ends_the_run(small: Places) -> None:
-    view = ReleaseView.open(small.lake, small.lake.release())
+def test_an_answer_that_differs_in_its_last_bit_ends_the_run(view: ReleaseView) -> None:
     drawn = questions(known_workloads(view), Kind.SCALING)
     with pytest.raises(Differs, match="wrong differ"):
         in_turn(LossLake(view), [Wrong(view)], Kind.SCALING, drawn, Patience(1, 1))

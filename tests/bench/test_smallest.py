@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bench import analysis, load, measure, pages, recording, servers
+from bench import analysis, load, measure, servers
 from bench.__main__ import PARTS, Part, smallest
 from bench.analysis import forecastable
 from bench.lakes import write_smallest
@@ -83,7 +83,7 @@ def forks() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def server(existing: Mapping[str, Path], forks: None) -> Iterator[Server]:
-    with SERVICE(existing["--lake"], 1, pages.NO_ANSWERS_KEPT | {"LOSSLAKE_SQL_WORKERS": "1"}) as running:
+    with SERVICE(existing["--lake"], 1, servers.NO_ANSWERS_KEPT | {"LOSSLAKE_SQL_WORKERS": "1"}) as running:
         yield running
 
 
@@ -109,9 +109,7 @@ def shared(existing: Mapping[str, Path], server: Server, monkeypatch: pytest.Mon
         for each in [each for name, each in sys.modules.items() if name.startswith("bench.")]:
             if getattr(each, "service", None) is SERVICE:
                 monkeypatch.setattr(each, "service", service)
-            if (
-                getattr(each, "in_own_process", None) is IN_OWN_PROCESS and each is not recording
-            ):  # it breaks a recorder, for good
+            if getattr(each, "in_own_process", None) is IN_OWN_PROCESS:
                 monkeypatch.setattr(each, "in_own_process", measured)
         return module
 
@@ -129,7 +127,6 @@ def test_each_benchmark_runs(
     monkeypatch.setattr(offer, "MOST_KEPT", offer.MOST_KEPT)  # many-studies sets it
     monkeypatch.setattr(load, "_READ", 1 << 16)
     monkeypatch.setattr("bench.service.CLIENTS", (1, 2))
-    monkeypatch.setattr("bench.service.ROUNDS", 1)
     monkeypatch.setattr("bench.many_studies.OPENINGS", 1)
     assert shared(part.module).main(smallest(part, existing)) in (None, 0)
     assert len(capsys.readouterr().out.splitlines()) > 1
@@ -171,4 +168,4 @@ def test_no_forecast_is_asked_where_no_study_has_enough_settings(
 ) -> None:
     monkeypatch.setattr(analysis, "groups_needed", lambda _: 1000)
     assert list(analysis.queries(forecast.QUESTION, view, 3)) == []
-    assert analysis.measured(forecast.QUESTION, view, 0, 3, 100.0) is None
+    assert analysis.measured(forecast.QUESTION, view, Server(0, 0), 3, 100.0) is None

@@ -13,7 +13,7 @@ from starlette.routing import compile_path
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_service.web.page import PageKind
-from losslake_service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.paths import PAGES as KINDS
 from tests.browser.hostile import ADDRESS, ERROR, IMAGE, SCRIPT, TRAPS, WORKLOAD, Trap, hostile_lake
 from tests.browser.test_own_run import give
 from tests.browser.visit import NARROW, Site, Visit

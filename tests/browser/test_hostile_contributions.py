@@ -14,14 +14,14 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
+from losslake.record.spool import new_name
 from losslake_contributions.protocol.contributions import Finish, RunFacts
 from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionRequest
-from losslake_service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.paths import PAGES as KINDS
 from tests.attacks.contributors import Target, attacked
 from tests.browser.test_hostile import INJECTED
 from tests.browser.visit import WIDE, Site, Visit
 from tests.contributions.conftest import Sender
-from tests.contributions.spooled_runs import new_id
 
 pytestmark = pytest.mark.slow
 ORCID = "0000-0002-1825-0097"
@@ -82,7 +82,7 @@ def send_run(sender: Sender, *, licence: str, scale: float, **end: Any) -> tuple
     files = {injection("file"): "0" * 64}
     origin = {"format": injection("origin"), "files": files}
     facts = document_of(RunFacts, origin=origin, licence=licence, directions={METRIC: "minimize"})
-    run = new_id()
+    run = new_name()
     created = sender.send("PUT", f"/v1/contributions/{run}", json=facts)
     assert created.status_code == 201, created.text
     values = [(step, scale / (step + 1)) for step in range(0, 120, 10)]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page
 
+from losslake_schema import registry
+from losslake_schema.reached import COMPARATORS, hits, sign_of
+from losslake_service.web.goals import PageGoal
+from losslake_service.web.own_run import own_run
 from tests.browser.quiet import median_times
 from tests.browser.visit import Visit
+from tests.losslake.questions.views import WORKLOAD, view_of
+from tests.oracle import Row
 
 pytestmark = pytest.mark.slow
 
@@ -18,9 +25,9 @@ METRIC = "val/classification_error"
 PAGE = "/studies/bundled/digits/mlp_64/nesterov_momentum/64"
 _IN_MODULES = """async (argument) => {
   const folder = document.querySelector('script[src*="own_run.js"]').src.replace('own_run.js', 'own_run/');
-  const { cellOf, readTable } = await import(`${folder}table.js`);
+  const { readTable } = await import(`${folder}table.js`);
   const { batchSizesIn, guessed } = await import(`${folder}columns.js`);
-  const { compared, curveOf, medianOf, stepsTo, unlike } = await import(`${folder}curve.js`);
+  const { compared, curveOf, stepsTo, unlike } = await import(`${folder}curve.js`);
   const { addOwnRun, showOwnRun } = await import(`${folder}layer.js`);
   return BODY;
 }"""
@@ -87,62 +94,60 @@ TABLES: tuple[tuple[str, list[str], list[str]], ...] = (
 def test_tables_are_read_as_they_are_written(visit: Visit) -> None:
     page = visit.open(PAGE)
     for text, names, cells in TABLES:
-        table = "(({ names, rows }) => [names, names.map((_, index) => cellOf(rows[0], index))])(readTable(argument))"
+        table = "(({ names, rows }) => [names, rows[0].cells])(readTable(argument))"
         assert in_modules(page, table, text) == [names, cells], text
 
 
-def test_steps_and_medians_are_those_of_python(visit: Visit) -> None:
+def test_steps_are_those_of_python(visit: Visit) -> None:
     page = visit.open(PAGE)
     nan = float("nan")
     infinity = float("inf")
     curves = [[0.5, 0.2], [nan, 0.1, 0.3], [0.1], [nan], [0.3, 0.1, 0.1], [-infinity, infinity, 0.05, 0.3]]
     curve = "{ steps: argument[0].map((_, at) => at), values: Float64Array.from(argument[0]) }"
     for values in curves:
-        for direction, comparator in (("minimize", "strict"), ("minimize", "inclusive"), ("maximize", "inclusive")):
-            sign = -1 if direction == "maximize" else 1
-            expected = next(
-                (
-                    at
-                    for at, value in enumerate(values)
-                    if math.isfinite(value)
-                    and (sign * value < sign * 0.1 or (comparator == "inclusive" and value == 0.1))
-                ),
-                None,
-            )
-            goal = {"target": 0.1, "direction": direction, "comparator": comparator}
+        for direction, comparator in product(("minimize", "maximize"), COMPARATORS):
+            reached = np.flatnonzero(hits(sign_of(direction) * np.array(values), sign_of(direction) * 0.1, comparator))
+            goal = PageGoal(METRIC, 0.1, direction, comparator=comparator).for_scripts
+            expected = int(reached[0]) if len(reached) else None
             assert in_modules(page, f"stepsTo({curve}, argument[1])", [values, goal]) == expected
-    for steps, median in (
-        ([4, None, 2], 4),
-        ([1, 2], 1.5),
-        ([1, None], None),
-        ([None], None),
-        ([3, None, None, 1], None),
-    ):
-        rows = [{"steps": each} for each in steps]
-        assert in_modules(page, "medianOf(argument)", rows) == median
 
 
-def test_a_half_median_keeps_its_half(visit: Visit) -> None:
+def test_nearest_trial_and_ratio_are_looked_up_for_the_steps_of_a_run(visit: Visit) -> None:
     page = visit.open(PAGE)
-    curve = "{ steps: Float64Array.of(7), values: Float64Array.of(0) }"
-    goal = {"target": 0.1, "direction": "minimize", "comparator": "strict", "text": "x < 0.1"}
-    rows = [{"trial_id": 1, "steps": 1100}, {"trial_id": 2, "steps": 1133}]
-    assert "(7 rather than 1,116.5)" in in_modules(page, f"compared({curve}, ...argument)", [goal, rows])
+    stored = {
+        "trials": "3 trials",
+        "median": 30,
+        "medianText": "30",
+        "withoutRatio": "",
+        "reached": "3 of 3 trials reach it, the median after 30.",
+        "nearest": [[0, 2, 20, "lr", 1e-5], [25, 1, 30]],
+    }
+    goal = {"target": 0.1, "sign": "<", "text": "x < 0.1"}
+    text = (
+        "compared({ steps: Float64Array.of(argument[0]), values: Float64Array.of(argument[1]) }, ...argument.slice(2))"
+    )
+    for steps, times, nearest in (
+        (24, "0.8 times the steps of", "trial 2 (20 steps, lr 0.00001)"),
+        (30, "about as many steps as", "trial 1 (30 steps)"),
+    ):
+        begin = f"Your run needs {times} the median of 3 trials to x < 0.1 ({steps} rather than 30)"
+        assert in_modules(page, text, [steps, 0, goal, stored]) == f"{begin}; the nearest is {nearest}."
+    never = (
+        "Your run doesn't reach x < 0.1 within its 24 steps: its best value is 1. 3 of 3 trials reach it, the median"
+    )
+    assert in_modules(page, text, [24, 1, goal, stored]).startswith(never)
 
 
-@pytest.mark.parametrize("metric", ["fraction", "points", "rate"])
+@pytest.mark.parametrize("metric", ["val/accuracy", "val/bleu", "val/word_error_rate"])
 def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
     page = visit.open(PAGE)
-    text = "x lies between"
-    ranges: dict[str, dict[str, Any]] = {
-        "fraction": {"smallest": 0, "largest": 1.000001, "isOfBest": False, "text": text},
-        "points": {"smallest": 0, "largest": 100.0001, "isOfBest": False, "text": text},
-        "rate": {"smallest": 0, "largest": 1.000001, "isOfBest": True, "text": text},
-    }
-    percent, fractions = "look like percent: x lies between. Divide them by 100.", "look like fractions"
+    view = view_of([Row(8, 1, "COMPLETE", 1, 0.5)], "maximize", metric=metric)
+    about = own_run(view, WORKLOAD, None, metric, None)
+    assert about is not None
+    percent, fractions = "look like percent: {}. Divide them by 100.", "look like fractions"
     infinity = float("inf")
     cases: dict[str, list[tuple[list[float], str | None]]] = {
-        "fraction": [
+        "val/accuracy": [
             ([90, 5.1, 1.1], percent),
             ([90, 0.9], percent),
             ([infinity, 0.9, 1], None),
@@ -150,19 +155,22 @@ def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
             ([-0.5, 0.9], "down to -0.5 are too small"),
             ([infinity], None),
         ],
-        "points": [([0, 0.2, 0.35], fractions), ([0, 0], None), ([0, 35], None), ([101, 35], "too large")],
-        "rate": [([14.9, 0.9, 0.3], None), ([105, 60, 9, 0.9], percent)],
+        "val/bleu": [([0, 0.2, 0.35], fractions), ([0, 0], None), ([0, 35], None), ([101, 35], "too large")],
+        "val/word_error_rate": [([14.9, 0.9, 0.3], None), ([105, 60, 9, 0.9], percent)],
     }
     for values, expected in cases[metric]:
         said = in_modules(
-            page, "unlike({ values: Float64Array.from(argument[0]) }, argument[1]) ?? null", [values, ranges[metric]]
+            page, "unlike({ values: Float64Array.from(argument[0]) }, argument[1]) ?? null", [values, about["limits"]]
         )
-        assert expected is None if said is None else expected is not None and expected in said, values
+        if expected is None:
+            assert said is None, values
+        else:
+            assert expected.format(registry.metrics()[metric].range_in_words) in said, values
 
 
 def drawn(page: Page, figure: str, points: Sequence[tuple[int, float]], scale: str) -> tuple[list[str], list[Any]]:
     """Return the notes that a run adds to a figure whose axes go from 1 to 100, and the marks with their values."""
-    run = {"metric": METRIC, "batchSize": 8, "goal": {"direction": "minimize", "comparator": "strict"}}
+    run = {"metric": METRIC, "batchSize": 8, "goal": {"sign": "<"}}
     body = """(() => {
       const [figure, points, scale, run] = argument;
       const axis = () => ({ field: 'a', scale: { type: scale, domain: [1, 100] } });

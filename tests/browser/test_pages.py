@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
-from losslake_service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.paths import PAGES as KINDS
 from tests.browser.accessibility import violations
 from tests.browser.chromium import NAME
 from tests.browser.pages import PAGES, Shown

@@ -44,7 +44,7 @@ _COLOURS = """async (rates) => {
   return curves.map(colouring(curves, new Map(rates.map((rate) => [String(rate), rate])), false).of);
 }"""
 _SMOOTHED = """async ([values, weight]) => {
-  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer/smoothing.js');
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer/lines.js');
   const { smoothed } = await import(address);
   return [...smoothed(Float64Array.from(values), weight)];
 }"""

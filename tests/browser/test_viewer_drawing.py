@@ -27,7 +27,7 @@ _TRACE = """({ trace }, [steps, values, view, box]) => {
 }""".replace("RECORDED", _RECORDED)
 _AXES = """({ drawAxes }, [view, box]) => {
   RECORDED
-  drawAxes(context, { box, label: '' }, view, { x: false, y: false }, {});
+  drawAxes(context, { box, label: '' }, view, '', {});
   return drawn.filter(([name]) => name === 'fillText');
 }""".replace("RECORDED", _RECORDED)
 _NEAREST = """({ nearestLine }, [steps, values, point]) => {

@@ -11,8 +11,8 @@ from losslake.client.client import Client
 from losslake.client.service import Service
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
-from losslake_cli import remote_archive
-from losslake_cli.remote_archive import RemoteArchive
+from losslake_cli.logs import remote_archive
+from losslake_cli.logs.remote_archive import RemoteArchive
 from losslake_ingest.run import ingest
 from tests.cli.conftest import Run
 from tests.ingest.offers import TrialOffer, study_files, unpacked

@@ -20,11 +20,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 import losslake
-from bench.sentences import sentences_of
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from tests.applications import without_sql
 from tests.conformance.recomputed import Recomputed, trial_of
+from tests.conformance.sentences import sentences_of
 
 BUNDLES = sorted((Path(__file__).parents[2] / "published").glob("mlperf-*/*.tar"))
 PAGES = (

@@ -26,7 +26,6 @@ import losslake.record
 from losslake.lake.lake import Lake
 from losslake.record import spool
 from losslake_contributions.client.connection import ContributionClient
-from losslake_contributions.client.local_runs import find_runs
 from losslake_contributions.client.push import Terms, push
 from losslake_contributions.people.tokens import create_token
 from losslake_contributions.review.acceptance import accept
@@ -35,6 +34,7 @@ from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
 from tests.contributions.disturbing_proxy import disturbing_proxy
+from tests.contributions.made_runs import runs_in
 from tests.contributions.running import RunningService, running_service
 from tests.forked import Forked, start_command
 
@@ -129,8 +129,8 @@ def record(folder: Path, seed: int, target: Target, killed: Counter[str]) -> Non
 def push_until_stopped(target: Target, folder: str) -> None:
     """Push finished runs again and again, as a job that is started every minute does."""
     while not Path(folder, "stop").exists():
-        with suppress(LossLakeError), ContributionClient(target.url, target.token, 8) as client:
-            push(client, find_runs(Path(folder)).runs, Terms(), lambda *_: None)
+        with suppress(LossLakeError, OSError), ContributionClient(target.url, target.token, 8) as client:
+            push(client, runs_in(Path(folder)).runs, Terms(), lambda *_: None)
         time.sleep(0.1)
 
 
@@ -138,7 +138,7 @@ def push_the_rest(target: Target, folder: str) -> None:
     """Push every run, also those whose training was killed; end with 1 unless all are submitted."""
     try:
         with ContributionClient(target.url, target.token, 8) as client:
-            runs = find_runs(Path(folder), with_unfinished=True)
+            runs = runs_in(Path(folder), with_unfinished=True)
             pushed = push(client, runs.runs, Terms(), lambda *_: None)
     except LossLakeError as error:
         print(error, file=sys.stderr)

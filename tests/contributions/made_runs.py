@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from losslake.lake.lake import Lake
-from losslake_contributions.client.spool import Spool, digest_entry, read_spool
+from losslake.record.layout import digest_entry
+from losslake_contributions.client.local_runs import LocalRuns, local_runs
+from losslake_contributions.client.prepared_run import prepared
+from losslake_ingest.readers.recorded.folder import Spool, read_spool, spools_in
 from losslake_ingest.run import ingest
 
 ERROR = "val/classification_error"
@@ -62,3 +65,8 @@ def lake_of(folder: Path, spools: Path) -> Lake:
     summary = ingest(lake, [str(spools)])
     assert not summary.quarantined, summary.quarantined
     return lake
+
+
+def runs_in(folder: Path, with_unfinished: bool = False) -> LocalRuns:
+    """The recorded runs below a folder, as a push finds them."""
+    return local_runs([prepared(read_spool(each)) for each in spools_in(folder)], with_unfinished)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from losslake.record.spool import new_name
+from tests.losslake.record import runs
+
 Rows = Sequence[Mapping[str, Any]]
 COLLECTION, WORKLOAD = "given", ("mnist", "cnn", "sgd")
-
-
-def new_id() -> str:
-    """A UUID of version 7."""
-    number = time.time_ns() // 1_000_000 << 80 | 7 << 76 | uuid.uuid4().int & (2**12 - 1) << 64
-    number |= 2 << 62 | uuid.uuid4().int & (2**62 - 1)
-    return str(uuid.UUID(int=number))
 
 
 def rows(steps: Sequence[int], scale: float = 1.0) -> list[dict[str, Any]]:
@@ -38,7 +32,7 @@ def rows(steps: Sequence[int], scale: float = 1.0) -> list[dict[str, Any]]:
 class SpooledRun:
     """A run: its run.json, and the lines of each segment by its path."""
 
-    id: str = field(default_factory=new_id)
+    id: str = field(default_factory=new_name)
     batch_size: int = 64
     licence: str | None = "CC-BY-4.0"
     parameters: dict[str, Any] = field(default_factory=lambda: {"learning_rate": 0.1})
@@ -99,21 +93,11 @@ class SpooledRun:
 
 def remaining(segments: Mapping[str, Rows]) -> dict[str, list[tuple[int, float]]]:
     """Step and value by metric, in order, of what no later attempt supersedes: slow and obvious."""
-    kept: list[Mapping[str, Any]] = []
-    begun: set[str] = set()
+    lines: list[runs.Line] = []
     for path in sorted(segments):
-        attempt = path.partition("/")[0]
-        _, _, step = attempt.partition("-from-")
-        if step and attempt not in begun:
-            kept = [row for row in kept if row["step"] < int(step)]
-        begun.add(attempt)
-        kept += segments[path]
-    by_metric: dict[str, dict[int, float]] = {}
-    for row in kept:
-        for name, value in row.items():
-            if name not in ("step", "elapsed_s"):
-                by_metric.setdefault(name, {})[row["step"]] = float(value)
-    return {name: sorted(values.items()) for name, values in by_metric.items()}
+        attempt, _, step = path.partition("/")[0].partition("-from-")
+        lines += [(int(attempt), int(step) if step else None, row) for row in segments[path]]
+    return {name: sorted(values.items()) for name, values in runs.remaining(lines).items()}
 
 
 def same(first: float, second: float) -> bool:

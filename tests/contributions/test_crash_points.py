@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from losslake.lake.lake import Lake
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_contributions.intake.cleaning import delete_orphans
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.people.tokens import authenticate

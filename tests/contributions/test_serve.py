@@ -9,7 +9,6 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_contributions.client.connection import ContributionClient
-from losslake_contributions.client.local_runs import find_runs
 from losslake_contributions.client.push import Terms, push
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.people.tokens import create_token
@@ -21,6 +20,7 @@ from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
 from losslake_service.settings import load_settings_of, toml_value
 from tests.contributions.conftest import ADA
+from tests.contributions.made_runs import runs_in
 from tests.contributions.review.test_acceptance import REWOUND, check_stored
 from tests.contributions.running import running_service
 from tests.contributions.spooled_runs import SpooledRun
@@ -42,12 +42,12 @@ def push_and_accept(lake: Lake, folder: Path, workers: int) -> None:
     with running_service(lake, workers=workers) as service:
         token = create_token(Database.open(lake), "Ada", ADA, ["contribute"], 1)
         with ContributionClient(service.url, token, 8) as client:
-            pushed = push(client, find_runs(folder).runs, Terms(), lambda *_: None)
+            pushed = push(client, runs_in(folder).runs, Terms(), lambda *_: None)
         assert pushed.submission is not None
         service.kill()
         service.start()
         with ContributionClient(service.url, token, 8) as client:
-            again = push(client, find_runs(folder).runs, Terms(), lambda *_: None)
+            again = push(client, runs_in(folder).runs, Terms(), lambda *_: None)
         assert again.submission is None
         assert {state.submission.id for state in again.states.values() if state.submission} == {pushed.submission.id}
         accept(Database.open(lake), pushed.submission.id, "me")

@@ -34,7 +34,6 @@ EXTRAS = {
     "losslake/client/service.py": "",
     "losslake/extras.py": "",
     "losslake/library/lake.py": "",
-    "losslake/library/methods": "",
     "losslake/library/service.py": "",
     "losslake/library/generate.py": "lake",
     "losslake/library/local.py": "lake",
@@ -45,7 +44,8 @@ EXTRAS = {
     "losslake/record/callbacks/lightning.py": "trainers",
     "losslake/record": "",
     "losslake/spark": "spark",
-    "cli/losslake_cli/spark_session.py": "spark",
+    "cli/losslake_cli/sql/spark_session.py": "spark",
+    "cli": "lake",
     "losslake": "lake",
     "schema": "lake",
     "ingest/losslake_ingest/pipeline/spark_engine.py": "spark",
@@ -60,7 +60,7 @@ EXTRAS = {
 
 def extras_for(path: Path) -> list[str]:
     if path.parts[0] in ("bench", "tests"):
-        return ["dev", "peers", "trainers"]
+        return ["dev", "trainers"]
     return [extra for extra in [next(extra for place, extra in EXTRAS.items() if path.is_relative_to(place))] if extra]
 
 

@@ -59,7 +59,6 @@ def requirements_by_lock() -> dict[str, list[Requirement]]:
     """Requirements of pyproject.toml by the lock file that has to satisfy them."""
     groups = {name: [Requirement(line) for line in lines] for name, lines in project()["dependency-groups"].items()}
     build = [*map(Requirement, project()["build-system"]["requires"]), *groups["build"]]
-    # Only the one benchmark that asks chDB has the extra `peers`, which is in no lock: it takes most of a gigabyte.
     return {
         "requirements.lock": [*build, *declared("all")],
         "requirements-dev.lock": [*build, *declared("dev")],

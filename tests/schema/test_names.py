@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_schema.errors import BadName
-from losslake_schema.names import Study, Trial, Workload, name_problem, natural_number
+from losslake_schema.names import Study, Trial, Workload, name_problem, natural_number, real_number
 
 part = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1)
 
@@ -54,3 +56,11 @@ def test_every_part_of_a_partition_folder_is_encoded() -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\nb", "a\x1bb", "x" * 201])
 def test_invalid_names_have_a_reason(name: str) -> None:
     assert name_problem(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e-3", 0.001), (b" 2.5", 2.5), ("-Infinity", -math.inf), ("1_000", None), (b"1_0", None), ("", None)],
+)
+def test_a_number_is_what_every_language_takes_for_one(text: str | bytes, number: float | None) -> None:
+    assert real_number(text) == number

@@ -16,7 +16,7 @@ from losslake.client.client import Client
 from losslake.index.serving import open_release
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
-from losslake_cli.remote_archive import RemoteArchive
+from losslake_cli.logs.remote_archive import RemoteArchive
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.applications import without_sql

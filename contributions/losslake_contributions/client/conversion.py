@@ -1,23 +1,25 @@
-"""Conversion of logs of known formats into spools, which hold the same trials and measurements.
+"""Preparation of folders and logs: recorded runs, and logs converted into runs with the same measurements.
 
-Logs are read exactly as `losslake ingest` reads them. The name of a spool is a UUID of version 8 (RFC 9562) made from
-its content: converting the same logs again gives the same folders with the same bytes.
+Logs are read exactly as `losslake ingest` reads them. The name of a converted run is a UUID of version 8 (RFC 9562),
+made from its content: converting the same logs again gives the same folders with the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from losslake.record.spool import ELAPSED, STEP, written
-from losslake_contributions.client.privacy import CleanSpool, Removal, cleaned
-from losslake_contributions.client.spool import as_json, digest_entry, documents, segment_bytes
+from losslake.record.layout import ELAPSED, STEP, SegmentName, digest_entry, document_bytes, segment_bytes
+from losslake.record.numbers import json_number
+from losslake_contributions.client.prepared_run import PreparedRun, prepared
+from losslake_contributions.client.privacy import cleaner_of, local_words
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
@@ -25,28 +27,24 @@ from losslake_ingest.contracts.study import Curves, LoadedPart, StudyPart, Study
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.gather import RunsPart, Stored
 from losslake_ingest.pipeline.reading import Reading, Request, open_sources
+from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
 from losslake_ingest.sources.open import Place
+from losslake_schema.errors import LossLakeError
 from losslake_schema.registry import Goal, metric_named
 
 UNMEASURED = "was never evaluated, so there is nothing to send"
-ATTEMPT = "0001"
 _ROWS_OF_SEGMENT = 20_000
 
 
 @dataclass
 class Conversion:
-    """What became of runs and logs. removals: by name of the spool. left_out: runs and trials without one, and why.
+    """The result for folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why."""
 
-    places: the folders of recorded runs, by name.
-    """
-
-    spools: list[Path] = field(default_factory=list)
-    removals: dict[str, Sequence[Removal]] = field(default_factory=dict)
+    runs: dict[str, PreparedRun] = field(default_factory=dict)
     quarantined: list[Quarantined] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
-    places: dict[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,41 @@ class _Trial:
     goals: Sequence[Goal]
 
 
+def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
+    """Return what is sent of some paths, without private data.
+
+    Recorded runs keep their names, and nothing is copied of them. A path without any is read as logs are by `losslake
+    ingest`; each trial is written as a run below a folder. Raises LossLakeError.
+    """
+    words = local_words()
+    recorded: dict[str, PreparedRun] = {}
+    left_out: list[str] = []
+    logs: list[Place] = []
+    for path in paths:
+        if not path.exists():
+            raise LossLakeError(f"{path} doesn't exist: give a folder of runs, or logs")
+        folders = spools_in(path)
+        for folder in folders:
+            try:
+                run = prepared(read_spool(folder), words)
+            except (BadSpool, OSError) as error:
+                left_out.append(
+                    str(error) if isinstance(error, BadSpool) else f"{folder} can't be read: {error.strerror}"
+                )
+                continue
+            if run.name in recorded:
+                raise LossLakeError(f"the run {run.name} is given twice, the second time by {folder}: give it once")
+            recorded[run.name] = run
+        if not folders:
+            logs.append(str(path))
+    result = convert(logs, request, into, words) if logs else Conversion()
+    return replace(result, runs={**recorded, **result.runs}, left_out=[*left_out, *result.left_out])
+
+
 def convert(
     places: Sequence[Place], request: Request, into: Path, words: Mapping[str, str] | None = None
 ) -> Conversion:
-    """Write each trial in some logs as a spool below a folder, without private data.
+    """Write each trial in some logs as a run below a folder, without private data.
 
     words: names of the user and the machine, by kind, to be removed as well. Raises UnknownSource, BadMapping and
     UnknownFormat.
@@ -99,11 +128,21 @@ def _convert_part(
         if not len(trial.curve.steps):
             result.left_out.append(f"{trial.facts.source}: {UNMEASURED}")
             continue
-        clean = cleaned(_facts(trial, item.format, reading), _segments(trial.curve), words)
-        folder = write_spool(clean, {"status": trial.facts.status, "ended_at": None, "n_dropped": 0}, into)
-        if folder.name not in result.removals:
-            result.spools.append(folder)
-        result.removals[folder.name] = clean.removals
+        run = _write_run(trial, _facts(trial, item.format, reading), into, words)
+        result.runs[run.name] = run
+
+
+def _write_run(trial: _Trial, facts: Mapping[str, Any], into: Path, words: Mapping[str, str] | None) -> PreparedRun:
+    """Write a trial as a run below a folder, under the name that its content gives; return it with its files."""
+    cleaner = cleaner_of(facts, words)
+    clean = cleaner.facts(facts)
+    segments = {path: cleaner.segment(data) for path, data in _segments(trial.curve).items()}
+    digests = {path: digest_entry(data) for path, data in segments.items()}
+    end = {"status": trial.facts.status, "ended_at": None, "n_dropped": 0, "segments": digests}
+    run = PreparedRun(into, "", clean, end, segments, list(cleaner.removals))
+    named = replace(run, name=_content_name(run.documents()))
+    folder = named.write(into)
+    return replace(named, folder=folder, segments={path: folder / path for path in segments})
 
 
 def _trials(item: StudyPart, part: LoadedPart, reading: Reading) -> Iterator[_Trial]:
@@ -122,7 +161,7 @@ def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
     """Return what run.json says of a trial."""
     facts, study = trial.part.facts, trial.part.facts.study
     collection = reading.collections.get(study.workload.collection)
-    parameters: dict[str, Any] = {name: written(value) for name, value in trial.facts.parameters.items()}
+    parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.facts.parameters.items()}
     attributes: dict[str, Any] = {}
     for name, text in trial.facts.attributes.items():
         value = json.loads(text)
@@ -179,31 +218,18 @@ def _segments(curve: Curves) -> dict[str, bytes]:
         absent = curve.missing.get(metric)
         flags = absent.tolist() if absent is not None else [False] * len(values)
         cells = zip(values.tolist(), flags, strict=True)
-        columns.append((metric, [None if is_absent else written(value) for value, is_absent in cells]))
+        columns.append((metric, [None if is_absent else json_number(value) for value, is_absent in cells]))
     rows = [{name: cells[row] for name, cells in columns if cells[row] is not None} for row in range(len(curve.steps))]
     return {
-        f"{ATTEMPT}/{number + 1:06d}.jsonl": segment_bytes(rows[start : start + _ROWS_OF_SEGMENT])
+        SegmentName(1, number + 1).path: segment_bytes(rows[start : start + _ROWS_OF_SEGMENT])
         for number, start in enumerate(range(0, len(rows), _ROWS_OF_SEGMENT))
     }
 
 
-def write_spool(clean: CleanSpool, end: Mapping[str, Any], into: Path) -> Path:
-    """Write a run below a folder, under the name that its content gives, and return its folder."""
-    named = {name: digest_entry(data) for name, data in clean.segments.items()}
-    files = documents(clean.facts, {**end, "segments": named})
-    folder = into / content_name(files)
-    for name, data in {**files, **clean.segments}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
-
-
-def content_name(files: Mapping[str, bytes]) -> str:
+def _content_name(files: Mapping[str, bytes]) -> str:
     """Return the UUID of version 8 (RFC 9562) of some documents, made from the first bits of their SHA-256."""
-    digest = hashlib.sha256(as_json({name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}))
-    number = int.from_bytes(digest.digest()[:16], "big")
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    number = int.from_bytes(hashlib.sha256(document_bytes(digests)).digest()[:16], "big")
     number = number & ~(0xF << 76) | 8 << 76
     number = number & ~(0x3 << 62) | 2 << 62
-    text = f"{number:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return str(uuid.UUID(int=number))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from losslake.record.spool import END, HEARTBEAT, RUN
+from losslake.record.layout import END, FORMAT, HEARTBEAT, digest_entry, document_bytes
 from losslake_contributions.client.privacy import cleaner_of
-from losslake_contributions.client.spool import BadSpool, documents, read_spool, segments_in
-from losslake_contributions.client.spool import Segment as LocalSegment
 from losslake_contributions.protocol.contributions import Segment
 from losslake_contributions.protocol.limits import LARGEST_PIECE
 from losslake_contributions.protocol.pieces import HeldPieces, Piece
 from losslake_contributions.protocol.texts import run_id
+from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, segments_in
+from losslake_ingest.readers.recorded.folder import Segment as LocalSegment
 
 # A request has at most two million bytes, in which each quote of a line takes two.
 MOST_READ = LARGEST_PIECE // 2
@@ -35,7 +34,7 @@ class GrowingRun:
             raise BadSpool(f"{folder}: {error}; the folder was renamed") from None
         self.folder = folder
         self._cleaner = cleaner_of(spool.facts, words)
-        self.run_json = documents(self._cleaner.facts(spool.facts), None)[RUN]
+        self.run_json = document_bytes({"format": FORMAT, **self._cleaner.facts(spool.facts)})
         self._held: dict[_Place, int] = {}
         self._whole: set[_Place] = set()
         self._private: set[_Place] = set()
@@ -66,14 +65,14 @@ class GrowingRun:
     def pieces(self) -> Iterator[Piece]:
         """Yield what is new in the last segment of each attempt. Raises OSError."""
         for segment in _growing(segments_in(self.folder)):
-            place = segment.attempt, segment.number
+            place = segment.name[:2]
             if place in self._private or place in self._whole:
                 continue
             lines = self._new_lines(segment, self._held.get(place, 0))
             if lines:
                 self._changed_at = time.monotonic()
                 yield Piece.model_construct(
-                    run=self.id, attempt=segment.attempt, n=segment.number, from_step=segment.from_step,
+                    run=self.id, attempt=segment.name.attempt, n=segment.name.number, from_step=segment.name.from_step,
                     offset=self._held.get(place, 0), lines=lines,
                 )  # fmt: skip
 
@@ -87,18 +86,14 @@ class GrowingRun:
     def closed(self) -> Iterator[tuple[Segment, bytes]]:
         """Yield the segments that grow no more and weren't noted as whole, as they are sent. Raises OSError."""
         segments = segments_in(self.folder)
-        growing = {segment.path for segment in _growing(segments)}
+        growing = {segment.file for segment in _growing(segments)}
         for each in segments:
-            if each.path in growing or (each.attempt, each.number) in self._whole:
+            if each.file in growing or each.name[:2] in self._whole:
                 continue
+            attempt, number, from_step = each.name
             data = self._cleaner.segment(each.data())
-            digest = hashlib.sha256(data).hexdigest()
-            yield (
-                Segment.model_construct(
-                    attempt=each.attempt, n=each.number, from_step=each.from_step, bytes=len(data), sha256=digest
-                ),
-                data,
-            )
+            entry = digest_entry(data)
+            yield Segment.model_construct(attempt=attempt, n=number, from_step=from_step, **entry), data
 
     def hold_whole(self, segment: Segment) -> None:
         """Note that the service holds a segment whole."""
@@ -111,7 +106,7 @@ class GrowingRun:
 
     def _new_lines(self, segment: LocalSegment, start: int) -> str:
         """Return the whole lines from a byte of a segment on; empty for none, and for those with private names."""
-        with segment.path.open("rb") as file:
+        with segment.file.open("rb") as file:
             file.seek(start)
             data = file.read(MOST_READ)
         lines = data[: data.rfind(b"\n") + 1]
@@ -120,10 +115,10 @@ class GrowingRun:
                 return lines.decode()
         except UnicodeDecodeError:
             pass
-        self._private.add((segment.attempt, segment.number))
+        self._private.add(segment.name[:2])
         return ""
 
 
 def _growing(segments: Iterable[LocalSegment]) -> Iterable[LocalSegment]:
     """Return the last segment of each attempt: an earlier one is closed before the next is begun. segments: by name."""
-    return {segment.attempt: segment for segment in segments}.values()
+    return {segment.name.attempt: segment for segment in segments}.values()

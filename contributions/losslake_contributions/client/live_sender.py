@@ -7,7 +7,6 @@ training neither waits for it nor notices when it ends.
 from __future__ import annotations
 
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,17 +16,17 @@ from pathlib import Path
 from threading import Event
 
 from losslake.client.client import RemoteError
-from losslake.record.spool import END
+from losslake.record.layout import END
 from losslake_contributions.client.connection import ContributionClient
 from losslake_contributions.client.growing_run import MOST_READ, GrowingRun
-from losslake_contributions.client.local_runs import find_runs
-from losslake_contributions.client.privacy import clean_spool
+from losslake_contributions.client.local_runs import local_run
+from losslake_contributions.client.prepared_run import prepared
+from losslake_contributions.client.privacy import local_words
 from losslake_contributions.client.push import SEGMENTS_AT_ONCE, send_run, send_segment
-from losslake_contributions.client.recorded import local_words, write_recorded
-from losslake_contributions.client.spool import read_spool, spools_in
 from losslake_contributions.protocol.contributions import ContributionStatus, HeldSegments
 from losslake_contributions.protocol.limits import MOST_PIECES
 from losslake_contributions.protocol.pieces import LiveAnswer, LivePieces, Piece
+from losslake_ingest.readers.recorded.folder import read_spool, spools_in
 from losslake_schema.errors import LossLakeError
 
 SECONDS_TO_STOP = 60.0
@@ -42,7 +41,7 @@ _UNKNOWN = "unknown-contribution"
 
 
 @dataclass(frozen=True)
-class Told:
+class SenderCallbacks:
     """The callbacks of a sender. began: with the link to the live page, if there is one."""
 
     began: Callable[[GrowingRun, str | None], None]
@@ -56,7 +55,7 @@ class LiveSender:
 
     client: ContributionClient
     folder: Path
-    told: Told
+    callbacks: SenderCallbacks
     words: dict[str, str] = field(default_factory=local_words)
     runs: dict[Path, GrowingRun] = field(default_factory=dict)
     _finished: set[Path] = field(default_factory=set)
@@ -81,7 +80,7 @@ class LiveSender:
                 if error.status in (401, 403):
                     raise
                 if not is_lost:
-                    self.told.trouble(f"nothing can be sent now, so it is sent later: {error}")
+                    self.callbacks.trouble(f"nothing can be sent now, so it is sent later: {error}")
                 pause, is_lost = min(2 * pause + 1, _LONGEST_PAUSE_S), True
             if until_still:
                 is_last |= self._is_still(SECONDS_TO_GIVE_UP if is_lost else SECONDS_TO_STOP)
@@ -107,7 +106,7 @@ class LiveSender:
         """Send nothing more of a run."""
         self.runs.pop(folder, None)
         self._left.add(folder)
-        self.told.trouble(f"{folder.name} is left out: {why}")
+        self.callbacks.trouble(f"{folder.name} is left out: {why}")
 
     def _round(self) -> float:
         """Send what is new of every run; return the seconds to wait, 0 if more is to be sent. Raises RemoteError."""
@@ -146,7 +145,7 @@ class LiveSender:
         path, headers = f"v1/contributions/{run.id}", {"Content-Type": "application/json"}
         status = self.client.send("PUT", path, ContributionStatus, run.run_json, headers)
         self._begun.add(run.id)
-        self.told.began(run, status.links.get("live"))
+        self.callbacks.began(run, status.links.get("live"))
 
     def _send_pieces(self) -> tuple[float, int]:
         """Send the pieces of all runs; return the seconds until the next ones, and how much was sent."""
@@ -202,15 +201,12 @@ class LiveSender:
 
     def _finish(self, run: GrowingRun) -> None:
         """Send what is missing of a run that has ended, and its end."""
-        with tempfile.TemporaryDirectory(prefix="losslake-live-") as scratch:
-            spool = read_spool(run.folder)
-            write_recorded(spool, clean_spool(spool, self.words), Path(scratch))
-            found = find_runs(Path(scratch))
-            for _, reason in found.faulty:
-                raise LossLakeError(reason)
-            for each in found.runs:
-                with ThreadPoolExecutor(SEGMENTS_AT_ONCE, "segments") as pool:
-                    send_run(self.client, each, pool)
-                self.told.ended(run, each.end.status)
+        spool = read_spool(run.folder)
+        if spool.end is None:
+            return  # it goes on from a checkpoint
+        ended = local_run(prepared(spool, self.words))
+        with ThreadPoolExecutor(SEGMENTS_AT_ONCE, "segments") as pool:
+            send_run(self.client, ended, pool)
+        self.callbacks.ended(run, ended.end.status)
         self.runs.pop(run.folder)
         self._finished.add(run.folder)

@@ -1,31 +1,29 @@
-"""The recorded runs in a folder: which are finished, what they consist of, and why one can't be sent."""
+"""Prepared runs, checked as the service checks them: which can be sent, and why others can't."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from losslake.record.spool import END, FORMAT, RUN, SEGMENT
-from losslake_contributions.client.spool import digest_entry
+from losslake.record.layout import END, RUN, SegmentName, digest_entry
+from losslake_contributions.client.prepared_run import PreparedRun
 from losslake_contributions.protocol.contributions import Finish, RunFacts, Segment
 from losslake_contributions.protocol.limits import LARGEST_FACTS, LARGEST_SEGMENT
 from losslake_contributions.protocol.texts import reason_of, run_id
 from losslake_schema.errors import LossLakeError
 
-_LARGEST_END = 1 << 22
-
 
 @dataclass(frozen=True)
 class LocalRun:
-    """A run in a folder. end: how it ended, with its segments."""
+    """A run that can be sent. end: how it ended, with its segments."""
 
-    folder: Path
+    prepared: PreparedRun
     id: str
     run_json: bytes
     facts: RunFacts
@@ -33,9 +31,9 @@ class LocalRun:
 
     def read(self, segment: Segment) -> bytes:
         """Return the JSON lines of a segment; raise LossLakeError if they aren't as they were when the run ended."""
-        path = self.folder / segment.path
+        path = self.prepared.folder / segment.path
         try:
-            data = path.read_bytes()
+            data = self.prepared.segment(segment.path)
         except OSError as error:
             raise LossLakeError(f"{path} can't be read ({error.strerror})") from None
         if hashlib.sha256(data).hexdigest() != segment.sha256:
@@ -50,93 +48,79 @@ class LocalRun:
 
 @dataclass
 class LocalRuns:
-    """The runs below a folder. unfinished: without an end. faulty: others that can't be sent, with the reason."""
+    """Runs, by id. unfinished: the folders of those without an end. faulty: of others that can't be sent, and why."""
 
     runs: list[LocalRun] = field(default_factory=list)
     unfinished: list[Path] = field(default_factory=list)
     faulty: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def find_runs(folder: Path, with_unfinished: bool = False) -> LocalRuns:
-    """Return the recorded runs below a folder, by id; raise LossLakeError if there is no such folder.
+def local_runs(prepared: Iterable[PreparedRun], with_unfinished: bool = False) -> LocalRuns:
+    """Return which of some runs can be sent.
 
     with_unfinished: also those without an end, as INCOMPLETE with what is there now.
     """
-    if not folder.is_dir():
-        raise LossLakeError(f"{folder} is not a folder: give the one in which runs were recorded")
     runs = LocalRuns()
-    for path in sorted(folder.rglob(RUN)):
-        place = path.parent
+    for run in sorted(prepared, key=lambda each: each.name):
+        if run.end is None and not with_unfinished:
+            runs.unfinished.append(run.folder)
+            continue
         try:
-            start = path.open("rb").read(100)
-            if path.is_symlink() or FORMAT.encode() not in start:
-                continue  # run.json of another tool
-            if not (place / END).exists() and not with_unfinished:
-                runs.unfinished.append(place)
-                continue
-            runs.runs.append(_run(place))
+            runs.runs.append(local_run(run))
         except OSError as error:
-            runs.faulty.append((place, f"can't be read ({error.strerror})"))
+            runs.faulty.append((run.folder, f"can't be read ({error.strerror})"))
         except LossLakeError as error:
-            runs.faulty.append((place, str(error)))
-    runs.runs.sort(key=lambda run: run.id)
-    for first, second in zip(runs.runs, runs.runs[1:], strict=False):
-        if first.id == second.id:
-            raise LossLakeError(f"{first.folder} and {second.folder} are the same run: take one of them away")
+            runs.faulty.append((run.folder, str(error)))
     return runs
 
 
-def _run(folder: Path) -> LocalRun:
-    """Return the run in a folder; raise LossLakeError if it can't be sent."""
+def local_run(prepared: PreparedRun) -> LocalRun:
+    """Return a run that can be sent; raise LossLakeError if it can't, and OSError."""
     try:
-        name = run_id(folder.name)
+        name = run_id(prepared.name)
     except ValueError as error:
         raise LossLakeError(f"{error}; the folder was renamed") from None
-    run_json = _read(folder / RUN, LARGEST_FACTS)
+    run_json = prepared.documents()[RUN]
+    _check_size(prepared.folder / RUN, len(run_json), LARGEST_FACTS)
     try:
         facts = RunFacts.model_validate_json(run_json)
-        end = _end(folder)
+        end = _end(prepared)
     except ValidationError as error:
         raise LossLakeError(reason_of(error)) from None
     if not end.segments:
         raise LossLakeError("nothing was measured in it")
-    return LocalRun(folder, name, run_json, facts, end)
+    return LocalRun(prepared, name, run_json, facts, end)
 
 
-def _end(folder: Path) -> Finish:
-    """Return how a run ended; without an end, it is INCOMPLETE. Raises LossLakeError and ValidationError."""
-    path = folder / END
-    if not path.exists():
-        files = [file for file in sorted(folder.glob("*/*.jsonl")) if file.is_file() and not file.is_symlink()]
+def _end(prepared: PreparedRun) -> Finish:
+    """Return how a run ended; without an end, it is INCOMPLETE. Raises LossLakeError, ValidationError and OSError."""
+    if prepared.end is None:
+        files = [prepared.folder / path for path in prepared.segments]
         ended_at = max((file.stat().st_mtime for file in files), default=0.0)
-        digests = {file.relative_to(folder).as_posix(): digest_entry(_read(file, LARGEST_SEGMENT)) for file in files}
-        segments = tuple(_segments(digests))
-        return Finish(status="INCOMPLETE", ended_at=ended_at, n_dropped=0, segments=segments)
+        digests = {}
+        for path in prepared.segments:
+            data = prepared.segment(path)
+            _check_size(prepared.folder / path, len(data), LARGEST_SEGMENT)
+            digests[path] = digest_entry(data)
+        return Finish(status="INCOMPLETE", ended_at=ended_at, n_dropped=0, segments=tuple(_segments(digests)))
     try:
-        document = json.loads(_read(path, _LARGEST_END))
-        named = document.pop("segments")
-        segments = tuple(_segments(named))
+        segments = tuple(_segments(prepared.end["segments"]))
     except (ValueError, AttributeError, KeyError, TypeError):
-        raise LossLakeError(f"{path} isn't as the recorder writes it: record the run again") from None
-    fields = {name: value for name, value in document.items() if name in Finish.model_fields}
+        raise LossLakeError(f"{prepared.folder / END} isn't as the recorder writes it: record the run again") from None
+    fields = {name: value for name, value in prepared.end.items() if name in Finish.model_fields}
     return Finish.model_validate_json(json.dumps({**fields, "segments": [each.model_dump() for each in segments]}))
 
 
-def _segments(named: dict[str, dict[str, object]]) -> Iterator[Segment]:
-    for path, digest in named.items():
-        match = SEGMENT.fullmatch(path)
-        if match is None:
+def _segments(digests: Mapping[str, Mapping[str, object]]) -> Iterator[Segment]:
+    """Yield the segments that an end names. Raises ValueError for a path that isn't that of a segment."""
+    for path, digest in digests.items():
+        name = SegmentName.parse(path)
+        if name is None:
             raise ValueError(path)
-        step = int(match["step"]) if match["step"] is not None else None
-        yield Segment.model_validate(
-            {
-                "attempt": int(match["attempt"]), "n": int(match["number"]), "from_step": step,
-                "bytes": digest["bytes"], "sha256": digest["sha256"],
-            }
-        )  # fmt: skip
+        fields = {"attempt": name.attempt, "n": name.number, "from_step": name.from_step}
+        yield Segment.model_validate({**fields, "bytes": digest["bytes"], "sha256": digest["sha256"]})
 
 
-def _read(path: Path, most: int) -> bytes:
-    if path.stat().st_size > most:
+def _check_size(path: Path, size: int, most: int) -> None:
+    if size > most:
         raise LossLakeError(f"{path} has more than {most:,} bytes")
-    return path.read_bytes()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from losslake.record.spool import ELAPSED, STEP
+from losslake.record.layout import ELAPSED, STEP, segment_bytes
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_contributions.client.secrets import announced_kind, clean_text, words_to_remove
-from losslake_contributions.client.spool import Spool, segment_bytes
 from losslake_ingest.readers import private
 
 DROPPED = "left out"
@@ -31,15 +33,6 @@ class Removal:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.kind}, now {self.became}"
-
-
-@dataclass(frozen=True)
-class CleanSpool:
-    """A run without private data. facts: of run.json. segments: the bytes of each file of measurements, by name."""
-
-    facts: Mapping[str, Any]
-    segments: Mapping[str, bytes]
-    removals: Sequence[Removal]
 
 
 class Cleaner:
@@ -119,7 +112,7 @@ class Cleaner:
                 names |= {name: self.text(name, "metrics: a name") for name in new}
         renamed = {name for name, clean in names.items() if name != clean}
         texts = {value for row in rows for value in row.values() if isinstance(value, str)}
-        if not renamed and texts <= {"NaN", "Infinity", "-Infinity"}:
+        if not renamed and texts <= NUMBER_WORDS.keys():
             return data
         return segment_bytes(
             {
@@ -130,30 +123,21 @@ class Cleaner:
         )
 
 
-def clean_spool(spool: Spool, words: Mapping[str, str] | None = None) -> CleanSpool:
-    """Return what of a run may be sent. words: further names to remove, of the user and the machine, by kind."""
-    segments = {segment.name: segment.data() for segment in spool.segments}
-    return cleaned(spool.facts, segments, words)
-
-
-def cleaned(
-    facts: Mapping[str, Any], segments: Mapping[str, bytes], words: Mapping[str, str] | None = None
-) -> CleanSpool:
-    """Return the facts and measurements of a run without private data.
-
-    Segments keep their bytes, unless the name of a metric has private data.
-    """
-    cleaner = cleaner_of(facts, words)
-    clean = cleaner.facts(facts)
-    written = {name: cleaner.segment(data) for name, data in segments.items()}
-    return CleanSpool(clean, written, list(cleaner.removals))
-
-
 def cleaner_of(facts: Mapping[str, Any], words: Mapping[str, str] | None = None) -> Cleaner:
     """Return the cleaner of a run: what names its study stays. words: further names to remove, by kind."""
     identity = [str(facts.get(name, "")) for name in _IDENTITY]
     kept = {part for name in identity for part in re.split(r"[/\s]+", name)} | set(identity)
     return Cleaner({**_announced_words(facts.get("parameters")), **(words or {})}, kept)
+
+
+def local_words() -> dict[str, str]:
+    """Return the names of this user and this machine, by kind."""
+    words = {socket.gethostname(): private.HOST, socket.gethostname().partition(".")[0]: private.HOST}
+    try:
+        words[getpass.getuser()] = private.USER
+    except (KeyError, OSError):
+        return words
+    return words
 
 
 def _announced_words(parameters: object) -> dict[str, str]:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 import zstandard
 from anyio.to_thread import run_sync
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -24,7 +23,6 @@ from losslake_contributions.people.requests import in_thread
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
 from losslake_contributions.settings import Settings
-from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.shares.places import NoPlace, Places
 
 _PIECE = 1 << 16
@@ -76,8 +74,6 @@ class Uploads:
         except TimeoutError:
             detail = f"the segment took more than {self._seconds:g} s to arrive: send it faster, or smaller ones"
             raise ContributionError("too-slow", detail) from None
-        except ClientDisconnect:
-            raise ClientDisconnected from None
         # Unpacking 16 MB takes some 20 ms.
         data = await run_sync(reader.end)
         if hashlib.sha256(data).hexdigest() != sha256:

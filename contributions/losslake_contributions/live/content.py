@@ -64,8 +64,7 @@ def _about(here: str, subject: Subject, batch_size: int) -> dict[str, Any]:
         "events": with_query(f"{here}/events", _chosen(subject)),
         "metric": subject.metric,
         "batchSize": batch_size,
-        "goal": goal
-        and {"target": goal.target, "direction": goal.direction, "comparator": goal.comparator, "text": goal.text},
+        "goal": goal and goal.for_scripts,
     }
 
 

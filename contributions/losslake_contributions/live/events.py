@@ -19,6 +19,7 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
+from losslake.record.numbers import json_number
 from losslake_contributions.live.outlook import outlook
 from losslake_contributions.live.progress import progress_of, sentences
 from losslake_contributions.live.reader import RunReader, RunState
@@ -134,7 +135,7 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
 
     Values that aren't finite are NaN, Infinity and -Infinity, as text.
     """
-    steps, values = reader.curve(subject.metric) if subject.metric is not None else NOTHING
+    steps, values = reader.curves.curve(subject.metric) if subject.metric is not None else NOTHING
     progress = progress_of(steps, values, subject.goal)
     shown = thinned(values, MOST_POINTS, *([] if progress.hit is None else [progress.hit]))
     last = steps[-_N_LAST:].tolist(), values[-_N_LAST:].tolist()
@@ -142,8 +143,8 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
     said = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
     if state.kind == "open" and subject.to_compare is not None:
         said += outlook(subject.to_compare, steps, values)
-    if reader.n_unread:
-        said.append(f"{reader.n_unread:,} lines aren't as the recorder writes them: they are left out.")
+    if reader.curves.n_unread:
+        said.append(f"{reader.curves.n_unread:,} lines aren't as the recorder writes them: they are left out.")
     return {
         "metrics": overview.metrics,
         "state": state.kind,
@@ -151,7 +152,7 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
         "last_step": overview.last_step,
         "n_measurements": progress.n,
         "steps": steps[shown].tolist(),
-        "values": [_json_number(value) for value in values[shown].tolist()],
+        "values": [json_number(value) for value in values[shown].tolist()],
         "last": [(step, f"{value:.6g}") for step, value in zip(*last, strict=True)],
         "sentences": [*said, *subject.notes],
     }
@@ -165,12 +166,6 @@ def state_text(state: RunState) -> str:
         since = f" since {moment(state.seen_at)}" if state.seen_at is not None else ""
         return f"silent{since}: {state.status}"
     return f"finished: {state.status}"
-
-
-def _json_number(value: float) -> float | str:
-    if value != value:  # NaN
-        return "NaN"
-    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
 
 
 def _end(reason: str, text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""How a run that is being trained may go on, by the stored trials of its batch size, in sentences."""
+"""The outlook of a run that is being trained, by the stored trials of its batch size, in sentences."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake_contributions.live.content import content_of
 from losslake_contributions.live.empty_figure import EmptyFigure
 from losslake_contributions.live.events import EventStream, curve_of, view_key
-from losslake_contributions.live.subject import Choice, Subject, subject_of
+from losslake_contributions.live.subject import LiveQuery, Subject, subject_of
 from losslake_contributions.live.watching import WatchedRun, Watching
 from losslake_contributions.people.links import LIVE, Links
 from losslake_contributions.people.requests import in_thread, only_parameters
@@ -106,7 +106,7 @@ def _link(links: Links, token: str) -> Link:
     return link
 
 
-def _choice(request: Request) -> Choice:
+def _choice(request: Request) -> LiveQuery:
     """Return what the reader has chosen; raise ParameterProblem. Empty parameters are those of an empty form field."""
     given = {name: value for name, value in only_parameters(request, *_PARAMETERS).items() if value}
     target = given.get("target")
@@ -116,10 +116,10 @@ def _choice(request: Request) -> Choice:
         number = float("nan")
     if number is not None and not isfinite(number):
         raise ParameterProblem("bad-parameter", "target", "target is a number")
-    return Choice(given.get("metric"), number, given.get("workload"))
+    return LiveQuery(given.get("metric"), number, given.get("workload"))
 
 
-def _subject(choice: Choice, watched: WatchedRun, view: ReleaseView | None) -> Subject:
+def _subject(choice: LiveQuery, watched: WatchedRun, view: ReleaseView | None) -> Subject:
     facts: RunFacts = watched.overview.state.facts
     return subject_of(choice, facts, watched.overview.metrics, view)
 

@@ -1,4 +1,4 @@
-"""How far a run has come to its goal, and how that compares to stored trials, in sentences."""
+"""The progress of a run to its goal, compared with stored trials, in sentences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sentences(progress: Progress, goal: PageGoal | None, stored: StoredTrials | 
 
 
 def _reached(progress: Progress, goal: PageGoal, last_step: int, is_finished: bool) -> str:
-    """Return whether a run reached a goal, without a full stop. last_step: of its curve."""
+    """Return the clause about the goal: reached, or the best value. last_step: of its curve."""
     if progress.reached_at is not None:
         return f"Reached {goal.text} in {_steps(progress.reached_at)}"
     best = "no value is finite"
@@ -73,7 +73,7 @@ def _reached(progress: Progress, goal: PageGoal, last_step: int, is_finished: bo
 
 
 def _median(stored: StoredTrials) -> str:
-    """Return what the stored trials took, without a capital letter and a full stop."""
+    """Return the clause about the steps of stored trials."""
     trials, median = _trials(stored.n), stored.median
     if not stored.n:
         return "no stored trial of its batch size counts"

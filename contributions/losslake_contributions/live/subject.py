@@ -24,8 +24,8 @@ from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, pag
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The choice of the reader; None for the default. target: of the metric. workload: the name of a stored one."""
+class LiveQuery:
+    """The parameters of a live page; None for the default. target: of the metric. workload: name of a stored one."""
 
     metric: str | None = None
     target: float | None = None
@@ -53,7 +53,7 @@ class Subject:
     notes: Sequence[str]
 
 
-def subject_of(choice: Choice, run: RunFacts, measured: Sequence[str], view: ReleaseView | None) -> Subject:
+def subject_of(query: LiveQuery, run: RunFacts, measured: Sequence[str], view: ReleaseView | None) -> Subject:
     """Return what is shown. measured: the metrics of the run so far. view: None if there are no stored trials to read.
 
     Raises UnknownName for a metric that the run neither measures nor has a goal for, and for another workload than
@@ -61,14 +61,14 @@ def subject_of(choice: Choice, run: RunFacts, measured: Sequence[str], view: Rel
     """
     offered = candidates(view, run) if view is not None else []
     metrics = list(dict.fromkeys([*measured, *(goal.metric for goal in run.goals)]))
-    metric = _metric(choice.metric, run, measured, metrics, view, offered)
-    candidate = _candidate(choice.workload, metric, offered)
+    metric = _metric(query.metric, run, measured, metrics, view, offered)
+    candidate = _candidate(query.workload, metric, offered)
     sizes, goals, goal, trials, to_compare, notes = [], [], None, None, None, []
     if metric is not None:
         stored = candidate.sizes(metric) if candidate is not None else []
         sizes = nearest_sizes(stored, run.batch_size)
         goals = _goals(run, metric, view, candidate if stored else None)
-        goal = _goal(choice.target, metric, goals, direction_of(metric, run, view))
+        goal = _goal(query.target, metric, goals, direction_of(metric, run, view))
         if view is not None and candidate is not None and goal is not None and run.batch_size in stored:
             try:
                 trials = stored_trials(view, candidate.workload, run.batch_size, goal)

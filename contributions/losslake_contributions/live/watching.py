@@ -45,7 +45,7 @@ class Overview:
 
 
 class WatchedRun:
-    """A run that is read again and again. version: another one after each change of its measurements or its state.
+    """A run that is read periodically. version: changes with its measurements and its state.
 
     owner: who sent it. trouble: why it can't be read any more; None while it can.
     """
@@ -87,7 +87,7 @@ class WatchedRun:
         if seen == self._seen:
             return None
         self._seen = seen
-        last = self._reader.last_steps()
+        last = self._reader.curves.last_steps()
         return Overview(state, tuple(last), max(last.values(), default=None))
 
     @property
@@ -117,12 +117,12 @@ class WatchedRun:
         return self.version != version or self.trouble is not None
 
     def begin(self) -> None:
-        """Read it again and again from now on."""
+        """Start the periodic refresh."""
         if self._refreshing is None:
             self._refreshing = asyncio.create_task(self._keep_refreshing())
 
     async def end(self) -> None:
-        """Stop that."""
+        """Stop refreshing."""
         if self._refreshing is not None:
             task, self._refreshing = self._refreshing, None
             task.cancel()
@@ -187,8 +187,8 @@ class Watching:
 
     @asynccontextmanager
     async def look(self, run: str) -> AsyncIterator[WatchedRun]:
-        """Give a run as it is now. Raises ContributionError, also if too many are watched, and LakeBroken."""
-        watched = await self._take(run)
+        """Yield a run as it is now. Raises ContributionError, also if too many are watched, and LakeBroken."""
+        watched = await self._acquire(run)
         try:
             await watched.refresh()
             yield watched
@@ -197,7 +197,7 @@ class Watching:
 
     @asynccontextmanager
     async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
-        """Give a run that is read again and again meanwhile. Raises the same, also if too many watch."""
+        """Yield a run that is refreshed periodically. Raises the same as `look`, also if too many watch."""
         async with self.look(run) as watched:
             with _refusal("browsers follow runs{}"):
                 self._watchers.take(watched.owner)
@@ -220,8 +220,8 @@ class Watching:
             await watched.end()
         self._runs.clear()
 
-    async def _take(self, run: str) -> WatchedRun:
-        """Return a run, kept until it is released. Raises ContributionError."""
+    async def _acquire(self, run: str) -> WatchedRun:
+        """Return a run, which is kept until it is released. Raises ContributionError."""
         if run not in self._runs:
             owner = await run_sync(contributor_of, self._database, run, limiter=self._threads)
             if owner is None:

@@ -24,7 +24,7 @@ COMMAND_LINE = "command line"
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who decides. origin: the address of the client. token, contributor: those of the request."""
+    """The person who decides. origin: the address of the client. token, contributor: those of the request."""
 
     origin: str
     token: str

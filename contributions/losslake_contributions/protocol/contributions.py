@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from losslake.record.layout import SegmentName
 from losslake_contributions.protocol.limits import (
     LARGEST_SEGMENT,
     MOST_FILES,
@@ -92,8 +93,7 @@ class Segment(Document):
     @property
     def path(self) -> str:
         """The path of its file in the spool."""
-        attempt = f"{self.attempt:04d}" if self.from_step is None else f"{self.attempt:04d}-from-{self.from_step}"
-        return f"{attempt}/{self.n:06d}.jsonl"
+        return SegmentName(self.attempt, self.n, self.from_step).path
 
 
 class Gap(Document):

@@ -55,7 +55,7 @@ class SubmissionRequest(Document):
 
 
 class ReturnRequest(Document):
-    """Why a submission is returned to its contributor."""
+    """The reason for which a submission is returned to its contributor."""
 
     reason: Annotated[Note, StringConstraints(min_length=1, max_length=LONGEST_NOTE)]
 

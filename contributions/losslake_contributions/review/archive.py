@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from losslake.record.spool import END, RUN
+from losslake.record.layout import END, RUN
 from losslake_contributions.intake.segment_files import read_segment
 from losslake_contributions.intake.segments import segment_of
 from losslake_contributions.protocol.contributions import Finish, Segment

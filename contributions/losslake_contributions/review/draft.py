@@ -19,10 +19,10 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.library.lake import Lake as Library
 from losslake.library.local import LocalSource
-from losslake_contributions.client.spool import Spool
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.readers.recorded.folder import Spool
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload

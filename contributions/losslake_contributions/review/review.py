@@ -21,7 +21,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.lake.machine import atomic_write, locked
-from losslake_contributions.client.spool import Spool, read_spool
 from losslake_contributions.protocol.errors import ContributionError, no_space, public_reason
 from losslake_contributions.protocol.submissions import SubmissionStatus
 from losslake_contributions.review.archive import spool_files, stored_runs
@@ -34,6 +33,7 @@ from losslake_contributions.review.draft import LAKE, RUNS, make_draft
 from losslake_contributions.review.submissions import find_any, owner_of, submissions_of_owner
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.private_files import DRAFTS, make_private_folder
+from losslake_ingest.readers.recorded.folder import Spool, read_spool
 from losslake_schema.errors import LossLakeError
 from losslake_service.shares.allowances import Allowance
 from losslake_service.shares.places import FairThreads, NoPlace, UsedUp

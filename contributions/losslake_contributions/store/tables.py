@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from losslake.record.spool import FORMAT
+from losslake.record.layout import FORMAT
 from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 

@@ -97,7 +97,7 @@ class JsonLines:
         *lines, last = in_utf8(file.start).split(b"\n")
         is_cut = len(file.start) >= GLIMPSE
         if not lines and is_cut:
-            return 0.5 if by_name and last.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else 0.0
+            return 0.5 if by_name and last.lstrip(b" \t").startswith(b"{") else 0.0
         if not by_name and not _is_log(name, file.start):
             return 0.0
         objects = [parse_line(line) for line in [*lines, *([] if is_cut else [last])]]

@@ -21,6 +21,7 @@ from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.readers.plain_text import UTF8_MARK
 from losslake_ingest.readers.safe_parsing import flattened, printable, read_document
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
 from losslake_ingest.readers.tables.runs import runs_of
@@ -38,7 +39,6 @@ _NAME = (
 )
 _LISTS = re.compile(rb'%b\s*:\s*\[\s*%b|"\s*:\s*\[\s*%b(?:\s*,\s*%b){9}' % (_NAME, *[_NUMBER] * 3))
 _ENTRIES = re.compile(rb"\s*\[\s*\{[^\[\]]{0,2000}%b\s*:\s*%b" % (_NAME, _NUMBER))
-_UTF8_MARK = b"\xef\xbb\xbf"
 _EMPTY_LIST = "an empty list left out: {name}"
 _NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it logs is nested in lists"
 
@@ -76,8 +76,8 @@ class JsonArrays:
 def _is_log(data: bytes) -> bool:
     if starts_with_objects(data, 2):  # JSON lines
         return False
-    start = data[:100].removeprefix(_UTF8_MARK).lstrip()
-    return bool(_LISTS.search(data) if start.startswith(b"{") else _ENTRIES.match(data.removeprefix(_UTF8_MARK)))
+    start = data[:100].removeprefix(UTF8_MARK).lstrip()
+    return bool(_LISTS.search(data) if start.startswith(b"{") else _ENTRIES.match(data.removeprefix(UTF8_MARK)))
 
 
 def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:

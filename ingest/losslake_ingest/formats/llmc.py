@@ -17,8 +17,8 @@ from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.safe_parsing import read_number
 from losslake_ingest.sources.member import Member, Source
+from losslake_schema.names import real_number
 
 STEP = "s"
 MOST_KEYS = 100
@@ -62,7 +62,7 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
         n_lines += 1
         step = float(line[1])
         for key, text in _PAIR.findall(line[2]):
-            value = read_number(text)
+            value = real_number(text)
             if value is None:
                 n_bad += 1
                 continue

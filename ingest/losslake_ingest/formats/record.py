@@ -9,24 +9,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from losslake.record.layout import END, RUN, VERSION, SegmentName
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.recorded.run import RecordedRun, Segment
+from losslake_ingest.readers.recorded.recorded_run import RecordedRun
 from losslake_ingest.readers.safe_parsing import read_document
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
-VERSION = 1
 LARGEST_DOCUMENT = 1 << 20
 LARGEST_PENDING = 2**23  # cells of the runs that are held until all of their segments were read
-_RUN, _END = "run.json", "end.json"
 _MARK = re.compile(rb'\s*\{\s*"format"\s*:\s*"losslake-record/(?P<version>[^"]{0,20})"')
-_SEGMENT = re.compile(r"(?P<run>(?:.+/)?)(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
+_SEGMENT = re.compile(r"(?P<folder>(?:.+/)?)(?P<name>[^/]+/[^/]+)")
 
 
 class Record:
@@ -39,31 +37,14 @@ class Record:
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a run.json by its first key, and a segment by its place and its first line."""
-        if file.name == _RUN and _MARK.match(file.start):
+        if file.name == RUN and _MARK.match(file.start):
             return 0.99
         is_ours = file.start.startswith(b'{"step":') or b'"elapsed_s":' in file.start
-        return 0.9 if is_ours and _SEGMENT.fullmatch(file.path) else 0.0
+        return 0.9 if is_ours and _segment_at(file.path) is not None else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per folder."""
         yield from _Reader(source).read()
-
-
-@dataclass(frozen=True)
-class _Place:
-    """The place of a segment: folder of the run, attempt, first step that it replaces, number in the attempt."""
-
-    run: str
-    attempt: int
-    from_step: int | None
-    number: int
-
-    @staticmethod
-    def of(path: str) -> _Place:
-        match = _SEGMENT.fullmatch(path)
-        assert match is not None
-        step = match["step"]
-        return _Place(match["run"], int(match["attempt"]), None if step is None else int(step), int(match["number"]))
 
 
 class _Reader:
@@ -80,7 +61,7 @@ class _Reader:
     def read(self) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of the source."""
         yield from self._documents()
-        items = UntilBreak(read_files(self._source, lambda path: _SEGMENT.fullmatch(path) is not None, self._add))
+        items = UntilBreak(read_files(self._source, lambda path: _segment_at(path) is not None, self._add))
         yield from items
         yield from self._flush(None)
         items.raise_break()
@@ -88,11 +69,11 @@ class _Reader:
     def _documents(self) -> Iterator[Quarantined]:
         """Read every run.json and the end.json beside it; yield those that can't be used."""
         ends: list[Member] = []
-        members = self._source.members(lambda path: path.rpartition("/")[2] in (_RUN, _END), LARGEST_DOCUMENT + 1)
+        members = self._source.members(lambda path: path.rpartition("/")[2] in (RUN, END), LARGEST_DOCUMENT + 1)
         for member in UntilBreak(members):
             if isinstance(member, Refused):
                 continue  # reported where the segments are read, or no file of ours
-            if member.path.rpartition("/")[2] == _END:
+            if member.path.rpartition("/")[2] == END:
                 ends.append(member)
             elif (match := _MARK.match(member.data)) is not None:
                 yield from self._try(member, partial(self._add_run, match["version"]))
@@ -137,20 +118,21 @@ class _Reader:
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
         """Read a segment; yield the runs before when too much memory is held. Raises Refusal."""
-        place = _Place.of(member.path)
-        run = self._runs.get(place.run)
+        place = _segment_at(member.path)
+        assert place is not None
+        folder, segment = place
+        run = self._runs.get(folder)
         if run is None:
-            if place.run in self._finished:
+            if folder in self._finished:
                 message = "its run's other files come much earlier in the archive: sort the archive by path"
                 raise Refusal(Rule.DUPLICATE_FILE, message)
-            if place.run in self._refused:
+            if folder in self._refused:
                 return  # said of its run.json
-            message = f"there is no {_RUN} of losslake.record beside its folder: copy the whole folder of the run"
+            message = f"there is no {RUN} of losslake.record beside its folder: copy the whole folder of the run"
             raise Refusal(Rule.MISSING_FILE, message)
-        segment = Segment(place.attempt, place.from_step, place.number, member.path)
-        self._n_cells += run.add(segment, member.data, self._source.name)
+        self._n_cells += run.add(segment, member.path, member.data, self._source.name)
         if self._n_cells > LARGEST_PENDING:
-            yield from self._flush(place.run)
+            yield from self._flush(folder)
 
     def _flush(self, current: str | None) -> Iterator[RunLog | Quarantined]:
         """Yield the runs in order of path, but not the current one."""
@@ -166,6 +148,13 @@ class _Reader:
             except Refusal as error:
                 path = folder.rstrip("/") or "."
                 yield Quarantined(self._source.name, path, error.rule, error.message, error.line, sha256=run.sha256)
+
+
+def _segment_at(path: str) -> tuple[str, SegmentName] | None:
+    """Return the folder of the run, with a slash at its end, and the segment of that path; None if it isn't one's."""
+    match = _SEGMENT.fullmatch(path)
+    segment = SegmentName.parse(match["name"]) if match is not None else None
+    return (match["folder"], segment) if match is not None and segment is not None else None
 
 
 def _folder(path: str) -> str:

@@ -18,9 +18,9 @@ from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.event_files.events import Session
 from losslake_ingest.readers.event_files.file import EventFile, read_event_file
+from losslake_ingest.readers.event_files.folder import ReadFile, run_log, session_of
 from losslake_ingest.readers.event_files.layouts import POINT
 from losslake_ingest.readers.event_files.records import HEADER, length_at
-from losslake_ingest.readers.event_files.run import ReadFile, run_log, session_of
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 LARGEST_PENDING = LARGEST_RUN = 1 << 27

@@ -299,7 +299,7 @@ class When(RunSections):
 
     @property
     def label(self) -> str:
-        """How a remark names it."""
+        """Its name in remarks."""
         condition = ", ".join(f"{name} = {json.dumps(value)}" for name, value in self.condition.items())
         return f"[[when]] if = {{ {condition} }}"
 

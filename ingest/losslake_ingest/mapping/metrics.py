@@ -66,7 +66,7 @@ class ColumnMetric:
 
     @property
     def formula(self) -> str | None:
-        """How values are calculated; None if they are stored as they were logged."""
+        """The calculation of values; None if they are stored as they were logged."""
         if self.scale == 1 and not self.offset:
             return None
         scaled = self.column if self.scale == 1 else f"{self.column} x {shown_number(self.scale)}"

@@ -131,7 +131,7 @@ class PathPattern:
 
     @property
     def label(self) -> str:
-        """How a remark names it."""
+        """Its name in remarks."""
         return f"[path] pattern {self.text!r}"
 
     def match(self, path: str) -> dict[str, Scalar] | None:

@@ -180,8 +180,8 @@ def _task(part: StudyPart, stored: Stored) -> Task:
 
 
 @dataclass
-class _Done:
-    """What is converted so far."""
+class ConvertedParts:
+    """The parts that are converted so far."""
 
     trials: int = 0
     evaluations: int = 0
@@ -196,9 +196,9 @@ class _Done:
 
 
 @contextmanager
-def _reporting(source: Source, progress: Progress) -> Iterator[_Done]:
+def _reporting(source: Source, progress: Progress) -> Iterator[ConvertedParts]:
     """Report the progress of reading a source every SECONDS_BETWEEN_REPORTS, however long a single study takes."""
-    done, has_ended = _Done(), Event()
+    done, has_ended = ConvertedParts(), Event()
 
     def report() -> None:
         # A reader may look at the beginning before it reads all.

@@ -1,4 +1,4 @@
-"""Why no format recognizes a file that may be a log: what is wrong with it, and what to do."""
+"""The reason for which no format recognizes a file that may be a log, and what to do."""
 
 from __future__ import annotations
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 
+UTF8_MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 def in_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8: one in UTF-16 is recognized by its byte order mark."""
+    """Return a text in UTF-8 without a byte order mark, by which one in UTF-16 is recognized."""
     coding = _MARKS.get(data[:2])
-    return data if coding is None else data[2:].decode(coding, "replace").encode()
+    text = data if coding is None else data[2:].decode(coding, "replace").encode()
+    return text.removeprefix(UTF8_MARK)
 
 
 def check_nuls(data: bytes) -> None:

@@ -17,8 +17,6 @@ from losslake_schema.reached import Flags, Floats
 
 LONGEST_JSON = 1 << 22  # as objects, they need up to 30 times that
 MOST_VALUES = 2**21  # of a document; as objects, they need about 100 bytes each
-# Protobuf and strict JSON writers spell numbers that JSON lacks as strings.
-NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 

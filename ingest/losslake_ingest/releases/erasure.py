@@ -138,7 +138,7 @@ class _Planned:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there is anything to erase."""
+        """True if there is anything to erase."""
         return bool(self.rows.num_rows or self.copies.num_rows)
 
     def column(self, name: str) -> list[str]:
@@ -307,7 +307,7 @@ def _workloads(studies: pa.Table) -> set[Workload]:
 
 
 class _Texts:
-    """What the database says of erased trials: tombstones instead of what may quote them."""
+    """Replace the rows that may quote erased trials by tombstones."""
 
     def __init__(self, plan: Sequence[_Planned], reason: str, by: str, texts: Sequence[str], hide_names: bool) -> None:
         self._plan = plan

@@ -16,9 +16,9 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
 from losslake.figures.outliers import within_reason
 from losslake.figures.panel import ChartRow, Limits, Panel
-from losslake.output.digits import amount
 from losslake.questions.release.known_names import name_of_part
 from losslake_schema.names import Workload
+from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats
 
 _MOST_NAMED = 7
@@ -53,7 +53,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     groups = _groups(rows, request.parameters.colour_by)
     notes = ["Points: the best value of each trial. Line: the best of any evaluation so far."]
     if n_at_once := sum(row["is_best"] for row in every) - sum(row["is_best"] for row in rows):
-        notes.append(f"Not drawn: {n_at_once} trial{'s' * (n_at_once > 1)} with the best value at 0 {noun}.")
+        notes.append(f"Not drawn: {n_at_once} {plural('trial', n_at_once)} with the best value at 0 {noun}.")
     counts = Counter(groups[row["workload"]] for row in rows if row["is_best"])
     order = sorted(counts, key=lambda name: (name == _OTHERS, -counts[name], name))
     labels = {name: f"{name} ({counts[name]:,})" for name in order}

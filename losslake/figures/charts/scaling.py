@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
 from losslake.analysis.break_points import (
-    OF_BEST_SETTING,
-    OF_BEST_TRIAL,
     PERFECT_WITHIN,
     USEFUL_WITHIN,
     dominated,
@@ -39,8 +37,9 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
+from losslake.questions.trials.result_rule import undertuned_tau
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
-from losslake_schema.reached import Flags
+from losslake_schema.reached import Floats
 from losslake_schema.statuses import INFEASIBLE
 
 _PX_OF_A_NAME = 58
@@ -286,10 +285,7 @@ def known_regimes(rows: pa.Table) -> Regimes:
 
     Ends outside the batch sizes stay unknown.
     """
-    sizes, steps, censored_at = (
-        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
-        for name in ("batch_size", "steps", "censored_at")
-    )
+    sizes, steps, censored_at = (_floats(rows[name]) for name in ("batch_size", "steps", "censored_at"))
     is_used = sizes > 0
     if not is_used.any():
         return Regimes()
@@ -340,26 +336,20 @@ def _range_in_words(facts: Mapping[str, Any]) -> str:
     return quartiles if all(is_of_settings) else f"{quartiles}, or {half}" if any(is_of_settings) else half
 
 
-def _dominated(rows: pa.Table, tau: float) -> Flags:
-    """Return flags of the dominated rows of one workload, which are by batch size. tau: the tolerance."""
-    sizes, steps, previous = (
-        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
-        for name in ("batch_size", "steps", "previous_step")
-    )
-    is_used = (sizes > 0) & (steps > 0)
-    flags = np.zeros(len(sizes), np.bool_)
-    flags[is_used] = dominated(sizes[is_used], steps[is_used], tau, previous[is_used]).is_dominated[0]
-    return flags
-
-
 def _with_dominated(request: ChartRequest, rows: pa.Table) -> pa.Table:
-    """Return the rows with is_dominated, by workload."""
-    flags = np.zeros(rows.num_rows, np.bool_)
+    """Return the rows with is_dominated, by workload, as /v1/analysis/regimes has it."""
+    sizes, steps, previous = (_floats(rows[name]) for name in ("batch_size", "steps", "previous_step"))
+    is_usable, flags = (sizes > 0) & (steps > 0), np.zeros(rows.num_rows, np.bool_)
     for each in request.facts["results"]:
-        is_of_workload = pc.equal(rows["workload"], each["workload"])
-        tau = OF_BEST_TRIAL if each["seeds"] is None else OF_BEST_SETTING
-        flags[is_of_workload.to_numpy()] = _dominated(rows.filter(is_of_workload), tau)
+        at = np.flatnonzero(is_usable & pc.equal(rows["workload"], each["workload"]).to_numpy())
+        tau = undertuned_tau(each["seeds"] is not None)
+        flags[at] = dominated(sizes[at], steps[at], tau, previous[at]).is_dominated[0]
     return rows.append_column("is_dominated", pa.array(flags))
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    """Return the numbers of a column; NaN for null."""
+    return np.array([math.nan if value is None else value for value in column.to_pylist()], np.float64)
 
 
 def _with_range(request: ChartRequest) -> pa.Table:

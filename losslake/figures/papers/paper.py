@@ -52,7 +52,7 @@ class Choices(BaseModel):
     goals: tuple[float, ...] | None = None
     """Several goals, a series for each."""
     trials: int | None = None
-    """How many trials of the statuses to use of each study, the first ones; default: all."""
+    """Number of trials of each study to use, the first ones of these statuses; default: all."""
     statuses: tuple[Status, ...] | None = None
     """The statuses of trials that count; default: COMPLETE."""
     batch_size: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -45,9 +45,6 @@ def _distance(curve: ScalingCurve, batch_size: int) -> float:
 
 
 Verdict = Literal["fewer", "more", "not told", "neither reaches", "too few trials", "one submitter"]
-
-
-VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from losslake.analysis.best_setting import n_repeated
-from losslake.questions.release.counts import Counts
+from losslake.questions.release.counts import Counts, together
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
 from losslake.questions.release.pool import is_pattern
@@ -136,9 +136,9 @@ def _counts(view: ReleaseView, workload: Workload, cost: Cost) -> Counts:
         matching = view.matching(workload) if is_pattern(workload) else [view.workloads[workload]]
     except (KeyError, LossLakeError):
         return Counts()
-    counts = sum((view.counts[facts.workload] for facts in matching), Counts())
+    counts = together(view.counts[facts.workload] for facts in matching)
     if cost.repeated:
-        counts = replace(counts, repeated=sum(n_repeated(facts.trials.setting) for facts in matching))
+        counts = counts._replace(repeated=sum(n_repeated(facts.trials.setting) for facts in matching))
     return counts
 
 

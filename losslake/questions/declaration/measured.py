@@ -52,10 +52,10 @@ class AmountColumns(Row):
 
 
 class MeasureSummary(Summary):
-    """What was counted."""
+    """The amount that was counted."""
 
     measure: Annotated[str, shown("seconds")]
-    """What amounts count."""
+    """The unit of amounts."""
     examples_per_epoch: Annotated[int | None, shown(1281167, BATCH_UNIT)]
     """The requested examples in an epoch; null for those that the logs say."""
     accelerators: Annotated[int | None, shown(8, "accelerators")]

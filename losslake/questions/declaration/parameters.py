@@ -97,7 +97,7 @@ class DirectionParameters(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
-    """Which way is better; default: the metric's own direction."""
+    """The better direction; default: the metric's own."""
 
 
 class WorkloadParameters(ReleaseParameters):
@@ -164,7 +164,7 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
 
 
 class ResultParameters(BaseModel):
-    """What the result of a study is."""
+    """The result of a study."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
@@ -173,7 +173,7 @@ class ResultParameters(BaseModel):
     as of repeated settings, where the best of more trials is better by chance. Default: best_setting where at least
     half of the trials are of settings of three trials or more; `results` says which."""
     seeds: Annotated[Seeds, shown("mean")] = "median"
-    """What a setting takes, for best_setting: the median over its trials (of an even number, the lower one in the
+    """The steps of a setting, for best_setting: the median over its trials (of an even number, the lower one in the
     middle), or the mean, which no setting has of which a trial never reaches the target."""
 
 

@@ -35,7 +35,7 @@ class ReferencePoint(Summary):
     n_trials: Annotated[int, shown(20, "trials")]
     """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(20, "trials")]
-    """How many of these reached the goal."""
+    """Number of these that reached the goal."""
     median_steps: Annotated[float | None, shown(13738.0, "steps")]
     """Median of their steps to the goal; null if half of them or fewer reached it."""
 

@@ -13,7 +13,7 @@ class SharedColumns(Row):
     workload: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum")]
     """The workload: collection/dataset/model/optimizer, or a pattern, as the parameter `workload` takes it."""
     collection: Annotated[str, shown("bundled")]
-    """Where the studies come from; slashes separate sub-collections."""
+    """The source of the studies; slashes separate sub-collections."""
     dataset: Annotated[str, shown("digits")]
     """Data set trained on."""
     model: Annotated[str, shown("mlp_64")]
@@ -23,7 +23,7 @@ class SharedColumns(Row):
     batch_size: Annotated[int, shown(64, "batch_unit of the study, mostly examples")]
     """Batch size of the study, in its batch_unit."""
     batch_unit: Annotated[str | None, shown("examples")]
-    """What a batch size counts: examples, tokens, sequences, seconds of audio; null where the source doesn't say."""
+    """Unit of the batch size: examples, tokens, sequences, seconds of audio; null where the source doesn't say."""
     study: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64")]
     """The study: collection/dataset/model/optimizer/batch_size, as the parameter `study` takes it."""
     trial: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64/17")]
@@ -56,7 +56,7 @@ class SharedColumns(Row):
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
     """steps times batch_size; null if the target was not reached, or where it exceeds 64 bits."""
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
-    """How coarsely steps is known: (steps - previous_step) / steps; null without target or earlier evaluation."""
+    """Resolution of steps: (steps - previous_step) / steps; null without target or earlier evaluation."""
     confirmed_previous_step: Annotated[int | None, shown(400, "steps")]
     """The evaluation before confirmed_steps, of the same trial, or for crossing=mean of all trials of its setting; null
     if there is none."""

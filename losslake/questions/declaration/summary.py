@@ -74,7 +74,7 @@ class SelectionSummary(LeftOut, ReleaseSummary):
     status: Annotated[list[str], shown(["COMPLETE", "MISSED"])]
     """The admitted statuses."""
     flagged: Annotated[str, shown("exclude")]
-    """Whether flagged trials count: exclude or include."""
+    """Treatment of flagged trials: exclude or include."""
     where: Annotated[list[str], shown(["org=NVIDIA"])]
     """Only trials with these values count: NAME=VALUE; empty if all trials do."""
 
@@ -121,7 +121,7 @@ class CrossingSummary(GoalSummary):
 
 
 class WorkloadResult(Summary):
-    """What the result of each study of a workload is."""
+    """The result of each study of a workload."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     result: Annotated[ResultName, shown("best_setting")]
@@ -130,12 +130,12 @@ class WorkloadResult(Summary):
 
 
 class ResultSummary(Summary):
-    """What the results of studies are."""
+    """The results of studies."""
 
     result: Annotated[ResultName | None, shown("best_setting")]
     """The requested result; null for that of the trials."""
     seeds: Annotated[Seeds, shown("median")]
-    """What a setting takes, of its trials: median or mean."""
+    """The steps of a setting, of its trials: median or mean."""
     results: list[WorkloadResult]
     """By workload: the result of a study, best_trial or best_setting; what a setting takes, null for best_trial; and
     why. Workloads that are compared have the same one: best_setting if any of them has."""
@@ -158,11 +158,11 @@ class Finding(LeftOut):
     """The last fields of every analysis."""
 
     definition: Annotated[str, shown("S(B) of the best trial.")]
-    """What was computed, and by whose definition."""
+    """The definition of what was computed, with its source."""
     n_used: Annotated[int, shown(11, "values")]
     """Number of values used, as the definition counts them."""
     warnings: Annotated[list[str], shown(["the largest batch size still gains"])]
-    """What to know before relying on the answer."""
+    """Warnings about the answer."""
 
 
 def entry(model: type[Summary], source: object, **others: Any) -> dict[str, Any]:

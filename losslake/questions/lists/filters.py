@@ -20,7 +20,7 @@ from losslake.output.texts import json_text
 from losslake.questions.declaration.listing import Listing
 from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
-from losslake_schema.names import Study, Workload, natural_number
+from losslake_schema.names import Study, Workload, natural_number, real_number
 
 
 @dataclass(frozen=True)
@@ -238,11 +238,8 @@ def _value(name: str, kind: str, text: str) -> Any:
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or "_" in text:
+    value = real_number(text)
+    if value is None or not math.isfinite(value):
         raise BadParameter(name, f"{name}={text}: give a finite number, for example 0.01 or 1e-3")
     return value
 

@@ -38,7 +38,7 @@ class CollectionRow(Row):
     citation: Annotated[str, shown("LossLake developers: bundled batch-size studies on digits, 2026.")]
     """The citation."""
     source_url: Annotated[str, shown("https://arxiv.org/abs/1811.03600")]
-    """Where it was published; empty if unknown."""
+    """The place of publication; empty if unknown."""
 
 
 class WorkloadRow(_WorkloadKeys):
@@ -150,7 +150,7 @@ class GoalRow(_WorkloadKeys):
     comparator: Annotated[str, shown("strict")]
     """strict: a value has to be better than the target; inclusive: an equal value reaches it, too."""
     source: Annotated[str, shown("studies/README.md")]
-    """Where the goal comes from."""
+    """The source of the goal."""
 
 
 class ContributorRow(Row):
@@ -168,7 +168,7 @@ class ContributorRow(Row):
     orcid: Annotated[str, shown("0000-0002-1825-0097")]
     """ORCID iD; empty if none is stated."""
     role: Annotated[str, shown("data collection")]
-    """What they did."""
+    """Their role."""
     contribution: Annotated[str, shown("0199d1c5-7d1e-7a53-8f0c-5b6f0a9c2d11")]
     """Identifier of the submission that the trials came with; empty if there was none."""
     n_trials: Annotated[int, shown(64, "trials")]
@@ -202,11 +202,11 @@ class WithdrawnRow(Row):
     at: Annotated[datetime, shown("2026-11-21T09:42:50Z", "UTC")]
     """When it was withdrawn or erased."""
     reason: Annotated[str, shown("wrong data set")]
-    """Why, in the words of who did it."""
+    """The reason, in the words of who did it."""
     release_without: Annotated[int | None, shown(4)]
     """The first release without the trial; of a release from which trials were erased, its own number."""
     by: Annotated[str, shown("the operator")]
-    """Who erased it; empty for withdrawn trials."""
+    """The person who erased it; empty for withdrawn trials."""
     digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
     """The content digest of the erased trial, or of the release before the erasure; empty for withdrawn trials."""
 

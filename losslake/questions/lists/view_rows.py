@@ -26,7 +26,7 @@ class ContributorViewRow(_StudyKeys):
     orcid: Annotated[str, shown("0000-0002-1825-0097")]
     """ORCID iD; empty if none is stated."""
     role: Annotated[str, shown("data collection")]
-    """What they did."""
+    """Their role."""
     contribution: Annotated[str, shown("0199d1c5-7d1e-7a53-8f0c-5b6f0a9c2d11")]
     """Identifier of the submission that the trial came with; empty if there was none."""
 
@@ -113,7 +113,7 @@ class StepsToResultViewRow(_StudyKeys):
     n_trials: Annotated[int, shown(63, "trials")]
     """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
-    """How many of these trials reached the target."""
+    """Number of these trials that reached the target."""
 
 
 class FlagsRow(_StudyKeys):
@@ -144,7 +144,7 @@ class TrialResourcesRow(_StudyKeys):
     accelerator: Annotated[str | None, shown("NVIDIA H100")]
     """The model of its accelerators."""
     accelerators: Annotated[float | None, shown(8.0, "accelerators")]
-    """How many accelerators it ran on."""
+    """Number of accelerators that it ran on."""
     examples_per_epoch: Annotated[float | None, shown(1281167.0, "batch_unit of the study, mostly examples")]
     """The examples of an epoch."""
 
@@ -156,7 +156,7 @@ class _AmountRow(_StudyKeys):
     comparator: Annotated[str, shown("strict")]
     """strict: a better value reaches the target; inclusive: an equal one, too."""
     measure: Annotated[str, shown("seconds")]
-    """What amount counts."""
+    """The unit of amount."""
 
 
 class AmountsToRow(_AmountRow):
@@ -171,7 +171,7 @@ class AmountsToRow(_AmountRow):
     """The metric at that step; null if the target was never reached."""
     elapsed_s: float | None
     hardware: Annotated[str | None, shown("dgxh100_n8")]
-    """What the trial ran on, in the log's words."""
+    """The hardware of the trial, in the log's words."""
 
 
 class AmountAtRow(_AmountRow):
@@ -184,11 +184,11 @@ class AmountAtRow(_AmountRow):
     steps: Annotated[int | None, shown(420, "steps")]
     """Steps of that trial to the target."""
     hardware: Annotated[str | None, shown("dgxh100_n8")]
-    """What that trial ran on, in the log's words."""
+    """The hardware of that trial, in the log's words."""
     n_trials: Annotated[int, shown(63, "trials")]
     """Trials that are COMPLETE or MISSED."""
     n_reached: Annotated[int, shown(21, "trials")]
-    """How many of these trials reached the target."""
+    """Number of these trials that reached the target."""
     n_amounts: Annotated[int, shown(20, "trials")]
     """Of how many of those the amount is known."""
 

@@ -10,6 +10,7 @@ import polars as pl
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import MANIFEST, manifest_table
 from losslake_schema.names import Study, Workload
+from losslake_schema.quantities import counted
 from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
@@ -39,7 +40,7 @@ def changes_in_words(changes: ReleaseChanges | None) -> str:
     if changes.before is None:
         return "the first release"
     kinds = (("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed))
-    words = [f"{len(each):,} {'study' if len(each) == 1 else 'studies'} {verb}" for verb, each in kinds if each]
+    words = [f"{counted(len(each), 'study')} {verb}" for verb, each in kinds if each]
     return ", ".join(words or (["no studies", *changes.tables] if changes.tables else ["nothing"]))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from losslake.questions.release.pool import MOST_POOLED
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Counts of a workload, or of several together. repeated: trials of settings with enough of them for a result."""
 
     workloads: int = 0
@@ -18,19 +17,14 @@ class Counts:
     evaluations: int = 0
     repeated: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        """Return the sums of both."""
-        return Counts(
-            self.workloads + other.workloads,
-            self.studies + other.studies,
-            self.trials + other.trials,
-            self.evaluations + other.evaluations,
-            self.repeated + other.repeated,
-        )
+
+def together(counts: Iterable[Counts]) -> Counts:
+    """Return the sums of all counts."""
+    return Counts(*map(sum, zip(*counts, strict=True)))
 
 
 def largest(counts: Iterable[Counts]) -> Counts:
     """Return the counts of as many workloads as a pattern may match: of those with the most evaluations."""
     chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
-    together = sum(chosen, Counts())
-    return replace(together, repeated=together.trials)  # any of them may be
+    sums = together(chosen)
+    return sums._replace(repeated=sums.trials)  # any of them may be

@@ -1,4 +1,4 @@
-"""How people write the names of datasets, models and optimizers: display names and aliases, from known_names.csv.
+"""Display names and aliases of datasets, models and optimizers, from known_names.csv.
 
 The file has a line for each name: its kind; the collections that call it so, with those below them (empty: all do); its
 display name; and its aliases. Collections and aliases are separated by semicolons.

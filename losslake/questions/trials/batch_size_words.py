@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from losslake_schema.quantities import plural
+
 _MOST_LISTED = 12
 
 
@@ -40,7 +42,7 @@ def size_ranges(sizes: Iterable[int], among: Sequence[int]) -> str:
 
 def at_sizes(sizes: Sequence[int], among: Sequence[int]) -> str:
     """Return the same with its noun: batch sizes 1 to 8 and 32."""
-    return f"batch size{'s' if len(sizes) > 1 else ''} {size_ranges(sizes, among)}"
+    return f"{plural('batch size', len(sizes))} {size_ranges(sizes, among)}"
 
 
 def joined(parts: Sequence[str]) -> str:

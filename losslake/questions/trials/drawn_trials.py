@@ -13,14 +13,7 @@ from losslake.analysis.step_times import seconds_per_step
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Counting, Measure, MeasureName
-from losslake.questions.trials.resources import (
-    accelerators_of,
-    doubts_about_times,
-    is_one_system,
-    resources_of,
-    systems_in_words,
-    systems_of,
-)
+from losslake.questions.trials.resources import accelerators_of, doubts_about_times, resources_of, several_systems
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
@@ -92,8 +85,8 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
     seconds, used = (
         np.where(is_stopped, np.nan, measure.of_trials(hits)) for measure in _measures(view, search, accelerators)
     )
-    systems = systems_of(view, facts, np.isfinite(seconds))
-    is_one = is_one_system(systems)
+    is_timed = np.isfinite(seconds)
+    systems = several_systems(view, facts, is_timed)
     none = np.full(len(facts.batch_sizes), np.nan)
     return DrawnTrials(
         search=search,
@@ -104,8 +97,8 @@ def drawn_by_logs(view: ReleaseView, search: Search, goal: Goal, price: float, a
         is_stopped=is_stopped,
         per_step=none,
         extrapolated=np.isfinite(none),
-        systems="" if is_one else systems_in_words(systems),
-        accelerators=() if is_one else tuple(accelerators_of(view, facts, np.isfinite(seconds))),
+        systems=systems,
+        accelerators=tuple(accelerators_of(view, facts, is_timed)) if systems else (),
         doubts=tuple(doubts_about_times(search, goal)),
     )
 

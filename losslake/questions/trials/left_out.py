@@ -18,6 +18,7 @@ from losslake.questions.trials.search import Search, of_admitted_status, open_se
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.study_results import is_of_small_setting
 from losslake.questions.trials.trials_where import trials_where
+from losslake_schema.quantities import plural
 from losslake_schema.reached import Flags
 from losslake_schema.statuses import STATUSES
 
@@ -40,12 +41,12 @@ def trials_left_out(
             is_of_size = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
             if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
                 conditions = " and ".join(selection.where)
-                yield f"{workload}: {count} trial{'s' if count > 1 else ''} other than {conditions}"
+                yield f"{workload}: {count} {plural('trial', count)} other than {conditions}"
         for count, why in counts_left_out(
             search, selection, goal, np.broadcast_to(is_considered, len(search.admitted))
         ):
             if count:
-                yield f"{workload}: {count} trial{'s' if count > 1 else ''} {why}"
+                yield f"{workload}: {count} {plural('trial', count)} {why}"
 
 
 def pooled_workloads(view: ReleaseView, selection: Selection) -> list[dict[str, Any]]:

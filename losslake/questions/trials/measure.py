@@ -1,4 +1,4 @@
-"""What is counted up to a target: steps, examples, epochs, seconds or accelerator-seconds; the least of it by study.
+"""The amount up to a target: steps, examples, epochs, seconds or accelerator-seconds; its least by study.
 
 Time to a target is the least time of any trial, which isn't always the one with the fewest steps.
 """
@@ -29,7 +29,7 @@ _MOST_LISTED = 5
 
 @dataclass(frozen=True)
 class Counting:
-    """What to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
+    """The amount to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
 
     measure: MeasureName
     examples_per_epoch: int | None
@@ -69,7 +69,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is counted in one workload.
+    """The amount that is counted in one workload.
 
     name: of the measure. factors: by study, its amount in a step; None for times. accelerators: by trial, 1 for
     seconds, NaN if unknown.
@@ -100,9 +100,14 @@ class Measure:
         _check_times(view, search)
         return Measure(view, search, name, None, ones)
 
+    @staticmethod
+    def of_seconds(view: ReleaseView, search: Search) -> Measure:
+        """Return the measure of seconds, whether the logs have times or not."""
+        return Measure(view, search, "seconds", None, np.ones(len(search.admitted)))
+
     @property
     def noun(self) -> str:
-        """What is counted, in words."""
+        """The amount that is counted, in words."""
         return self.name.replace("_", "-")
 
     def of_steps(self, steps: Integers, studies: Integers) -> Floats:
@@ -126,12 +131,11 @@ class Measure:
         if self.factors is not None:
             amounts = self.of_steps(at(self.search.records.step, hits), self.search.facts.study_of_trial)
         else:
-            amounts = hit_times(self.view, self.search, hits) * self.accelerators
+            amounts = _hit_times(self.view, self.search, hits) * self.accelerators
         return np.where(hits == NEVER, np.inf, amounts)
 
     def least(self, results: StudyResults, goal: Goal) -> Amounts:
         """Return the least amounts to a goal. results: of the same goal."""
-        facts = self.search.facts
         if self.factors is not None:
             studies = np.arange(len(results.row))
             nothing = pa.nulls(len(studies), pa.string())
@@ -139,16 +143,18 @@ class Measure:
             none = np.zeros(len(studies), np.int64)
             return Amounts(results.row, least, results.steps, results.n_reached, none, nothing, nothing)
         hits = self.search.first_hits(goal)
-        amounts, steps = self.of_trials(hits), at(self.search.records.step, hits)
-        is_known = np.isfinite(amounts)
-        of_times = least_by_study(self.search, amounts, steps)
+        return self.least_of(self.of_trials(hits), at(self.search.records.step, hits))
+
+    def least_of(self, amounts: Floats, steps: Integers) -> Amounts:
+        """Return the least of these times, ties to fewer steps. amounts: as of_trials returns them."""
+        facts, of_times = self.search.facts, least_by_study(self.search, amounts, steps)
         row = of_times.row
         resources = resources_of(self.view, facts).take(pa.array(row, mask=row == NEVER))
         return Amounts(
             row=row,
             least=of_times.amount,
             steps=at(steps, row),
-            n_known=facts.sums_by_study(is_known),
+            n_known=facts.sums_by_study(np.isfinite(amounts)),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),
             hardware=resources["hardware"],
             accelerator=resources["accelerator"],
@@ -251,7 +257,7 @@ def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParamete
     return refused
 
 
-def hit_times(view: ReleaseView, search: Search, hits: Integers) -> Floats:
+def _hit_times(view: ReleaseView, search: Search, hits: Integers) -> Floats:
     """Return by trial the seconds to its first hit; NaN without a hit, and where no time is known.
 
     hits: by trial, which record it is; NEVER for none.

@@ -52,6 +52,12 @@ def systems_in_words(systems: Set[str | None]) -> str:
     return f"{what} and unknown ones" if None in systems else what
 
 
+def several_systems(view: ReleaseView, facts: WorkloadFacts, is_counted: Flags) -> str:
+    """Return in words the systems on which trials ran; empty for one, on which times can be compared."""
+    systems = systems_of(view, facts, is_counted)
+    return "" if is_one_system(systems) else systems_in_words(systems)
+
+
 def doubts_about_times(search: Search, goal: Goal | None, noun: str = "seconds") -> Iterator[str]:
     """Yield in words how many trials that reached a goal, or all if it is None, have times that can't all be right.
 

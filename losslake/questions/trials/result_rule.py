@@ -1,4 +1,4 @@
-"""What is the result of a study: its best trial, as of a search, or its best setting, as of repeated settings."""
+"""The result of a study: its best trial, as of a search, or its best setting, as of repeated settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from losslake_schema.reached import Flags, Integers
 
 @dataclass(frozen=True)
 class ResultRule:
-    """What the result of each study of a workload is, and why in words.
+    """The result of each study of a workload, and the reason in words.
 
     settings: by trial, as in facts.trials, a number that the trials of one setting of a study share.
     """
@@ -31,7 +31,12 @@ class ResultRule:
     @property
     def undertuned_tau(self) -> float:
         """The tolerance of dominated batch sizes."""
-        return OF_BEST_SETTING if self.is_of_settings else OF_BEST_TRIAL
+        return undertuned_tau(self.is_of_settings)
+
+
+def undertuned_tau(is_of_settings: bool) -> float:
+    """Return the tolerance of dominated batch sizes, for results of a best setting or of a best trial."""
+    return OF_BEST_SETTING if is_of_settings else OF_BEST_TRIAL
 
 
 def result_rule(facts: WorkloadFacts, selection: Selection, admitted: Flags) -> ResultRule:

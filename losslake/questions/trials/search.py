@@ -59,7 +59,7 @@ class Search:
 
     @cached_property
     def rule(self) -> ResultRule:
-        """What the result of a study is: of its best trial, or of its best setting."""
+        """The result of a study: that of its best trial, or of its best setting."""
         return self.open_rule()
 
     @property

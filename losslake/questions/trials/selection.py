@@ -1,4 +1,4 @@
-"""What an answer is about: the trials and evaluations that count, the goal, and the hit of it that counts."""
+"""The subject of an answer: the trials and evaluations that count, the goal, and the hit of it that counts."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as ListedTool
+from starlette.requests import ClientDisconnect
 
 from losslake import __version__
 from losslake_service.assistants.calls import Tools
@@ -26,7 +27,6 @@ from losslake_service.assistants.short_answers import visible
 from losslake_service.assistants.tools import INSTRUCTIONS, UNTRUSTED
 from losslake_service.files.release_documents import base_url
 from losslake_service.problems import error_detail
-from losslake_service.sandbox.errors import ClientDisconnected
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -56,7 +56,7 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
         address = public_url.rstrip("/") if public_url else base_url(request) if request is not None else ""
         try:
             document = await tools.call(params.name, params.arguments or {}, request, address)
-        except ClientDisconnected:
+        except ClientDisconnect:
             return CallToolResult(content=[], is_error=True)
         except Exception as error:  # noqa: BLE001 whatever it is, the client gets a line
             # As JSON, since similar names, which it may propose, are a stranger's texts as well.

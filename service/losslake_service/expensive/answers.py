@@ -18,6 +18,7 @@ from typing import IO, TypeVar
 from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from losslake.questions.declaration.cost import Budget, Expensive, budget
 from losslake_service.expensive.process import (
@@ -32,7 +33,6 @@ from losslake_service.files.file_response import MAX_MESSAGE, file_response
 from losslake_service.operation.clients import client_of, unless_left
 from losslake_service.operation.metrics import Metrics
 from losslake_service.problems import QuestionProblem
-from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
 from losslake_service.shares.allowances import MINUTE, Allowance
 from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
@@ -82,7 +82,7 @@ class Answers:
     async def here(self, request: Request, work: Callable[[], T]) -> T:
         """Return what work returns, done in a thread of this process.
 
-        Raises Expensive for questions of another process, QuestionProblem and ClientDisconnected beside what it raises.
+        Raises Expensive for questions of another process, QuestionProblem and ClientDisconnect beside what it raises.
         """
         if self._make_app is None:
             return await run_in_threadpool(work)
@@ -113,7 +113,7 @@ class Answers:
     async def respond(self, request: Request, release: int, work: Callable[[], Response]) -> Response:
         """Return the response that work makes in a thread, or another process for the same request.
 
-        Raises QuestionProblem and ClientDisconnected beside what work raises.
+        Raises QuestionProblem and ClientDisconnect beside what work raises.
         """
         try:
             return await self.here(request, work)
@@ -130,7 +130,7 @@ class Answers:
         *,
         in_memory: bool = False,
     ) -> Response:
-        """Return the response of another process. Raises QuestionProblem and ClientDisconnected.
+        """Return the response of another process. Raises QuestionProblem and ClientDisconnect.
 
         path, query: other ones than those of the request. in_memory: with its whole body, however long it is.
         """
@@ -164,7 +164,7 @@ class Answers:
         except QuestionProblem as problem:
             self._outcomes.labels(problem.kind).inc()
             raise
-        except ClientDisconnected:
+        except ClientDisconnect:
             self._outcomes.labels("left").inc()
             raise
         self._outcomes.labels("answered").inc()
@@ -204,7 +204,7 @@ class Answers:
 
 
 async def _result(request: Request, future: Future[T]) -> T:
-    """Return the result of a future. Raises ClientDisconnected."""
+    """Return the result of a future. Raises ClientDisconnect."""
     running = asyncio.wrap_future(future)
     # What fails once nobody waits for it is no error of the event loop.
     running.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -251,15 +251,9 @@ def _response(request: Request, head: ForwardedResponse, file: IO[bytes], in_mem
     is_long = size > MAX_MESSAGE or "range" in request.headers
     if head.status == 200 and "etag" in headers and is_long and not in_memory:
         path = Path(f"/dev/fd/{file.fileno()}")
-        return file_response(request, path, headers.get("content-type", ""), _without_length(headers))
+        return file_response(request, path, headers.get("content-type", ""), headers)
     file.seek(0)
     response = Response(file.read(), head.status)
     length = b"content-length", str(size).encode()
     response.raw_headers = [*(each for each in head.headers if each[0] != length[0]), length]
     return response
-
-
-def _without_length(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without those of the body, which the response with a file has itself."""
-    of_body = "content-length", "content-type", "accept-ranges"
-    return {name: value for name, value in headers.items() if name not in of_body}

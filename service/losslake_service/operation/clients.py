@@ -1,4 +1,4 @@
-"""Identify the client of a request, for the limits per client."""
+"""The client of a request: its key, for the limits per client, and the end of waiting for work when it leaves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import ipaddress
 from functools import lru_cache
 from typing import TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Scope
 
-from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import is_loopback
 
 T = TypeVar("T")
@@ -30,7 +29,7 @@ def client_of(scope: Scope) -> str | None:
 
 
 async def unless_left(request: Request | None, work: asyncio.Future[T]) -> T:
-    """Return the result of work; raise ClientDisconnected if the client leaves first, and let the work go on.
+    """Return the result of work; raise ClientDisconnect if the client leaves first, and let the work go on.
 
     request: whose body must have been read; None for a client that never leaves.
     """
@@ -38,7 +37,7 @@ async def unless_left(request: Request | None, work: asyncio.Future[T]) -> T:
     try:
         await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            raise ClientDisconnected
+            raise ClientDisconnect
         return work.result()
     finally:
         leaving.cancel()

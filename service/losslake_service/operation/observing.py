@@ -19,7 +19,6 @@ _INCOMPLETE = "incomplete-body"
 _ID_HEADER = b"x-request-id"
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,128}")
 _PROBLEM = (b"content-type", b"application/problem+json")
-_MAX_TEMPLATES = 1000
 
 
 class ObserveRequests:
@@ -30,8 +29,6 @@ class ObserveRequests:
         self._metrics = metrics
         self._lines = lines
         self._ids = RequestIds()
-        # Path templates without parameters, for responses from the cache, which skip the router.
-        self._templates: dict[str, str] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, then log and count it."""
@@ -55,7 +52,9 @@ class ObserveRequests:
 
     def _report(self, scope: Scope, response: _ObservedResponse, seconds: float) -> None:
         method: str = scope["method"]
-        self._metrics.count(self._route(scope), method, response.status, seconds, response.bytes)
+        # The path template that the request matched.
+        route = getattr(scope.get("route"), "path", None) or scope["state"].get("route", UNMATCHED)
+        self._metrics.count(route, method, response.status, seconds, response.bytes)
         client = scope.get("client")
         self._lines.log(
             RequestRecord(
@@ -71,16 +70,6 @@ class ObserveRequests:
                 problem=response.problem,
             )
         )
-
-    def _route(self, scope: Scope) -> str:
-        """Return the path template that the request matched, also for a response from the cache."""
-        route = getattr(scope.get("route"), "path", None) or scope["state"].get("route")
-        path = scope["path"]
-        if not isinstance(route, str):
-            return self._templates.get(path, UNMATCHED)
-        if route == path and len(self._templates) < _MAX_TEMPLATES:
-            self._templates[path] = route
-        return route
 
 
 class RequestIds:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -50,7 +51,7 @@ class LimitRequests:
                 if scope["method"] not in _WITHOUT_BODY and not self._is_streamed(scope):
                     async with asyncio.timeout(self._body_seconds):
                         receive = _replay(await self._body(scope, receive), receive)
-            except _ClientDisconnected:
+            except ClientDisconnect:
                 # For the log: nobody receives it.
                 await Response(status_code=499)(scope, receive, send)
                 return
@@ -78,7 +79,7 @@ class LimitRequests:
         while more and max(expected, len(body)) <= self._body_bytes:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _ClientDisconnected
+                raise ClientDisconnect
             body += message.get("body", b"")
             more = message.get("more_body", False)
         if max(expected, len(body)) > self._body_bytes:
@@ -92,10 +93,6 @@ class _TooLarge(Exception):
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
-
-
-class _ClientDisconnected(Exception):
-    """The client has disconnected."""
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

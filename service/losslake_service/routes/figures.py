@@ -71,7 +71,7 @@ register_url_convertor("figure", _FigureEndingConvertor())
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What draws figures, and answers what is drawn."""
+    """The renderer of figures, and the answers that are drawn."""
 
     renderer: Renderer
     answers: Answers
@@ -136,6 +136,7 @@ def add_figures(
             summary=f"figure of {kind.name}",
             description=_DOC.format(doc=kind.doc, answer=kind.answer),
             responses=_responses(),
+            is_cached=True,
         )
     add_undocumented_route(router, f"{_PREFIX}{{name:path}}", _no_figure)
     add_read_route(
@@ -146,6 +147,7 @@ def add_figures(
         summary="figure of a paper",
         description=_PAPERS_DOC,
         responses=_responses(),
+        is_cached=True,
     )
 
 

@@ -32,8 +32,9 @@ from losslake_service.files.release_files import (
     RemoteDatabases,
 )
 from losslake_service.problems import problem_responses
+from losslake_service.routes.negotiation import requested_format
 from losslake_service.routes.openapi import Document, content_in_all_formats, describe_responses, release_headers
-from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route, requested_format
+from losslake_service.routes.reading import Endpoint, add_read_route, add_undocumented_route
 from losslake_service.routes.respond import response_of
 from losslake_service.settings import Settings
 
@@ -131,6 +132,7 @@ def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, fo
             summary=f"{place} of a release",
             description=description,
             responses=_responses("The text.", media_type),
+            is_cached=True,
         )
     add_read_route(
         router, "/v1/releases/{release}/losslake.duckdb", downloads.get_losslake_duckdb, responses=of_database
@@ -141,6 +143,7 @@ def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, fo
         _LIST,
         downloads.get_files,
         has_endings=True,
+        is_cached=True,
         operation_id="getFiles",
         summary="files",
         description=_LIST_DOC,

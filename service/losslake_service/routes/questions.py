@@ -24,6 +24,7 @@ from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
 from losslake_service.expensive.answers import Answers
+from losslake_service.routes.negotiation import requested_format
 from losslake_service.routes.openapi import (
     ROWS_ONLY,
     Document,
@@ -32,7 +33,7 @@ from losslake_service.routes.openapi import (
     filter_parameters,
     release_headers,
 )
-from losslake_service.routes.reading import Endpoint, add_read_route, requested_format, unknown_parameter
+from losslake_service.routes.reading import Endpoint, add_read_route, unknown_parameter
 from losslake_service.routes.respond import response_of
 
 
@@ -47,6 +48,7 @@ def add_question(router: APIRouter, releases: Releases, answers: Answers, questi
         question.path,
         _endpoint(releases, answers, question, model),
         has_endings=True,
+        is_cached=True,
         operation_id=f"get{name}",
         summary=question.subject,
         description=question.doc,

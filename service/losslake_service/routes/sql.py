@@ -20,8 +20,9 @@ from losslake.questions.release.view import ReleaseView
 from losslake_service.entity_tags import digest_tag
 from losslake_service.files.file_response import file_response
 from losslake_service.problems import ParameterProblem
+from losslake_service.routes.negotiation import JSON, requested_format
 from losslake_service.routes.openapi import ROWS_ONLY, content_in_all_formats, describe_responses
-from losslake_service.routes.reading import JSON, add_read_route, requested_format
+from losslake_service.routes.reading import add_read_route
 from losslake_service.routes.respond import attachment
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.results import SqlResult
@@ -106,7 +107,7 @@ class SqlRows(BaseModel):
     truncated: Annotated[Literal[False, "rows", "bytes"], Field(examples=[False])]
     """The limit that truncated the result, rows or bytes; false for a complete result."""
     all_rows: Annotated[str | None, Field(examples=[None])]
-    """How to get the rest of a result that was cut; null for a whole one."""
+    """The way to get the rest of a result that was cut; null for a whole one."""
     columns: Annotated[list[SqlColumn], Field(examples=[[{"name": "batch_size", "type": "int64"}]])]
     """The columns of the result in order, also if it has no rows."""
     rows: Annotated[list[dict[str, Any]], Field(examples=[[{"batch_size": 64, "steps": 400}]])]

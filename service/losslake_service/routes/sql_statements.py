@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.operation.clients import client_of, unless_left
 from losslake_service.operation.metrics import Metrics
-from losslake_service.sandbox.errors import ClientDisconnected, SqlLimits, SqlProblem
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.statement import Parameters
@@ -102,7 +103,7 @@ class SqlStatements:
         max_rows: int | None = None,
         output: str = "arrow",
     ) -> SqlResult:
-        """Return the result of a statement, which the caller closes. Raise SqlProblem and ClientDisconnected.
+        """Return the result of a statement, which the caller closes. Raise SqlProblem and ClientDisconnect.
 
         request: of the waiting client; its body must have been read. None for a client of this process, to whom no
         limit per client applies. max_rows: if less than the service's limit.
@@ -117,7 +118,7 @@ class SqlStatements:
         except SqlProblem as problem:
             self._outcomes.labels(problem.kind).inc()
             raise
-        except ClientDisconnected:
+        except ClientDisconnect:
             self._outcomes.labels("left").inc()
             raise
         finally:

@@ -77,10 +77,6 @@ class SqlProblem(LossLakeError):
         return self.detail
 
 
-class ClientDisconnected(Exception):
-    """The client closed its connection before its statement was complete."""
-
-
 def too_slow(limits: SqlLimits) -> SqlProblem:
     """Return the error for an exceeded time limit."""
     return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit sql_seconds: {ADVICE}")

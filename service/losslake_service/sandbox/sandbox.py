@@ -48,7 +48,7 @@ class SqlSandbox:
         seconds = Allowance(self.limits.client_seconds, MINUTE) if self.limits.client_seconds else None
         self._threads = FairThreads("sql", self.limits.workers, self.limits.waiting, seconds)
         # A statement has one from when it is sent until it fails, or its result is closed.
-        self._results = Places(self.limits.open_results, max(1, self.limits.open_results // 2))
+        self._results = Places(self.limits.open_results)
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
         self._running: set[Worker] = set()

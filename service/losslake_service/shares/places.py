@@ -33,14 +33,15 @@ class UsedUp(Exception):
 
 
 class Places:
-    """Places that clients hold: `most` in all, `most_of_client` of one. A client that is None has no limit of its own.
+    """Places that clients hold: `most` in all, `most_of_client` of one, by default half, but at least one.
 
-    Thread-safe; reentrant, as an object that holds a place may be collected meanwhile.
+    A client that is None has no limit of its own. Thread-safe; reentrant, as an object that holds a place may be
+    collected meanwhile.
     """
 
-    def __init__(self, most: int, most_of_client: int) -> None:
+    def __init__(self, most: int, most_of_client: int | None = None) -> None:
         self._most = most
-        self._most_of_client = most_of_client
+        self._most_of_client = max(1, most // 2) if most_of_client is None else most_of_client
         self._held: Counter[str | None] = Counter()
         self._lock = threading.RLock()
 
@@ -86,8 +87,8 @@ class FairThreads:
         self._seconds = seconds
         self._lock = threading.RLock()
         self._waiting: list[_Work] = []
-        self._running = Places(threads, max(1, threads // 2))
-        self._places = Places(threads + waiting, max(1, (threads + waiting) // 2))
+        self._running = Places(threads)
+        self._places = Places(threads + waiting)
 
     def submit(self, client: str | None, work: Callable[[], T]) -> Future[T]:
         """Have work done for a client; one that waits can be cancelled. Raises NoPlace and UsedUp."""

@@ -45,10 +45,9 @@ def add_embeds(
     by_path = {question.path: question for question in questions}
     for kind in kinds():
         endpoint = _endpoint(kind, by_path[kind.answer], releases, answers, public_url)
-        add_undocumented_route(router, f"{PREFIX}{kind.name}", endpoint)
-    add_undocumented_route(
-        router, f"{PREFIX}papers/{{name}}/{{number}}", _paper_endpoint(releases, answers, public_url)
-    )
+        add_undocumented_route(router, f"{PREFIX}{kind.name}", endpoint, is_cached=True)
+    of_papers = _paper_endpoint(releases, answers, public_url)
+    add_undocumented_route(router, f"{PREFIX}papers/{{name}}/{{number}}", of_papers, is_cached=True)
 
 
 def _endpoint(

@@ -17,7 +17,7 @@ from losslake.questions.trials.search import at, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.names import Workload
-from losslake_schema.reached import DEFAULT_COMPARATOR, NEVER, Comparator, hits, sign_of
+from losslake_schema.reached import DEFAULT_COMPARATOR, NEVER, Comparator, comparison_sign, hits, sign_of
 from losslake_schema.registry import metric_named
 
 
@@ -44,7 +44,7 @@ class PageGoal:
 
     @property
     def why_proposed(self) -> str:
-        """Why the page proposes this target, as a sentence; empty where it was set or requested."""
+        """The reason for which the page proposes this target, as a sentence; empty where it was set or requested."""
         if not self.is_proposed:
             return ""
         unset = f"No goal is set for {self.metric} of this workload."
@@ -67,6 +67,12 @@ class PageGoal:
     def asked(self) -> dict[str, str | float]:
         """The parameters of questions about it, whatever comparators the workloads have."""
         return {**self.parameters, "comparator": self.comparator}
+
+    @property
+    def for_scripts(self) -> dict[str, str | float]:
+        """The facts with which a script finds the first step that reaches it, and its text."""
+        sign = comparison_sign(self.direction, self.comparator)
+        return {"target": self.target, "sign": sign, "text": self.text}
 
 
 def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[PageGoal]:

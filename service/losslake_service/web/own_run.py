@@ -1,20 +1,31 @@
 """The panel on pages of curves and of scaling where a reader's own run is compared, in the browser, with stored trials.
 
-What is here goes to the script of the panel, own_run.js; the run itself never reaches the server.
+What is here goes to the script of the panel, own_run.js, with the page; the run itself never reaches the server.
 """
 
 from __future__ import annotations
 
-import json
 import math
+import statistics
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
+
+from losslake.index.frontiers import COUNTED
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.search import open_search
-from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.search import at, open_search
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema import registry
 from losslake_schema.names import Workload
-from losslake_schema.statuses import STATUSES
+from losslake_schema.reached import NEVER, Integers
+from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 from losslake_service.web.goals import PageGoal
+
+# The statuses of trials that don't count, in words.
+_UNCOUNTED = {INCOMPLETE: "stopped", INFEASIBLE: "diverged"}
+# A learning rate by batch size and trial: the name of the metaparameter, and its value.
+_Rates = dict[tuple[int, int], tuple[str, float]]
 
 
 def own_run(
@@ -24,46 +35,172 @@ def own_run(
     metric: str | None,
     goal: PageGoal | None,
     where: str = "",
-) -> str | None:
-    """Return what a run is compared with, as JSON; None if nothing was measured.
+) -> dict[str, Any] | None:
+    """Return what a run is compared with; None if nothing was measured.
 
     workload: None if the page is about several. batch_size: None if the reader gives that of the run. goal: None if
     the metric has no direction. where: the fact of the trials that count, NAME=VALUE, or empty for all.
+
+    Its limits are what values of the metric can't be, in the order of checks. instead: the sentence where nothing is
+    compared, else sizes: what there is to say beside trials of a batch size, and notes: for a run of another one.
     """
     if metric is None:
         return None
     about = {
-        "release": view.number,
-        "workload": None if workload is None else str(workload),
-        "batchSize": batch_size,
         "metric": metric,
-        "range": _range(view, workload, metric, goal),
-        "where": where,
-        "goal": goal
-        and {"target": goal.target, "direction": goal.direction, "comparator": goal.comparator, "text": goal.text},
+        "batchSize": batch_size,
+        "limits": list(_limits(view, workload, metric, goal)),
+        "goal": goal and goal.for_scripts,
+        "instead": "",
     }
-    return json.dumps(about)
+    if workload is None:
+        return about | {"instead": "Several workloads are shown here: open one of them for a comparison."}
+    if goal is None:
+        return about | {"instead": "There is no target to reach, so the curve alone is drawn."}
+    return about | _stored(view, workload, batch_size, goal, where)
 
 
-def _range(
+def _stored(
+    view: ReleaseView, workload: Workload, batch_size: int | None, goal: PageGoal, where: str
+) -> dict[str, Any]:
+    """Return the trials of a page by batch size, with their steps to the goal, as sentences need them."""
+    conditions = (where,) if where else ()
+    selection = Selection((workload,), goal.metric, goal.direction, statuses=STATUSES, where=conditions)
+    search, aim = open_search(view, selection, workload), Goal(goal.target, goal.comparator)
+    facts, trials = search.facts, search.facts.trials
+    hits = search.first_hits(aim)
+    steps = np.where(hits == NEVER, NEVER, at(search.records.step, hits))
+    ended = search.stopped_earlier(aim)
+    counts = search.admitted & np.isin(trials.status, [STATUSES.index(status) for status in COUNTED])
+    rates = _learning_rates(view, workload, batch_size)
+    shown = [index for index, size in enumerate(facts.batch_sizes) if batch_size in (None, size)]
+    is_flagged = facts.measures(goal.metric) & (trials.flagged == 1) & np.isin(facts.study_of_trial, shown)
+    n_flagged = int(is_flagged.sum())
+    notes = [_dont_count(n_flagged, "flagged", " of this workload" if batch_size is None else "")] if n_flagged else []
+    sizes = {}
+    for index in shown:
+        size, is_here = facts.batch_sizes[index], facts.study_of_trial == index
+        rows = np.flatnonzero(is_here & counts)
+        others = _uncounted(trials.status[is_here & search.admitted], int(ended[rows].sum()))
+        place = f" at batch size {size}" if batch_size is None else ""
+        stored = _compared(size, steps[rows], trials.trial_id[rows], place, rates)
+        sizes[size] = {"stored": stored, "notes": [*others, *notes]}
+    return {"sizes": sizes, "notes": notes}
+
+
+def _compared(size: int, steps: Integers, trial_id: Integers, place: str, rates: _Rates) -> dict[str, Any] | None:
+    """Return what is said of a run beside the trials of a batch size that count; None if there are none.
+
+    median: of their steps; None if at most half of them reach the goal. place: what they have in common, in words.
+    """
+    n, n_reached = len(steps), int((steps != NEVER).sum())
+    if not n:
+        return None
+    middle = statistics.median(math.inf if each == NEVER else each for each in steps.tolist())
+    median = middle if math.isfinite(middle) else None
+    in_words = "" if median is None else f"{median:,.1f}".removesuffix(".0")
+    after = f", the median after {in_words}" if in_words else ""
+    return {
+        "trials": f"{_trials(n)}{place}",
+        "median": median,
+        "medianText": in_words,
+        "withoutRatio": "needs none" if median == 0 else f"doesn't reach it ({n_reached:,} {_does(n_reached)})",
+        "reached": f"{n_reached:,} of {_trials(n)}{place} reach{'es' if n == n_reached == 1 else ''} it{after}.",
+        "nearest": list(_nearest(size, steps, trial_id, rates)),
+    }
+
+
+def _nearest(size: int, steps: Integers, trial_id: Integers, rates: _Rates) -> Iterator[list[Any]]:
+    """Yield from how many steps on a trial has the nearest ones, its number, its steps, and its learning rate.
+
+    Of two as near, it is the trial with the lower number.
+    """
+    order = np.lexsort((trial_id, steps))
+    firsts = order[np.unique(steps[order], return_index=True)[1]]
+    begin, before = 0, None
+    for reached, trial in zip(steps[firsts].tolist(), trial_id[firsts].tolist(), strict=True):
+        if reached == NEVER:
+            continue
+        if before is not None:
+            # Half-way lies a whole number of steps only if the gap is even: there the lower number decides.
+            gap, is_lower = reached - before[0], trial < before[1]
+            begin = before[0] + gap // 2 + (0 if is_lower and gap % 2 == 0 else 1)
+        yield [begin, trial, reached, *rates.get((size, trial), ())]
+        before = reached, trial
+
+
+def _learning_rates(view: ReleaseView, workload: Workload, batch_size: int | None) -> _Rates:
+    facts = view.workload(workload)
+    studies = facts.study_ids
+    if batch_size is not None:
+        studies = dict.fromkeys(studies, facts.first_study + facts.batch_sizes.index(batch_size))
+    return {
+        (facts.batch_sizes[study_id - facts.first_study], trial_id): (name.replace("_", " "), rate)
+        for study_id, trial_id, name, rate in view.rows("learning_rates_of_trials", studies)
+    }
+
+
+def _uncounted(statuses: Integers, n_ended: int) -> Iterator[str]:
+    """Yield how many trials of a batch size don't count, and how many may yet reach the goal, n_ended."""
+    for status, word in _UNCOUNTED.items():
+        n = int((statuses == STATUSES.index(status)).sum())
+        if n:
+            yield _dont_count(n, word)
+    if n_ended:
+        yield f"{_trials(n_ended)} stopped at an easier goal: the median takes them as not reaching this one."
+
+
+def _dont_count(n: int, word: str, place: str = "") -> str:
+    return f"{n:,} {word} trial{'' if n == 1 else 's'}{place} {_does(n)}n't count."
+
+
+def _trials(n: int) -> str:
+    return f"{n:,} trial{'' if n == 1 else 's'}"
+
+
+def _does(n: int) -> str:
+    return "does" if n == 1 else "do"
+
+
+def _limits(
     view: ReleaseView, workload: Workload | None, metric: str, goal: PageGoal | None
-) -> dict[str, float | str | None] | None:
-    """Return the values that a metric can have, so that a run in other units is refused; None if they aren't known.
+) -> Iterator[dict[str, Any]]:
+    """Yield what values of a metric can't be, so that a run in other units is refused; nothing if it isn't known.
 
     A metric that isn't registered is taken for a fraction if it is maximized, and all stored records are fractions: no
     run in the same units would be better than 1.
     """
-    known = registry.metrics().get(metric)
-    if known is not None:
-        if math.isinf(known.largest):
-            return None
-        smallest, largest = known.target_limits
-        is_of_best, text = known.is_largest_best, known.range_in_words
-        return {"smallest": smallest, "largest": largest, "isOfBest": is_of_best, "text": text}
-    if workload is None or goal is None or goal.direction != "maximize":
-        return None
-    values = open_search(view, Selection((workload,), metric, statuses=STATUSES), workload).records.value
-    if not len(values) or values.min() < 0 or values.max() > 1:
-        return None
-    text = f"stored values of {metric} lie between {values.min():.3g} and {values.max():.3g}"
-    return {"smallest": None, "largest": 1, "isOfBest": False, "text": text}
+    registered = registry.metrics().get(metric)
+    if registered is not None:
+        if math.isfinite(registered.largest):
+            yield from _limits_of_range(
+                *registered.target_limits, registered.is_largest_best, registered.range_in_words
+            )
+    elif workload is not None and goal is not None and goal.direction == "maximize":
+        values = open_search(view, Selection((workload,), metric, statuses=STATUSES), workload).records.value
+        if len(values) and values.min() >= 0 and values.max() <= 1:
+            text = f"stored values of {metric} lie between {values.min():.3g} and {values.max():.3g}"
+            yield from _limits_of_range(None, 1, False, text)
+
+
+def _limits_of_range(
+    smallest: float | None, largest: float, is_of_best: bool, in_words: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the limits of a range. is_of_best: single values of a run may be larger.
+
+    A run breaks one if its least, middle or largest finite value, which `of` names, is more than `above` and at most
+    `upTo`; None for no bound.
+    """
+    # Where single values may be larger, a curve of fractions is in the range for most of its evaluations.
+    typical = "middle" if is_of_best else "largest"
+
+    def limit(of: str, above: float | None, up_to: float | None, looks: str, remedy: str) -> dict[str, Any]:
+        return {"of": of, "above": above, "upTo": up_to, "text": f"{looks}: {in_words}. {remedy}"}
+
+    if round(largest) == 1:
+        yield limit(typical, largest, 100, "look like percent", "Divide them by 100.")
+    if round(largest) == 100:
+        yield limit("largest", 0, 1, "look like fractions", "Multiply them by 100.")
+    yield limit(typical, largest, None, "are too large", "Choose another column.")
+    if smallest is not None:
+        yield limit("least", None, math.nextafter(smallest, -math.inf), "are too small", "Choose another column.")

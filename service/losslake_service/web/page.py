@@ -200,7 +200,7 @@ def paginate(total: int, size: int, requested: int | None, url: Callable[[int], 
 
 @dataclass(frozen=True, eq=False)
 class PageSources:
-    """What pages are made from. public_url, notice: of the service. sql: None if SQL is switched off."""
+    """The sources of pages. public_url, notice: of the service. sql: None if SQL is switched off."""
 
     releases: Releases
     bulk: ReleaseFilesCache

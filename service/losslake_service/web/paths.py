@@ -10,11 +10,32 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
-from losslake_service.web.page import PageSources, page_handler
+from losslake_service.web.page import PageKind, PageSources, page_handler
+from losslake_service.web.pages.advice import ADVICE
+from losslake_service.web.pages.atlas import ATLAS
+from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.discovery import add_discovery
-from losslake_service.web.pages.documentation import picture_of_document
-from losslake_service.web.pages.kinds import PAGES
+from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_document
+from losslake_service.web.pages.frontier import FRONTIER
+from losslake_service.web.pages.home import HOME
+from losslake_service.web.pages.methods import METHODS
+from losslake_service.web.pages.papers import PAPERS
+from losslake_service.web.pages.reference import PATH, REFERENCE
+from losslake_service.web.pages.releases import RELEASE, RELEASES
+from losslake_service.web.pages.schema import SCHEMA
+from losslake_service.web.pages.sql import SQL
+from losslake_service.web.pages.study import STUDY
+from losslake_service.web.pages.trial import TRIAL
+from losslake_service.web.pages.viewer import VIEWER
+from losslake_service.web.pages.workload import TARGET_STOPS, WORKLOAD
+from losslake_service.web.pages.workloads import WORKLOADS
 from losslake_service.web.static_files import PREFIX, static_file
+
+# More specific paths come first.
+PAGES: tuple[PageKind, ...] = (
+    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA, DOCUMENT,
+    SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+)  # fmt: skip
 
 
 class Health(BaseModel):
@@ -34,7 +55,7 @@ def add_pages(router: APIRouter, sources: PageSources) -> None:
     add_undocumented_route(router, PICTURES + "{name:path}", picture_of_document)
     add_discovery(router, releases, sources.public_url)
     for kind in PAGES:
-        add_undocumented_route(router, kind.path, page_handler(kind, sources))
+        add_undocumented_route(router, kind.path, page_handler(kind, sources), is_cached=True)
     add_undocumented_route(router, PREFIX + "{digest}/{name:path}", static_file)
 
     @router.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from losslake.questions.release.view import ReleaseView
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.web.code_lines import Line, snippets
 from losslake_service.web.examples import Example, documented_example, example_path, example_query, find_example
@@ -18,7 +19,6 @@ from losslake_service.web.examples import Example, documented_example, example_p
 Operation = Mapping[str, Any]
 Schema = Mapping[str, Any]
 _DEEPEST = 6
-_NOT_A_NUMBER = {"NaN", "Infinity", "-Infinity"}
 _BOUNDS = (("minimum", "at least"), ("ge", "at least"), ("maximum", "at most"), ("le", "at most"))
 
 
@@ -258,12 +258,12 @@ def _details(kind: str, schema: Schema, where: str = "") -> str:
 
 def _with_nan_words(schemas: list[Schema]) -> list[str]:
     """Return the alternatives as text, with NaN and infinities as a part of `number`."""
+    kinds = [schema for schema in schemas if set(schema.get("enum", ())) != NUMBER_WORDS.keys()]
     return [
         "number, or NaN, Infinity, -Infinity as text"
-        if schema.get("type") == "number" and any(set(other.get("enum", ())) == _NOT_A_NUMBER for other in schemas)
+        if schema.get("type") == "number" and len(kinds) < len(schemas)
         else _kind_words(schema)
-        for schema in schemas
-        if set(schema.get("enum", ())) != _NOT_A_NUMBER
+        for schema in kinds
     ]
 
 

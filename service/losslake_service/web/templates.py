@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from losslake.analysis.measured_levels import stated
-from losslake.output.digits import amount
 from losslake.questions.release.changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.quantities import amount, counted, plural
 from losslake_service.web.documentation import site_documents
 from losslake_service.web.static_files import STATIC_FILES
 
@@ -143,7 +143,10 @@ def environment_of(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (count, significant, amount, ratio, percent, moment, in_script, prose, with_release, without_release)
+    filters = (
+        count, counted, plural, significant, amount, ratio, percent, moment, in_script, prose, with_release,
+        without_release,
+    )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {
         "path_of": page_path,
         "in_words": changes_in_words,

@@ -9,9 +9,9 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_contributions.client.conversion import convert
-from losslake_contributions.client.local_runs import find_runs
-from losslake_contributions.client.spool import read_spool
+from losslake_contributions.client.local_runs import local_runs
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.readers.recorded.folder import read_spool
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import ROOT, sample
 from tests.contributions.client.stored_trials import both_ways, directions_of, goals_of, trials_of
@@ -72,7 +72,7 @@ def test_spools_of_converted_logs_give_the_trials_of_the_logs(name: str, tmp_pat
     request = Request(mapping=Path(mapping) if mapping else None)
     direct, summary, converted, conversion = both_ways([str(place())], tmp_path, request)
     assert trials_of(converted) == trials_of(direct)
-    assert sum(trials_of(direct).values()) == len(conversion.spools) > 0
+    assert sum(trials_of(direct).values()) == len(conversion.runs) > 0
     assert goals_of(converted) == goals_of(direct)
     assert directions_of(converted) == directions_of(direct)
     assert [str(each) for each in conversion.quarantined] == [str(each) for each in summary.quarantined]
@@ -89,7 +89,7 @@ def test_every_fact_of_a_log_survives(tmp_path: Path) -> None:
     assert trials_of(converted) == trials_of(direct)
     assert goals_of(converted) == goals_of(direct)
     assert directions_of(converted)["val/oddity"] == "maximize"
-    facts = read_spool(conversion.spools[0]).facts
+    facts = next(iter(conversion.runs.values())).facts
     assert facts["origin"]["format"] == "jsonl"
     assert facts["batch_unit"] == "sequences"
     assert (tmp_path / "logs").name not in json.dumps(facts)
@@ -99,11 +99,11 @@ def test_converted_runs_can_be_sent_and_lose_no_fact_on_the_way(tmp_path: Path) 
     (tmp_path / "logs" / "7").mkdir(parents=True)
     (tmp_path / "logs" / "7" / "run.jsonl").write_text(OWN)
     (tmp_path / "logs" / "losslake.toml").write_text(OWN_MAPPING)
-    spools = convert([str(tmp_path / "logs")], Request(), tmp_path / "out").spools
-    found = find_runs(tmp_path / "out")
-    assert [run.id for run in found.runs] == [path.name for path in spools]
+    converted = convert([str(tmp_path / "logs")], Request(), tmp_path / "out").runs
+    found = local_runs(converted.values())
+    assert [run.id for run in found.runs] == [*converted]
     assert not found.faulty
-    facts = read_spool(spools[0]).facts
+    facts = read_spool(tmp_path / "out" / next(iter(converted))).facts
     assert {"attributes", "directions", "train_steps", "goals", "origin"} <= facts.keys()
     assert found.runs[0].facts.model_dump(mode="json", exclude_unset=True) == facts
 
@@ -111,21 +111,21 @@ def test_converted_runs_can_be_sent_and_lose_no_fact_on_the_way(tmp_path: Path) 
 def test_converting_again_gives_the_same_folders_and_bytes(tmp_path: Path) -> None:
     logs = [str(PUBLISHED / "mlperf-reference" / "mlperf-reference.tar")]
     first, second = (convert(logs, Request(), tmp_path / name) for name in ("first", "second"))
-    assert [path.name for path in first.spools] == [path.name for path in second.spools]
-    assert all(UUID8.fullmatch(path.name) for path in first.spools)
-    for path in first.spools:
-        for file in path.rglob("*.json*"):
+    assert [*first.runs] == [*second.runs]
+    assert all(map(UUID8.fullmatch, first.runs))
+    for run in first.runs.values():
+        for file in run.folder.rglob("*.json*"):
             assert file.read_bytes() == (tmp_path / "second" / file.relative_to(tmp_path / "first")).read_bytes()
 
 
 def test_bytes_of_other_content_have_another_name(tmp_path: Path) -> None:
-    names = set()
+    names: set[str] = set()
     for value in ("2.0", "2.0000000000000004"):
         logs = tmp_path / value
         (logs / "7").mkdir(parents=True)
         (logs / "7" / "run.jsonl").write_text(OWN.replace("2.0", value))
         (logs / "losslake.toml").write_text(OWN_MAPPING)
-        names |= {path.name for path in convert([str(logs)], Request(), tmp_path / "out").spools}
+        names |= convert([str(logs)], Request(), tmp_path / "out").runs.keys()
     assert len(names) == 2
 
 
@@ -134,14 +134,14 @@ def test_what_is_quarantined_has_the_reasons_of_the_ingest(tmp_path: Path) -> No
     (tmp_path / "logs" / "run.jsonl").write_text(OWN)
     conversion = convert([str(tmp_path / "logs")], Request(), tmp_path / "out")
     summary = ingest(Lake.create(tmp_path / "lake"), [str(tmp_path / "logs")])
-    assert conversion.spools == []
+    assert conversion.runs == {}
     assert [str(each) for each in conversion.quarantined] == [str(each) for each in summary.quarantined]
     assert "missing_fact" in str(conversion.quarantined[0])
 
 
 def test_trials_without_measurements_are_left_out_and_said(tmp_path: Path, small_study: Path) -> None:
     conversion = convert([str(small_study)], Request(), tmp_path / "out")
-    assert len(conversion.spools) == 1
+    assert len(conversion.runs) == 1
     assert len(conversion.left_out) == 1
     assert "never evaluated" in conversion.left_out[0]
 

@@ -17,13 +17,12 @@ import pytest
 import losslake.record
 from losslake.client.client import RemoteError
 from losslake.lake.lake import Lake
+from losslake.record.layout import END, HEARTBEAT
 from losslake.record.run import Run
-from losslake.record.spool import END, HEARTBEAT
 from losslake_contributions.client import live_sender as sending
 from losslake_contributions.client.connection import ContributionClient
 from losslake_contributions.client.growing_run import GrowingRun
-from losslake_contributions.client.live_sender import LiveSender, Told
-from losslake_contributions.client.local_runs import find_runs
+from losslake_contributions.client.live_sender import LiveSender, SenderCallbacks
 from losslake_contributions.client.push import Terms, push
 from losslake_contributions.live.reader import RunReader, RunState
 from losslake_contributions.people.tokens import create_token, revoke_token
@@ -32,6 +31,7 @@ from losslake_contributions.protocol.pieces import HeldPieces
 from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
+from tests.contributions.made_runs import runs_in
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.processes import SECONDS, wait_until
@@ -83,7 +83,7 @@ class Following:
         return self
 
     def _run(self) -> None:
-        told = Told(
+        told = SenderCallbacks(
             lambda run, _: self.began.append(run.id),
             lambda run, status: self.ended.append(f"{run.id} {status}"),
             self.troubles.append,
@@ -113,7 +113,7 @@ def held(service: RunningService, run: str) -> tuple[RunState, dict[int, float]]
     """The state of a run in the service, and its losses by step."""
     reader = RunReader(Database.open(service.lake), run)
     state = reader.refresh()
-    steps, values = reader.curve("val/loss")
+    steps, values = reader.curves.curve("val/loss")
     return state, dict(zip(steps.tolist(), values.tolist(), strict=True))
 
 
@@ -144,7 +144,7 @@ def test_a_run_is_seen_while_it_trains_and_is_finished_at_its_end(
     assert (following.began, following.ended, following.troubles) == ([run.name], [f"{run.name} COMPLETE"], [])
     assert held(running, run.name) == (held(running, run.name)[0], {step: 1 / (step + 1) for step in range(9)})
     with ContributionClient(running.url, token) as client:
-        pushed = push(client, find_runs(folder).runs, Terms(), lambda *_: None)
+        pushed = push(client, runs_in(folder).runs, Terms(), lambda *_: None)
     assert pushed.submission is not None, "a push finds everything there, and submits it"
 
 

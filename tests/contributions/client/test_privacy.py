@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_contributions.client.privacy import DROPPED, Cleaner, Removal, cleaned
+from losslake_contributions.client.privacy import DROPPED, Cleaner, Removal, cleaner_of
 from losslake_contributions.client.secrets import LONGEST_TEXT, clean_text
 from losslake_ingest.readers import private
 
@@ -95,24 +95,23 @@ def test_announced_names_are_removed_from_other_texts_but_never_a_word_of_the_wo
         "collection": "mine", "dataset": "mnist", "model": "cnn", "optimizer": "adam",
         "parameters": {"user": "adam", "hostname": "gpu17", "tag": "run of adam on gpu17", "rule": "adam"},
     }  # fmt: skip
-    clean = cleaned(facts, {})
-    assert clean.facts["parameters"] == {"tag": "run of adam on [host name]", "rule": "adam"}
+    clean = cleaner_of(facts).facts(facts)
+    assert clean["parameters"] == {"tag": "run of adam on [host name]", "rule": "adam"}
 
 
 def test_names_of_metrics_are_cleaned_and_values_stay_exact() -> None:
     data = b'{"step":1,"val/loss":0.30000000000000004,"/home/ann/x/acc":"NaN"}\n'
-    clean = cleaned({"parameters": {}}, {"0001/000001.jsonl": data})
-    assert clean.segments["0001/000001.jsonl"] == b'{"step":1,"val/loss":0.30000000000000004,"acc":"NaN"}\n'
+    assert cleaner_of({"parameters": {}}).segment(data) == b'{"step":1,"val/loss":0.30000000000000004,"acc":"NaN"}\n'
 
 
 def test_segments_without_private_names_keep_their_bytes_even_if_cut_short() -> None:
     data = b'{"step":1, "val/loss":1.50}\n{"step":2,"val'
-    assert cleaned({}, {"0001/000001.jsonl": data}).segments["0001/000001.jsonl"] == data
+    assert cleaner_of({}).segment(data) == data
 
 
 def test_lines_nested_without_end_are_left_as_they_are() -> None:
     deep = b'{"step":1,"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
-    assert cleaned({}, {"0001/000001.jsonl": deep}).segments["0001/000001.jsonl"] == deep
+    assert cleaner_of({}).segment(deep) == deep
 
 
 def test_no_removal_shows_what_was_removed() -> None:
@@ -120,8 +119,9 @@ def test_no_removal_shows_what_was_removed() -> None:
         "parameters": {"note": " ".join(SECRETS), "/home/ann/deep/secret-file": "x"},
         "goals": [{"source": "a@b.org"}],
     }
-    clean = cleaned(facts, {})
-    shown = json.dumps([str(each) for each in clean.removals]) + json.dumps(clean.facts)
+    cleaner = cleaner_of(facts)
+    clean = cleaner.facts(facts)
+    shown = json.dumps([str(each) for each in cleaner.removals]) + json.dumps(clean)
     assert not any(secret[8:20] in shown for secret in SECRETS)
     assert "ann" not in shown
     assert "a@b.org" not in shown

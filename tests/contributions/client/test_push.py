@@ -17,7 +17,6 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_cli.main import app
 from losslake_contributions.client.connection import ContributionClient
-from losslake_contributions.client.local_runs import find_runs
 from losslake_contributions.client.push import Terms, parse_credit, submission_of
 from losslake_contributions.people.tokens import authenticate, create_token
 from losslake_contributions.protocol.submissions import Credit, SubmissionList, SubmissionStatus
@@ -26,6 +25,7 @@ from losslake_contributions.review.submissions import find_any, list_submissions
 from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
+from tests.contributions.made_runs import runs_in
 from tests.contributions.review.test_acceptance import REWOUND, check_stored
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -243,7 +243,7 @@ def test_files_that_are_no_runs_are_said_to_be_none(tmp_path: Path) -> None:
     run.write(tmp_path)
     escaped = SpooledRun().write(tmp_path)
     (escaped / "end.json").write_text('{"status": "COMPLETE", "ended_at": 1, "segments": {"../../x.jsonl": {}}}')
-    found = find_runs(tmp_path)
+    found = runs_in(tmp_path)
     assert found.runs == []
     assert len(found.faulty) == 3
 
@@ -309,7 +309,7 @@ def n_submitted(running: RunningService) -> int:
 def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     SpooledRun().write(tmp_path)
     SpooledRun(licence=None).write(tmp_path)
-    runs = find_runs(tmp_path).runs
+    runs = runs_in(tmp_path).runs
     assert parse_credit("Ada Lovelace") == Credit(name="Ada Lovelace")
     assert parse_credit("Ada; ; software") == Credit(name="Ada", role="software")
     for text in ("", ";", "a; b; c; d", "Ada; 0000-0002-1825-0098"):

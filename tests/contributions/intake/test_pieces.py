@@ -8,13 +8,14 @@ import pytest
 from sqlalchemy import func, select
 
 from losslake.lake.lake import Lake
+from losslake.record.spool import new_name
 from losslake_contributions.live.reader import RunReader
 from losslake_contributions.people.tokens import Quota, list_tokens
 from losslake_contributions.protocol.limits import LARGEST_PIECE, LEAST_PIECE
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import OpenSegment, Piece
 from tests.contributions.conftest import ADA, Sender, Service, serving
-from tests.contributions.spooled_runs import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 PATH = "0001/000001.jsonl"
 
@@ -55,7 +56,7 @@ def n_pieces(database: Database, run: SpooledRun) -> tuple[int, int]:
 def values(database: Database, run: SpooledRun) -> list[float]:
     reader = RunReader(database, run.id)
     reader.refresh()
-    return [float(value) for value in reader.curve("val/loss")[1]]
+    return [float(value) for value in reader.curves.curve("val/loss")[1]]
 
 
 def test_a_piece_goes_on_where_what_is_held_ends(service: Service, ada: Sender, run: SpooledRun) -> None:
@@ -117,7 +118,7 @@ def test_new_lines_open_a_finished_run_and_old_ones_do_not(service: Service, ada
 
 
 def test_nobody_adds_to_the_run_of_someone_else(ada: Sender, bob: Sender, run: SpooledRun) -> None:
-    unknown = SpooledRun(id=new_id())
+    unknown = SpooledRun(id=new_name())
     ada.live(run.piece(PATH, 0, 2))
     expected = {run.id: "unknown-contribution", unknown.id: "unknown-contribution"}
     assert refused(bob.live(run.piece(PATH, 2), alive=[unknown.id])) == expected

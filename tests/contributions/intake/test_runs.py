@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import zstandard
 
+from losslake.record.spool import new_name
 from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT, LARGEST_FACTS, LARGEST_SEGMENT
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spooled_runs import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 REWOUND = {
     "0001/000001.jsonl": rows(range(8)),
@@ -98,7 +99,7 @@ def test_facts_out_of_bounds_are_refused(ada: Sender, changes: dict[str, Any]) -
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"format": NaN}', b"[" * 100_000])
 def test_a_body_that_is_no_document_is_refused(ada: Sender, body: bytes) -> None:
-    assert ada.send("PUT", f"/v1/contributions/{new_id()}", content=body).status_code == 422
+    assert ada.send("PUT", f"/v1/contributions/{new_name()}", content=body).status_code == 422
 
 
 def test_numbers_that_json_has_not_are_refused(ada: Sender) -> None:
@@ -335,7 +336,7 @@ def test_segments_of_an_unknown_run_are_refused(ada: Sender) -> None:
 
 def test_unknown_paths_and_methods_give_problems(ada: Sender) -> None:
     assert (ada.send("GET", "/v1/nothing").status_code, kind(ada.send("GET", "/v1/nothing"))) == (404, "unknown-path")
-    response = ada.send("POST", f"/v1/contributions/{new_id()}")
+    response = ada.send("POST", f"/v1/contributions/{new_name()}")
     assert (response.status_code, response.headers["allow"]) == (405, "GET, PUT")
 
 

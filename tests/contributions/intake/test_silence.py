@@ -49,7 +49,7 @@ def seen(database: Database, run: SpooledRun, when: datetime) -> None:
 def curve(database: Database, run: SpooledRun) -> list[Any]:
     reader = RunReader(database, run.id)
     reader.refresh()
-    return [each.tolist() for each in reader.curve("val/loss")]
+    return [each.tolist() for each in reader.curves.curve("val/loss")]
 
 
 def files(service: Service) -> int:

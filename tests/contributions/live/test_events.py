@@ -20,7 +20,7 @@ from losslake.lake.lake import Lake
 from losslake_contributions.live import events as module
 from losslake_contributions.live.events import MOST_POINTS, EventStream, state_text
 from losslake_contributions.live.reader import RunReader, RunState
-from losslake_contributions.live.subject import Choice, subject_of
+from losslake_contributions.live.subject import LiveQuery, subject_of
 from losslake_contributions.live.watching import MOST_WATCHERS_OF_ONE, Watching
 from losslake_contributions.people.tokens import create_token
 from losslake_contributions.protocol.contributions import RunFacts
@@ -222,7 +222,7 @@ async def watching(
         scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/", "headers": [], "state": {}}
         async with AsyncExitStack() as places:
             watched = await places.enter_async_context(hub.watch(run.id))
-            subject = subject_of(Choice(), watched.overview.state.facts, watched.overview.metrics, None)
+            subject = subject_of(LiveQuery(), watched.overview.state.facts, watched.overview.metrics, None)
             link = Link(expires_at=datetime.now(UTC) + timedelta(seconds=seconds))
 
             async def find() -> Link | None:

@@ -17,12 +17,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from losslake.record.spool import new_name
 from losslake_contributions.people.links import DAYS
 from losslake_contributions.people.signing_key import SigningKey, link_token
 from losslake_contributions.store.tables import Link
 from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.made_runs import lake_of, write_run
-from tests.contributions.spooled_runs import COLLECTION, SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import COLLECTION, SpooledRun, rows
 
 BROWSER = {"accept": "text/html"}
 PRIVATE = {"cache-control": "no-store", "x-robots-tag": "noindex", "referrer-policy": "no-referrer"}
@@ -224,7 +225,7 @@ def test_wrong_expired_and_foreign_links_give_one_problem(beside: Service, sende
         "x",
         path.removeprefix("/live/")[:-1] + "A",
         expired.removeprefix("/live/"),
-        link_token("live", key, UUID(new_id())),
+        link_token("live", key, UUID(new_name())),
         link_token("draft", key, link),
         link_token("live", bytes(32), link),
     ]
@@ -242,7 +243,7 @@ def test_wrong_expired_and_foreign_links_give_one_problem(beside: Service, sende
 
 def test_link_to_a_run_that_is_gone_is_a_problem(beside: Service, sender: Sender) -> None:
     _, path = sent(sender)
-    change_link(beside, path, subject=new_id())
+    change_link(beside, path, subject=new_name())
     answer = beside.client.get(path, headers=BROWSER)
     assert answer.status_code == 404
     assert "is not here" in answer.text

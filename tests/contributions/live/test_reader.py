@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,16 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.live import reader as run_reader
 from losslake_contributions.live.reader import RunReader
 from losslake_contributions.protocol.errors import ContributionError
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.intake.test_silence import NOW
-from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.contributions.spooled_runs import SpooledRun, remaining, rows
 
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_VALUES = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-9, 9), st.sampled_from([*_WORDS]))
+_FINITE = st.floats(allow_nan=False, allow_infinity=False)
+_VALUES = st.one_of(_FINITE, st.integers(-9, 9), st.sampled_from([*NUMBER_WORDS]))
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +43,6 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
                 for step in sorted(steps)
             ]
     return segments
-
-
-def oracle(segments: dict[str, list[dict[str, Any]]], metric: str) -> dict[int, float]:
-    """The values of a metric that count, by step: line after line, a new attempt takes back what it replaces."""
-    known: dict[int, float] = {}
-    attempt = ""
-    for path in sorted(segments):
-        if path.partition("/")[0] != attempt:
-            attempt = path.partition("/")[0]
-            _, _, begin = attempt.partition("-from-")
-            known = {step: value for step, value in known.items() if not begin or step < int(begin)}
-        for row in segments[path]:
-            if metric in row:
-                value = row[metric]
-                known[row["step"]] = _WORDS[value] if isinstance(value, str) else float(value)
-    return known
 
 
 def same(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -88,13 +72,14 @@ def test_a_reader_that_looks_now_and_then_sees_what_one_that_looks_at_the_end_se
         end_silent_runs(service.database, NOW)
     for each in (reader, RunReader(service.database, run.id)):
         each.refresh()
-        expected = {metric: oracle(segments, metric) for metric in ("a", "b")}
-        assert each.last_steps() == {metric: max(known) for metric, known in expected.items() if known}
-        for metric, known in expected.items():
-            steps, measured = each.curve(metric)
-            assert steps.tolist() == sorted(known)
-            assert same(measured.tolist(), [known[step] for step in sorted(known)])
-        assert each.n_unread == 0
+        expected = remaining(segments)
+        assert each.curves.last_steps() == {metric: points[-1][0] for metric, points in expected.items()}
+        for metric in ("a", "b"):
+            steps, measured = each.curves.curve(metric)
+            points = expected.get(metric, [])
+            assert steps.tolist() == [step for step, _ in points]
+            assert same(measured.tolist(), [value for _, value in points])
+        assert each.curves.n_unread == 0
 
 
 def test_a_segment_that_is_not_as_its_pieces_were_is_read_anew(service: Service, ada: Sender) -> None:
@@ -106,7 +91,9 @@ def test_a_segment_that_is_not_as_its_pieces_were_is_read_anew(service: Service,
     other = SpooledRun(id=run.id, segments={"0001/000001.jsonl": rows(range(9), 77.0)})
     ada.put(other)
     reader.refresh()
-    assert reader.curve("val/loss")[1].tolist() == [row["val/loss"] for row in other.segments["0001/000001.jsonl"]]
+    assert reader.curves.curve("val/loss")[1].tolist() == [
+        row["val/loss"] for row in other.segments["0001/000001.jsonl"]
+    ]
 
 
 def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sender) -> None:
@@ -118,8 +105,8 @@ def test_lines_that_are_none_are_counted_and_left_out(service: Service, ada: Sen
     ada.live(run.piece("0001/000001.jsonl") | {"lines": "\n".join([*bad, good, ""])})
     reader = RunReader(service.database, run.id)
     reader.refresh()
-    assert [each.tolist() for each in reader.curve("a")] == [[1], [2.0]]
-    assert reader.n_unread == len(bad)
+    assert [each.tolist() for each in reader.curves.curve("a")] == [[1], [2.0]]
+    assert reader.curves.n_unread == len(bad)
 
 
 @pytest.mark.parametrize(

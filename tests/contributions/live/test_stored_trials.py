@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from losslake.questions.release.errors import BadParameter, UnknownName
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.live.stored_trials import candidates, drawn_curves, nearest_sizes, stored_trials
-from losslake_contributions.live.subject import Choice, Subject, direction_of, subject_of
+from losslake_contributions.live.subject import LiveQuery, Subject, direction_of, subject_of
 from losslake_contributions.protocol.contributions import RunFacts
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
@@ -49,7 +49,7 @@ def run_of(**changes: object) -> RunFacts:
 
 
 def subject(run: RunFacts, view: ReleaseView | None, measured: Sequence[str] = (ERROR,), **choice: object) -> Subject:
-    return subject_of(Choice(**choice), run, measured, view)  # type: ignore[arg-type]
+    return subject_of(LiveQuery(**choice), run, measured, view)  # type: ignore[arg-type]
 
 
 def test_nearest_workload_comes_first(view: ReleaseView) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from losslake.record.spool import new_name
 from losslake_contributions.live import watching as module
 from losslake_contributions.live.reader import RunReader
 from losslake_contributions.live.watching import Overview, WatchedRun, Watching
 from losslake_contributions.protocol.errors import ContributionError
 from tests.contributions.conftest import Sender, Service
-from tests.contributions.spooled_runs import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 SECONDS = 60
 
@@ -228,7 +229,7 @@ def test_unknown_run_is_refused_and_takes_no_place(service: Service) -> None:
         hub = Watching(service.database, seconds_kept=0)
         for give in (hub.look, hub.watch):
             with pytest.raises(ContributionError, match="is not here"):
-                async with give(new_id()):
+                async with give(new_name()):
                     pass
         await until(lambda: not hub.n_runs)
         assert hub.n_watchers == 0

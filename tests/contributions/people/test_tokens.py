@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
+from losslake.record.spool import new_name
 from losslake_contributions.people.tokens import create_token, list_tokens, revoke_token
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA, BOB, Sender, Service
-from tests.contributions.spooled_runs import SpooledRun, new_id
+from tests.contributions.spooled_runs import SpooledRun
 
 
 def refused(sender: Sender) -> str:
@@ -48,8 +49,8 @@ def test_requests_without_a_token_are_refused(service: Service, header: str | No
         ("POST", f"/v1/contributions/{run.id}/finish"),
         ("POST", "/v1/submissions"),
         ("GET", "/v1/submissions"),
-        ("GET", f"/v1/submissions/{new_id()}"),
-        *(("POST", f"/v1/submissions/{new_id()}/{what}") for what in ("accept", "return", "split", "withdraw")),
+        ("GET", f"/v1/submissions/{new_name()}"),
+        *(("POST", f"/v1/submissions/{new_name()}/{what}") for what in ("accept", "return", "split", "withdraw")),
     ]
     for method, path in paths:
         response = service.client.request(method, path, headers=headers)

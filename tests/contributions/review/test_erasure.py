@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from losslake.lake.lake import Lake
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.erasure import GONE, erase_runs
 from losslake_contributions.review.submissions import find_any, report_of

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from losslake.record.spool import new_name
 from tests.contributions.conftest import ADA, Sender, Service
-from tests.contributions.spooled_runs import SpooledRun, new_id
+from tests.contributions.spooled_runs import SpooledRun
 
 REASON = {"reason": "the steps count examples"}
 
@@ -78,13 +79,13 @@ def test_the_licence_is_that_of_the_runs(ada: Sender) -> None:
     [
         {"contributions": []},
         {"contributions": ["x"]},
-        {"contributions": [new_id()] * 2},
-        {"contributions": [new_id() for _ in range(1001)]},
+        {"contributions": [new_name()] * 2},
+        {"contributions": [new_name() for _ in range(1001)]},
         {"licence": ""},
         {"licence": None},
         {"contributors": [{"name": "Ada", "orcid": "0000-0002-1825-0098"}]},
         {"contributors": [{"name": "<b>\u202e</b>"}]},
-        {"claims": [{"contribution": new_id(), "metric": "val/loss", "target": 1, "steps": 1}]},
+        {"claims": [{"contribution": new_name(), "metric": "val/loss", "target": 1, "steps": 1}]},
         {"note": "a\x00b"},
         {"note": "x" * 10_001},
         {"state": "accepted"},
@@ -142,7 +143,7 @@ def test_a_split_moves_runs_and_their_claims(ada: Sender, reviewer: Sender) -> N
     assert rest["contributions"] == sorted([runs[0].id, runs[2].id])
     assert sorted(claim["contribution"] for claim in rest["claims"]) == rest["contributions"]
     assert part["submitted_at"] == rest["submitted_at"], "it doesn't wait longer for being split"
-    for runs_named in ([runs[1].id, runs[0].id], rest["contributions"], [new_id()]):
+    for runs_named in ([runs[1].id, runs[0].id], rest["contributions"], [new_name()]):
         response = reviewer.send("POST", f"/v1/submissions/{name}/split", json={"contributions": runs_named})
         assert response.status_code == 409
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import losslake.record
+from losslake.record.numbers import json_number
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.formats import record
@@ -94,7 +95,7 @@ def written(attempts: list[tuple[int, list[list[tuple[int, dict[str, float]]]]]]
         folder = "0001" if number == 1 else f"{number:04d}-from-{from_step}"
         for at, part in enumerate(parts, 1):
             text = b"".join(
-                line(step, **{name: value if math.isfinite(value) else repr(losslake.record.spool.written(value))[1:-1]
+                line(step, **{name: value if math.isfinite(value) else repr(json_number(value))[1:-1]
                               for name, value in values.items()})
                 for step, values in part
             )  # fmt: skip

@@ -13,7 +13,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import SessionEndInfo, SessionS
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.readers.event_files.file import NOT_A_PARAMETER
-from losslake_ingest.readers.event_files.run import NAMED_LIKE_AN_AXIS, WRITTEN_TWICE
+from losslake_ingest.readers.event_files.folder import NAMED_LIKE_AN_AXIS, WRITTEN_TWICE
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.tensorboard_files import (
     FILE,

@@ -20,7 +20,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Summary
 from losslake_ingest.contracts.study import Curves, StudyFacts, concatenate, run_digests

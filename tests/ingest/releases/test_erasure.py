@@ -21,7 +21,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.releases import erasure as erasing

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -149,7 +148,7 @@ def test_bounds_with_noise_hold_in_nine_of_ten_studies(noise: float) -> None:
         exact = 1000 * (1 + critical / sizes)
         steps = exact * np.exp(rng.normal(0, noise, len(sizes)))
         for end, tau in ((perfect_scaling_end, 0.2), (max_useful_batch_size, 0.1)):
-            lower, upper = widened(sizes, steps, partial(end, sizes, steps), tau)
+            lower, upper = widened(sizes, steps, end, tau)
             misses += not (lower or 0) <= (end(sizes, exact, tau).batch_size or 0) <= (upper or math.inf)
     assert misses <= 0.1 * 120
 
@@ -157,7 +156,7 @@ def test_bounds_with_noise_hold_in_nine_of_ten_studies(noise: float) -> None:
 def test_bounds_with_noise_are_the_grid_s_without_it_and_open_without_a_previous_evaluation() -> None:
     sizes = 8 * 2.0 ** np.arange(8)
     steps = 64000 / sizes
-    end = partial(perfect_scaling_end, sizes, steps)
+    end = perfect_scaling_end
     assert widened(sizes, steps, end, 0.2) == (1024, None)
     assert widened(sizes, steps, end, 0.2, steps * 0) == (None, None)
-    assert widened(sizes[:4], steps[:4], partial(perfect_scaling_end, sizes[:4], steps[:4]), 0.2) == (None, None)
+    assert widened(sizes[:4], steps[:4], end, 0.2) == (None, None)

@@ -13,20 +13,11 @@ import pyarrow as pa
 import pytest
 
 import losslake
-from losslake.library import generate
 from losslake.library.lake import Lake
 from losslake.library.result import Figure
 from losslake_schema.errors import LossLakeError
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
-
-
-def test_the_methods_are_those_of_the_questions() -> None:
-    """If this fails: python -m losslake.library.generate && ruff format losslake/library."""
-    for name, text in generate.modules().items():
-        command = ["-m", "ruff", "format", "--stdin-filename", f"{name}.py", "-"]
-        formatted = subprocess.run([sys.executable, *command], input=text, capture_output=True, text=True, check=True)
-        assert (generate.FOLDER / f"{name}.py").read_text() == formatted.stdout, name
 
 
 def test_importing_the_library_imports_nothing_else() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ WORKLOAD = "mine/mnist/cnn/sgd"
 FACTS: dict[str, Any] = {"workload": WORKLOAD, "batch_size": 64}
 
 
-def lines(run: Path) -> list[tuple[int, int | None, dict[str, Any]]]:
-    """Every whole line of a run in the order written, with its attempt and the first step that this replaces."""
-    found: list[tuple[int, int | None, dict[str, Any]]] = []
+Line = tuple[int, int | None, Mapping[str, Any]]
+"""An attempt, the first step that it replaces (None for the first attempt), and what it logged."""
+
+
+def lines(run: Path) -> list[Line]:
+    """Every whole line of a run in the order written."""
+    found: list[Line] = []
     folders = [path for path in run.iterdir() if path.is_dir()]
     for folder in sorted(folders, key=lambda path: int(path.name.partition("-")[0])):
         attempt, _, step = folder.name.partition("-from-")
@@ -25,10 +30,15 @@ def lines(run: Path) -> list[tuple[int, int | None, dict[str, Any]]]:
 
 
 def curve(run: Path) -> dict[str, dict[int, float]]:
-    """The measurements of a run that count, by metric and step: later attempts win from their first step on."""
+    """The measurements of a run that count, by metric and step."""
+    return remaining(lines(run))
+
+
+def remaining(lines: Iterable[Line]) -> dict[str, dict[int, float]]:
+    """What no later attempt supersedes, by metric and step: an attempt wins from its first step on."""
     measured: dict[str, dict[int, float]] = {}
     attempts: set[int] = set()
-    for attempt, from_step, line in lines(run):
+    for attempt, from_step, line in lines:
         if attempt not in attempts and from_step is not None:
             for values in measured.values():
                 for step in [step for step in values if step >= from_step]:

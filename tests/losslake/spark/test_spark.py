@@ -108,7 +108,7 @@ def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_pa
     ],
 )
 def test_an_unsupported_statement_is_refused_in_one_line(spark: SparkSession, statement: str, complaint: str) -> None:
-    from losslake_cli.spark_session import SparkRelease
+    from losslake_cli.sql.spark_session import SparkRelease
 
     def run_queries() -> None:
         for query in SparkRelease(spark, "").queries(statement):
@@ -121,7 +121,7 @@ def test_an_unsupported_statement_is_refused_in_one_line(spark: SparkSession, st
 
 
 def test_an_error_shows_the_line_of_the_statement_with_a_caret(spark: SparkSession) -> None:
-    from losslake_cli.spark_session import SparkRelease
+    from losslake_cli.sql.spark_session import SparkRelease
 
     (query,) = SparkRelease(spark, "").queries("SELECT 1,\n  nothing FROM range(3)")
     with pytest.raises(LossLakeError, match="nothing") as refused, query.rows():
@@ -135,7 +135,7 @@ def test_the_folder_for_stored_tables_is_a_temporary_one(spark: SparkSession) ->
 
 
 def test_a_result_without_columns_is_no_table(spark: SparkSession) -> None:
-    from losslake_cli.spark_session import SparkRelease
+    from losslake_cli.sql.spark_session import SparkRelease
 
     (query,) = SparkRelease(spark, "").queries("SELECT * EXCEPT (a) FROM VALUES (1) AS t(a)")
     with query.rows() as rows, query.arrow() as arrow:
@@ -143,7 +143,7 @@ def test_a_result_without_columns_is_no_table(spark: SparkSession) -> None:
 
 
 def test_ctrl_c_before_a_statement_starts_stops_its_jobs(spark: SparkSession) -> None:
-    from losslake_cli.spark_session import SparkRelease
+    from losslake_cli.sql.spark_session import SparkRelease
 
     session = SparkRelease(spark, "")
     (query,) = session.queries("SELECT count(*) FROM range(1000000) a CROSS JOIN range(10000000) b WHERE a.id > b.id")

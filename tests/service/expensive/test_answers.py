@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -26,7 +26,6 @@ from losslake_service.expensive.answers import Answers
 from losslake_service.expensive.process import AnswerFailed
 from losslake_service.operation.metrics import Metrics
 from losslake_service.problems import QuestionProblem
-from losslake_service.sandbox.errors import ClientDisconnected
 from losslake_service.settings import Settings
 from tests.servers.processes import SECONDS
 from tests.service.expensive import small_app
@@ -174,7 +173,7 @@ def test_a_full_queue_is_refused_and_who_leaves_makes_room(answers: Answers) -> 
         for client in clients:
             client.has_left.set()
         for task in tasks:
-            with pytest.raises(ClientDisconnected):
+            with pytest.raises(ClientDisconnect):
                 await task
         while True:
             with suppress(QuestionProblem):  # until the killed process has ended

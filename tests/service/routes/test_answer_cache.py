@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake.questions.release.releases import Releases
 from losslake_ingest.run import ingest
+from losslake_service.routes.reading import PlainRoute
+from losslake_service.web.paths import PAGES
 from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.made_up_lake import ERROR
@@ -52,6 +56,10 @@ def outcomes(client: TestClient) -> tuple[float, float]:
         f"/embed/scaling?{GOAL}",
         "/",
         "/workloads/small/mnist/cnn/sgd",
+        "/studies/small/mnist/cnn/sgd/8",
+        "/releases/1",
+        "/v1/releases/1/files",
+        "/v1/figures/scaling.vl.json?" + GOAL,
     ],
 )
 def test_the_same_question_is_answered_from_memory_with_the_same_bytes(client: TestClient, path: str) -> None:
@@ -61,6 +69,27 @@ def test_the_same_question_is_answered_from_memory_with_the_same_bytes(client: T
     changing = {"date", "x-request-id"}
     kept, given = ({k: v for k, v in r.headers.items() if k not in changing} for r in (first, again))
     assert kept == given
+
+
+def test_every_page_is_cached(lake: Lake) -> None:
+    routes = {route.path: route for route in without_sql(lake).routes if isinstance(route, PlainRoute)}
+    assert [kind.path for kind in PAGES if not routes[kind.path].is_cached] == []
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/data/1/README.md", "/healthz", "/v1/nothing"])
+def test_other_responses_are_neither_cached_nor_counted(client: TestClient, path: str) -> None:
+    for _ in range(2):
+        client.get(path)
+    assert outcomes(client) == (0, 0)
+
+
+def test_new_notices_invalidate_the_cache(client: TestClient) -> None:
+    first = client.get("/workloads/small/mnist/cnn/sgd")
+    releases: Releases = client.app.state.releases  # type: ignore[attr-defined]
+    releases.notices = SimpleNamespace(version="2", of=releases.notices.of)  # type: ignore[assignment]
+    again = client.get("/workloads/small/mnist/cnn/sgd")
+    assert again.headers["etag"] != first.headers["etag"]
+    assert outcomes(client) == (0, 2)
 
 
 def test_matching_etag_returns_304_from_the_cache(client: TestClient) -> None:
@@ -114,6 +143,18 @@ def test_the_cache_can_be_switched_off(lake: Lake) -> None:
         for _ in range(2):
             assert client.get(f"/v1/scaling?{GOAL}").status_code == 200
         assert "answer_cache_total{" not in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [("/workloads/small/mnist/cnn/sgd", "/workloads/{name:path}"), (f"/v1/scaling.csv?{GOAL}", "/v1/scaling")],
+)
+def test_cached_answers_are_counted_under_their_route(client: TestClient, path: str, route: str) -> None:
+    for _ in range(2):
+        client.get(path)
+    assert outcomes(client) == (1, 1)
+    text = client.get("/metrics").text
+    assert f'losslake_requests_total{{method="GET",route="{route}",status="200"}} 2.0' in text
 
 
 def test_requests_under_an_ending_are_counted_under_the_path_of_the_question(client: TestClient) -> None:

@@ -52,6 +52,16 @@ def test_places_are_limited_in_all_and_for_each_client() -> None:
     assert len(places) == 0
 
 
+@pytest.mark.parametrize(("most", "half"), [(1, 1), (2, 1), (5, 2), (64, 32)])
+def test_a_client_has_half_of_the_places_by_default_and_at_least_one(most: int, half: int) -> None:
+    places = Places(most)
+    for _ in range(half):
+        places.take("a")
+    with pytest.raises(NoPlace) as full:
+        places.take("a")
+    assert (full.value.is_of_client, full.value.count) == (True, half)
+
+
 def test_one_client_has_half_of_the_threads_and_of_the_queue(gate: Gate) -> None:
     threads = FairThreads("test", 4, 6)
     greedy = [threads.submit("a", partial(gate.work, f"a{n}")) for n in range(5)]

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
-from losslake_cli.erase import erase_completely
+from losslake_cli.changes.erase import erase_completely
 from losslake_ingest.releases.withdrawal import restore, withdraw
 from losslake_ingest.run import ingest
 from tests.applications import without_sql

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from losslake_contributions.client.spool import number
+from losslake.record.numbers import number
 from losslake_contributions.review.checks.evidence import Curve, Evidence
 from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
 from losslake_schema.reached import Floats, Integers

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_contributions.client.spool import Spool
 from losslake_contributions.review.checks.curve_index import CommonRun
 from losslake_contributions.review.checks.evidence import Curve, Evidence
 from losslake_contributions.review.checks.rules import ERROR, WARNING, Finding, Rule
 from losslake_contributions.review.checks.stored_curves import Curves, concatenated, stored_curves
+from losslake_ingest.readers.recorded.folder import Spool
 from losslake_schema.names import Trial
 from losslake_schema.reached import Integers
 from losslake_schema.tables import STUDY_KEYS

@@ -18,8 +18,8 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.questions.release.view import ReleaseView
-from losslake_contributions.client.spool import Spool
 from losslake_contributions.review.draft import Draft
+from losslake_ingest.readers.recorded.folder import Spool
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Floats, Integers
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from losslake.lake.lake import Lake
-from losslake_contributions.client.conversion import Conversion
-from losslake_contributions.client.prepare import prepare
-from losslake_contributions.client.spool import Spool, read_spool
+from losslake_contributions.client.conversion import Conversion, prepare
 from losslake_contributions.review.checks.evidence import Claim, Evidence
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.checks.run import check
 from losslake_contributions.review.draft import LAKE, RUNS, Draft, make_draft
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.readers.recorded.folder import Spool, read_spool
 from losslake_schema.errors import LossLakeError
 
 
@@ -42,11 +41,11 @@ def check_paths(
     licence: of all runs; empty: each says its own. A claim without a run is of the only one. Raises LossLakeError.
     """
     conversion = prepare(paths, request, scratch / RUNS)
-    if not conversion.spools:
+    if not conversion.runs:
         reasons = [*conversion.broken, *map(str, conversion.quarantined), *conversion.left_out]
         reason = f" ({reasons[0]})" if reasons else ""
         raise LossLakeError(f"there is no run in {', '.join(map(str, paths))} that could be sent{reason}")
-    spools = {folder.name: read_spool(folder) for folder in conversion.spools}
+    spools = {name: read_spool(run.write(scratch / RUNS)) for name, run in conversion.runs.items()}
     draft = make_draft(scratch / LAKE, [*spools.values()], base)
     named = [_named(claim, spools) for claim in claims]
     return Checked(conversion, spools, draft, check(Evidence(draft, spools, licence, named, base)))

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_contributions.client.spool import Spool
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
+from losslake_ingest.readers.recorded.folder import Spool
 from losslake_schema.names import Workload
 from losslake_schema.tables import STUDY_KEYS
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from losslake_contributions.client.privacy import clean_spool
+from losslake_contributions.client.prepared_run import prepared
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import ERROR, WARNING, Finding, Rule
 
@@ -31,7 +31,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 def _private_data(evidence: Evidence) -> Iterator[Finding]:
     """Yield what would be removed from the runs as they were sent."""
     for name, spool in evidence.spools.items():
-        for removal in clean_spool(spool).removals:
+        for removal in prepared(spool).removals:
             yield PRIVATE.finding(
                 name, removal.where, f"{removal.kind}: send the run by 'losslake push', which removes it"
             )

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from losslake.record.spool import ELAPSED, STEP
-from losslake_contributions.client.spool import Segment, number
+from losslake.record.layout import ELAPSED, STEP
+from losslake.record.numbers import number
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import ERROR, Finding, Rule
+from losslake_ingest.readers.recorded.folder import Segment
 from losslake_schema.reached import Floats
 
 BACKWARDS = Rule("time_goes_back", ERROR, "elapsed_s is finite, never negative, and never decreases within an attempt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from losslake.record.spool import END
+from losslake.record.layout import END
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import ERROR, NOTE, WARNING, Finding, Rule
 from losslake_ingest.contracts.rules import Rule as Quarantine

@@ -18,7 +18,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, SourceBroken
 from losslake_ingest.contracts.run_log import RunLog, check_size
 from losslake_ingest.readers.mlflow_stores.metric_file import parse_metric_files
-from losslake_ingest.readers.mlflow_stores.run import DELETED, StoredRun, is_used_tag, private_kind
+from losslake_ingest.readers.mlflow_stores.stored_run import DELETED, StoredRun, is_used_tag, private_kind
 from losslake_ingest.readers.safe_parsing import read_yaml
 from losslake_ingest.sources.member import LARGEST_FILE, Member, Source
 

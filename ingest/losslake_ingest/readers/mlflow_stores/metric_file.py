@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.contracts.run_log import Damage, remarks_in
-from losslake_ingest.readers.mlflow_stores.run import Metric, as_floats
-from losslake_ingest.readers.safe_parsing import read_number
+from losslake_ingest.readers.mlflow_stores.stored_run import Metric, as_floats
+from losslake_schema.names import real_number
 
 CUT = Damage("last line of a metric file left out: it has no line end")
 NOT_A_VALUE = Damage("line of a metric file left out: it isn't `timestamp value step`")
@@ -73,7 +73,7 @@ def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> Metric:
     rows: list[tuple[int, int, float, bool]] = []
     for line in lines:
         parts = line.strip().split(b" ")
-        value = read_number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
+        value = real_number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
         step = parts[2] if len(parts) > 2 else b"0"
         if value is None or not _STAMP.fullmatch(parts[0]) or not _STAMP.fullmatch(step):
             remarks[NOT_A_VALUE] += 1

@@ -20,7 +20,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, RunLog, check_size, is_utf8
-from losslake_ingest.readers.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
+from losslake_ingest.readers.mlflow_stores.stored_run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite
 from losslake_ingest.sources.member import Member
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from losslake.record.layout import ELAPSED, STEP
 from losslake_ingest.contracts.run_log import LoggedRows
 from losslake_schema.reached import Flags
-
-STEP, ELAPSED = "step", "elapsed_s"
 
 
 @dataclass(frozen=True)
@@ -22,17 +23,32 @@ class Part:
     rows: Sequence[LoggedRows]
 
 
+def replaced_from(begins: Mapping[int, int | None], attempt: int) -> float:
+    """Return the step from which on later attempts replace what an attempt measured; infinity if none does.
+
+    begins: the first step that each attempt replaces, None for none.
+    """
+    return min((step for later, step in begins.items() if later > attempt and step is not None), default=math.inf)
+
+
+def last_written(steps: NDArray[np.generic]) -> NDArray[np.intp]:
+    """Return which of some values count, by step: of equal steps, the last one. steps: in the order written."""
+    # Of equal steps, the first one of the reversed rows is the last one written.
+    rows: NDArray[np.intp] = len(steps) - 1 - np.unique(steps[::-1], return_index=True)[1]
+    return rows
+
+
 def current_rows(parts: Sequence[Part], begins: Mapping[int, int | None]) -> tuple[list[LoggedRows], int, int]:
     """Return the rows that count, and the numbers of measurements that an attempt replaced and that were repeated.
 
-    parts: in the order written. begins: the first step that each attempt replaces, None for none.
+    parts: in the order written. begins: as of `replaced_from`.
     """
     rows: list[LoggedRows] = []
     n_replaced = 0
     for part in parts:
-        later = [step for attempt, step in begins.items() if attempt > part.attempt and step is not None]
+        until = replaced_from(begins, part.attempt)
         for each in part.rows:
-            kept = _before(each, min(later)) if later else each
+            kept = _before(each, until)
             n_replaced += _measured(each) - _measured(kept)
             rows.append(kept)
     rows = [each for each in rows if len(next(iter(each.columns.values()), ()))]
@@ -41,9 +57,9 @@ def current_rows(parts: Sequence[Part], begins: Mapping[int, int | None]) -> tup
     return rows, n_replaced, n_measured - sum(map(_measured, rows))
 
 
-def _before(rows: LoggedRows, step: int) -> LoggedRows:
+def _before(rows: LoggedRows, step: float) -> LoggedRows:
     """Return the rows of steps below one, and those without a step."""
-    if STEP not in rows.columns:
+    if STEP not in rows.columns or step == math.inf:
         return rows
     kept = np.flatnonzero(~(rows.known(STEP) & (rows.columns[STEP] >= step)))
     if len(kept) == len(rows.columns[STEP]):
@@ -67,10 +83,8 @@ def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
         written = np.concatenate(steps) if steps else np.zeros(0)
         if len(written) < 2 or (written[1:] > written[:-1]).all():
             continue
-        # Of equal steps, the first one of the reversed rows is the last one written.
-        last = len(written) - 1 - np.unique(written[::-1], return_index=True)[1]
         is_last = np.zeros(len(written), np.bool_)
-        is_last[last] = True
+        is_last[last_written(written)] = True
         start = 0
         for at, known in zip(holding, cells, strict=True):
             stale = known[~is_last[start : start + len(known)]]

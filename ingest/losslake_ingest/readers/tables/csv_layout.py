@@ -14,7 +14,6 @@ from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, is_number
 LONGEST_LINE = 1 << 20
 DELIMITERS = ",;\t"
 _MOST_COMMENTS = 10_000
-_UTF8_MARK = b"\xef\xbb\xbf"
 # Excel's first line, which states the delimiter.
 _STATED_DELIMITER = re.compile(r'"?sep=([^\w\s".+-]|\t)"?[ ,;]*', re.IGNORECASE)
 
@@ -41,9 +40,9 @@ class Layout:
 
 
 def find_layout(data: bytes) -> Layout:
-    """Return the layout of a CSV with newlines. Raises Refusal if it has no header line."""
+    """Return the layout of a CSV in UTF-8 with newlines. Raises Refusal if it has no header line."""
     check_nuls(data)
-    start, line, line_number = _header_line(data, len(_UTF8_MARK) if data.startswith(_UTF8_MARK) else 0, 1)
+    start, line, line_number = _header_line(data, 0, 1)
     text = line.decode("utf-8", "replace")
     stated = _STATED_DELIMITER.fullmatch(text)
     if stated:

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.plain_text import check_nuls, in_utf8
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
-from losslake_ingest.readers.safe_parsing import NUMBER_WORDS, nearest_float, number_column, printable
+from losslake_ingest.readers.safe_parsing import nearest_float, number_column, printable
 from losslake_ingest.readers.tables.table import (
     CHANGING_TEXT,
     EMPTY_WORDS,

@@ -57,7 +57,7 @@ class TextRun:
 
 def lines_of(data: bytes) -> bytes:
     """Return the text with newlines only, without colours and byte order marks; UTF-16 becomes UTF-8."""
-    data = in_utf8(data).removeprefix(b"\xef\xbb\xbf")
+    data = in_utf8(data)
     if b"\x1b" in data:
         data = b"".join(_without_colours(data))
     # A progress bar returns to the start of its line: what stands there is a line as well.

@@ -27,7 +27,7 @@ _AFTER = np.isin(np.arange(256), list(b"0123456789.,eE")) | _UNITS
 _COLON = np.arange(256) == ord(":")  # of a time
 
 Places = tuple[Integers, Integers]
-"""Where a group begins and ends in the bytes of a block, line by line; -1 for both where it isn't in the match."""
+"""Begin and end of a group in the bytes of a block, line by line; -1 for both where it isn't in the match."""
 
 
 @dataclass(frozen=True)

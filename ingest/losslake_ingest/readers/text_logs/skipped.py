@@ -1,4 +1,4 @@
-"""What lines say that no expression matches: that values are lost with them, or that the run ended in an error.
+"""Lines that no expression matches, by content: values that are lost with them, or the error that ended the run.
 
 A line names a step if it has the word that stands before the axis in an expression, and a number after it.
 """

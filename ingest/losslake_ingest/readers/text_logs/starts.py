@@ -1,4 +1,4 @@
-"""Where the runs of a text log with several begin: at a banner before each, or at the line of the first step."""
+"""The starts of the runs in a text log with several: a banner before each, or the line of the first step."""
 
 from __future__ import annotations
 

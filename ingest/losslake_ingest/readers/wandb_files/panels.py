@@ -22,6 +22,7 @@ import pyarrow.csv as pa_csv
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size, remarks_in
+from losslake_ingest.readers.plain_text import UTF8_MARK
 from losslake_ingest.readers.private import clean_text, private_text
 from losslake_ingest.readers.wandb_files.history import floats_of
 from losslake_schema.reached import Flags, Floats, Integers
@@ -33,7 +34,6 @@ _LONGEST_HEADER = 1 << 22
 _MOST_COLUMNS = 20_000
 _SLOW_BATCH = 1 << 20
 _MOST_SPLITS = 16
-_MARK = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE)
 BOUND = "a column of bounds (__MIN, __MAX): left out"
 BAD_CELL = Damage("a cell that isn't a number: left out")
@@ -151,7 +151,7 @@ def _header(data: bytes) -> tuple[Header | None, int]:
         raise Refusal(Rule.BAD_HEADER, why, 1)
     if header.n_columns > _MOST_COLUMNS:
         raise Refusal(Rule.BAD_HEADER, f"{header.n_columns:,} columns; at most {_MOST_COLUMNS:,} are read: split it", 1)
-    return header, len(raw) + (len(_MARK) if data.startswith(_MARK) else 0)
+    return header, len(raw) + (len(UTF8_MARK) if data.startswith(UTF8_MARK) else 0)
 
 
 def _without_cut_line(data: bytes, start: int, remarks: Counter[str]) -> bytes:

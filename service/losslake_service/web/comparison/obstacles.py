@@ -1,4 +1,4 @@
-"""Why workloads can't be compared by batch size, and which of them, or of others, can."""
+"""Reasons for which workloads can't be compared by batch size, and those of them, or of others, that can."""
 
 from __future__ import annotations
 

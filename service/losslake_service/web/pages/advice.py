@@ -37,7 +37,7 @@ class AdvicePageParameters(GoalParameters):
     accelerators: str = ""
     """On how many accelerators a trial runs."""
     budget: str = ""
-    """How many new trials are run, of which the best counts."""
+    """Number of new trials, of which the best counts."""
 
 
 def advice_page(request: PageRequest) -> Page:

@@ -31,7 +31,7 @@ class FrontierPageParameters(PageParameters):
     """The metric; default: that of most goals of the data set, else the one that most of its workloads measure."""
     measure: Measure = "steps"
     colour: ColourBy = "model"
-    """What colours mean."""
+    """The meaning of colours."""
 
 
 def frontier_page(request: PageRequest) -> Page:

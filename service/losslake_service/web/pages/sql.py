@@ -112,7 +112,7 @@ async def run(
 ) -> ResultTable | SqlProblem | None:
     """Run the statement with the sandbox and limits of /v1/sql; return None if it is not to be run.
 
-    Raises ClientDisconnected.
+    Raises ClientDisconnect.
     """
     assert isinstance(parameters, SqlPageParameters)
     if statements is None or not parameters.q or not parameters.run:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from losslake.output.texts import number_text
 from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_trial
 from losslake.questions.trials.selection import Selection
+from losslake.record.numbers import json_number
 from losslake_schema.names import Trial
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.code_lines import statement
@@ -135,7 +135,7 @@ def _settings(of_trial: Facts, of_study: Facts) -> Sequence[tuple[str, str, str,
 
 def _in_full(value: float) -> str:
     """Return a number with all of its digits."""
-    return str(number_text(value)).removesuffix(".0")
+    return str(json_number(value)).removesuffix(".0")
 
 
 TRIAL = PageKind("/trials/{name:path}", TrialParameters, trial_page)

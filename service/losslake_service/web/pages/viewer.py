@@ -105,7 +105,7 @@ class ShownStudy:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the script needs to know. trials: None for all."""
+        """The facts for the script. trials: None for all."""
         best = self.best
         is_whole = len(self.rows) == len(self.trials.trial_id)
         steps = None if best is None or not self.trials.reached[best] else int(self.trials.steps[best])

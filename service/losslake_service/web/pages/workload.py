@@ -19,6 +19,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import Selection
 from losslake.questions.trials.trials_where import facts_of_trials
 from losslake_schema.names import Workload
+from losslake_schema.quantities import plural
 from losslake_schema.registry import metric_named
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
@@ -53,7 +54,7 @@ def workload_page(page: PageRequest) -> Page:
     workload, parameters = facts.workload, page.parameters
     title = heading_of(workload)
     sizes = facts.batch_sizes
-    description = f"Training curves of {workload} at {len(sizes)} batch size{'s' if len(sizes) != 1 else ''}."
+    description = f"Training curves of {workload} at {len(sizes)} {plural('batch size', len(sizes))}."
     answer, main = None, None
     if request is not None:
         main = main_chart(request)

@@ -10,11 +10,6 @@ export function counted(count, noun) {
   return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Formats a median of integers: with thousands separators, and a half where it lies between two. */
-export function half(number) {
-  return number.toLocaleString("en", { maximumFractionDigits: 1 });
-}
-
 /** Formats a number to the given significant digits. */
 export function significant(number, digits) {
   const rounded = Number(number.toPrecision(digits));

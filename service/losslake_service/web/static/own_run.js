@@ -3,7 +3,6 @@
 import { batchSizesIn, guessed, plain } from "./own_run/columns.js";
 import { compared, curveOf, unlike } from "./own_run/curve.js";
 import { showOwnRun } from "./own_run/layer.js";
-import { storedTrials, uncounted } from "./own_run/stored.js";
 import { readTable } from "./own_run/table.js";
 
 const KEPT = "losslake-own-run";
@@ -13,21 +12,28 @@ const panel = document.getElementById("own");
 const place = document.getElementById("own-about");
 const form = panel.querySelector("form");
 const controls = form.elements;
-const said = panel.querySelector("[role=status]");
+const status = panel.querySelector("[role=status]");
 let about = JSON.parse(place.textContent);
+// The run: its table, and what is kept of it for the other pages of this tab.
 let table;
-let stored;
-// What was begun last: what was begun earlier, and ends later, is outdated.
-let lastFile;
-let lastShown;
+let kept;
+// What is being read: an earlier file that is there later is outdated.
+let reading;
 
 panel.hidden = false;
-controls.file.addEventListener("change", () => controls.file.files.length && take(controls.file.files));
-controls.text.addEventListener("input", () => (controls.text.value.trim() ? replace("pasted columns", controls.text.value) : remove()));
+controls.file.addEventListener("change", () => controls.file.files.length && readFile(controls.file.files));
+controls.text.addEventListener("input", () => {
+  const text = controls.text.value;
+  if (!text.trim()) remove();
+  else {
+    forget();
+    read({ name: "pasted columns", text });
+  }
+});
 controls.remove.addEventListener("click", remove);
 for (const name of ["step", "value"]) controls[name].addEventListener("input", show);
 controls.batch_size.addEventListener("input", () => {
-  table.source.batchSize = controls.batch_size.value;
+  kept.batchSize = controls.batch_size.value;
   show();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -35,41 +41,36 @@ addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files
 addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
   event.preventDefault();
-  take(event.dataTransfer.files);
+  readFile(event.dataTransfer.files);
 });
-panel.addEventListener("toggle", () => panel.open && trialsOf(about).catch(() => {}));
 // A slider changes the target.
 new MutationObserver(() => {
   about = JSON.parse(place.textContent);
   show();
 }).observe(place, { childList: true });
-restore();
+const earlier = sessionStorage.getItem(KEPT);
+if (earlier !== null) read(JSON.parse(earlier));
 
 /** Reads a file in place of the run before, which is gone even if this one can't be read. */
-async function take(files) {
+async function readFile(files) {
   panel.open = true;
   forget();
   const [file] = files;
-  const begun = (lastFile = {});
+  const begun = (reading = {});
   if (files.length > 1) tell(`Drop one file: ${files.length} were dropped.`);
   else if (file.size > MOST_BYTES) tell(`${file.name} has ${Math.round(file.size / 1e6)} MB: keep the columns of steps and of ${about.metric}.`);
   else {
     try {
       const text = await file.text();
-      if (begun === lastFile) read(file.name, text);
+      if (begun === reading) read({ name: file.name, text });
     } catch (error) {
-      if (begun === lastFile) tell(`${file.name} couldn't be read: ${error.message}`);
+      if (begun === reading) tell(`${file.name} couldn't be read: ${error.message}`);
     }
   }
 }
 
-function replace(name, text) {
-  forget();
-  read(name, text);
-}
-
 /** Reads a text, fills the choices of columns, and shows the run. */
-function read(name, text, kept = {}) {
+function read({ name, text, step, values = {}, batchSize, pageBatchSize }) {
   panel.open = true;
   try {
     table = readTable(text);
@@ -77,13 +78,14 @@ function read(name, text, kept = {}) {
     tell(`${name}: ${error.message}`);
     return;
   }
-  const { values = {}, batchSize } = kept;
-  const columns = guessed(table, about.metric, Object.entries(values).filter(([metric]) => metric !== about.metric).map(([, column]) => column));
-  offer(controls.step, "Choose the steps", kept.step ?? columns.step);
+  const ofOthers = Object.entries(values).filter(([metric]) => metric !== about.metric).map(([, column]) => column);
+  const columns = guessed(table, about.metric, ofOthers);
+  offer(controls.step, "Choose the steps", step ?? columns.step);
   offer(controls.value, `Choose ${about.metric}`, values[about.metric] ?? columns.value);
-  if (about.batchSize === null) controls.batch_size.value = batchSize || (statedBatchSize(batchSizesIn(table)) ?? kept.pageBatchSize ?? "");
+  const stated = batchSizesIn(table);
+  if (about.batchSize === null) controls.batch_size.value = batchSize || ((stated.length === 1 ? stated[0] : pageBatchSize) ?? "");
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = false;
-  table.source = { name, text, values, batchSize, pageBatchSize: about.batchSize ?? kept.pageBatchSize };
+  kept = { name, text, values, batchSize, pageBatchSize: about.batchSize ?? pageBatchSize };
   show();
 }
 
@@ -92,100 +94,56 @@ function offer(select, hint, chosen) {
   select.value = table.names.includes(chosen) ? chosen : "";
 }
 
-function statedBatchSize(sizes) {
-  return sizes.length === 1 ? sizes[0] : undefined;
-}
-
-/** Draws the run, and says how it compares; nothing of it if another one, or another target, comes meanwhile. */
-async function show() {
+/** Draws the run as far as its columns are known, and says how it compares. */
+function show() {
   if (!table) return;
-  const begun = (lastShown = {});
   const [step, value] = [controls.step.value, controls.value.value];
-  try {
-    const text = await described({ table, about, step, value, batchSize: about.batchSize ?? (Number(controls.batch_size.value) || undefined) });
-    if (begun === lastShown) tell(text);
-  } catch (error) {
-    if (begun === lastShown) tell(`The stored trials couldn't be loaded. ${error.message}`);
-  }
-}
-
-/** Draws a run as far as its columns are known, and returns what there is to say of it. */
-function described(run) {
-  const { step, value } = run;
-  const refused = (text) => {
-    showOwnRun(undefined);
-    return text;
-  };
-  if (!step || !value) return refused(`Choose the column of ${step ? run.about.metric : "steps"}: the names don't make it clear.`);
-  const isKept = keep(step, value);
+  const isChosen = step && value;
+  const isKept = isChosen && keep(step, value);
   let curve;
   try {
-    curve = curveOf(run.table, step, value);
+    if (!isChosen) throw new Error(`Choose the column of ${step ? about.metric : "steps"}: the names don't make it clear.`);
+    curve = curveOf(table, step, value);
+    const why = unlike(curve, about.limits);
+    if (why) throw new Error(why);
   } catch (error) {
-    return refused(error.message);
+    showOwnRun(undefined);
+    tell(error.message);
+    return;
   }
-  const why = unlike(curve, run.about.range);
-  if (why) return refused(why);
-  showOwnRun({ ...curve, metric: run.about.metric, goal: run.about.goal, batchSize: run.batchSize });
-  return sentences(run, curve, isKept);
+  const batchSize = about.batchSize ?? (Number(controls.batch_size.value) || undefined);
+  showOwnRun({ ...curve, metric: about.metric, goal: about.goal, batchSize });
+  const odd = curve.values.filter((each) => !Number.isFinite(each)).length;
+  const sentences = about.instead ? [about.instead] : comparison(curve, batchSize);
+  if (odd) sentences.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
+  if (plain(value) !== plain(about.metric)) sentences.push(`Its values are those of the column ${value}.`);
+  if (!isKept) sentences.push("It is too large to be kept for other pages.");
+  tell(sentences.join(" "));
 }
 
-async function sentences(run, curve, isKept) {
-  const notes = [];
-  const odd = curve.values.filter((value) => !Number.isFinite(value)).length;
-  if (odd) notes.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
-  if (plain(run.value) !== plain(run.about.metric)) notes.push(`Its values are those of the column ${run.value}.`);
-  if (!isKept) notes.push("It is too large to be kept for other pages.");
-  return [await comparison(run, curve), ...notes].join(" ");
-}
-
-async function comparison({ about, table, batchSize }, curve) {
-  if (!about.workload) return "Several workloads are shown here: open one of them for a comparison.";
-  if (!about.goal) return "There is no target to reach, so the curve alone is drawn.";
-  if (!batchSize) return `${compared(curve, about.goal, [])} Give its batch size to compare it with stored trials.`;
-  const trials = await trialsOf(about);
-  const where = about.batchSize === null ? ` at batch size ${batchSize}` : "";
-  const text = compared(curve, about.goal, trials.counted.filter((row) => row.batch_size === batchSize), where);
-  return [text, ...uncounted(trials, batchSize), ...aboutBatchSize(batchSize, trials.counted, batchSizesIn(table))].join(" ");
-}
-
-/** Returns what is odd about the batch size that a run is compared at, as sentences; stated: the ones in its file. */
-function aboutBatchSize(batchSize, rows, stated) {
-  const notes = [];
-  const sizes = [...new Set(rows.map((row) => row.batch_size))].sort((one, other) => one - other);
-  if (!sizes.includes(batchSize)) notes.push(`No trial that counts has batch size ${batchSize}${sizes.length ? `: there are ${sizes.join(", ")}` : ""}.`);
-  if (stated.length > 1) notes.push(`Its batch size changes in its file (${stated.join(", ")}), and it is compared with trials at ${batchSize}.`);
-  else if (stated.length && stated[0] !== batchSize) notes.push(`Its file says batch size ${stated[0]}, and it is compared with trials at ${batchSize}.`);
-  return notes;
-}
-
-/** Returns the stored trials for a target, fetched once. */
-function trialsOf(page) {
-  if (!page.goal || !page.workload) return Promise.resolve();
-  if (stored?.page !== page) {
-    const fetching = { page, trials: storedTrials(page) };
-    fetching.trials.catch(() => stored === fetching && (stored = undefined));
-    stored = fetching;
-  }
-  return stored.trials;
+/** Returns how a run compares to the trials of a batch size, and what is odd about that, as sentences. */
+function comparison(curve, batchSize) {
+  if (!batchSize) return [compared(curve, about.goal), "Give its batch size to compare it with stored trials."];
+  const { stored, notes } = about.sizes[batchSize] ?? { notes: about.notes };
+  const sentences = [compared(curve, about.goal, stored), ...notes];
+  const counted = Object.keys(about.sizes).filter((size) => about.sizes[size].stored);
+  if (!stored) sentences.push(`No trial that counts has batch size ${batchSize}${counted.length ? `: there are ${counted.join(", ")}` : ""}.`);
+  const stated = batchSizesIn(table);
+  if (stated.length > 1) sentences.push(`Its batch size changes in its file (${stated.join(", ")}), and it is compared with trials at ${batchSize}.`);
+  else if (stated.length && stated[0] !== batchSize) sentences.push(`Its file says batch size ${stated[0]}, and it is compared with trials at ${batchSize}.`);
+  return sentences;
 }
 
 /** Keeps the run for the other pages of this tab; returns false if it is too large. */
 function keep(step, value) {
-  const { name, text, values, batchSize, pageBatchSize } = table.source;
-  values[about.metric] = value;
-  if (text.length > MOST_KEPT) return false;
+  kept.values[about.metric] = value;
+  if (kept.text.length > MOST_KEPT) return false;
   try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ name, text, step, values, batchSize, pageBatchSize }));
+    sessionStorage.setItem(KEPT, JSON.stringify({ ...kept, step }));
     return true;
   } catch {
     return false; // The browser has no room for it.
   }
-}
-
-function restore() {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
-  if (kept) read(kept.name, kept.text, kept);
 }
 
 function remove() {
@@ -195,8 +153,7 @@ function remove() {
 
 /** Forgets the run, and what is under way for it. */
 function forget() {
-  lastFile = lastShown = undefined;
-  table = undefined;
+  reading = table = undefined;
   sessionStorage.removeItem(KEPT);
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = true;
   showOwnRun(undefined);
@@ -204,5 +161,5 @@ function forget() {
 }
 
 function tell(text) {
-  said.textContent = text;
+  status.textContent = text;
 }

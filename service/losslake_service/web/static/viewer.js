@@ -1,27 +1,29 @@
 // The curve viewer: fetches the curves that the page names, draws them, and keeps the view in the address.
 
-import { colouring } from "./viewer/colours.js";
+import { element } from "./elements.js";
+import { colouring, showLegend } from "./viewer/colours.js";
 import { loadCurves } from "./viewer/curves.js";
-import { showLegend } from "./viewer/legend.js";
 import { offerMoves } from "./viewer/moves.js";
 import { notesOf } from "./viewer/notes.js";
 import { Plot } from "./viewer/plot.js";
 import * as address from "./viewer/state.js";
 
+const REST_MS = 150;
+const MOST_FACTS = 7;
 const figure = document.getElementById("viewer");
 const request = JSON.parse(figure.dataset.request);
 const form = figure.querySelector("form.how");
 const controls = form.elements;
-const said = figure.querySelector(".said");
+const message = figure.querySelector(".said");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const state = address.read();
-const plot = new Plot(figure.querySelector(".plot"), `${request.metric} by step`, remember);
+const plot = new Plot(figure.querySelector(".plot"), `${request.metric} by step`, remember, describe);
 let loaded;
 let saving;
-let own;
+let ownRun;
 
 document.addEventListener("own-run", ({ detail }) => {
-  own = detail;
+  ownRun = detail;
   if (loaded) show();
 });
 document.getElementById("subject").addEventListener("formdata", (event) => {
@@ -30,49 +32,39 @@ document.getElementById("subject").addEventListener("formdata", (event) => {
 begin();
 
 async function begin() {
-  said.textContent = "Loading the curves …";
+  message.textContent = "Loading the curves …";
   if (!(await reload())) return;
-  said.textContent = "";
+  message.textContent = "";
   const missing = prepareForm();
   form.hidden = false;
   figure.querySelector(".keys").hidden = false;
   for (const input of form.querySelectorAll("input, select")) input.addEventListener("input", choose);
-  controls.in.onclick = () => plot.zoom(0.7, 0.7);
-  controls.out.onclick = () => plot.zoom(1 / 0.7, 1 / 0.7);
-  controls.all.onclick = () => plot.showAll();
   controls.link.onclick = copyLink;
   form.addEventListener("submit", (event) => event.preventDefault());
   dark.addEventListener("change", show);
-  offerMoves(plot, point);
+  offerMoves(plot, controls, () => message.querySelector("a")?.click());
   show();
-  plot.look(state.x, state.y);
-  select(missing);
+  plot.look(state);
+  const mark = plot.markOf(state.selected);
+  if (mark) plot.select(mark);
+  else if (state.selected) missing.push(`Trial ${state.selected} isn't among these curves.`);
+  message.prepend(...missing.map((text) => `${text} `));
 }
 
 /** Fetches the curves, thinned for the scale of steps; if that fails, says so and returns false. */
 async function reload() {
   const isLog = state.log.includes("x");
   try {
-    const found = await loadCurves(request, isLog);
+    const curves = await loadCurves(request, isLog);
     // The reader may have changed the scale since.
-    if (!loaded || isLog === state.log.includes("x")) loaded = found;
+    if (!loaded || isLog === state.log.includes("x")) loaded = curves;
   } catch (error) {
     figure.dataset.trouble = error.message;
-    said.textContent = `The curves couldn't be loaded. ${error.message}`;
+    message.textContent = `The curves couldn't be loaded. ${error.message}`;
     return false;
   }
   delete figure.dataset.trouble;
   return true;
-}
-
-/** Selects the trial of the address, and says what of the address isn't there. */
-function select(missing) {
-  const mark = state.selected && plot.markOf(state.selected);
-  if (mark) {
-    plot.select(mark);
-    point(mark);
-  } else if (state.selected) missing.push(`Trial ${state.selected} isn't among these curves.`);
-  said.prepend(...missing.map((text) => `${text} `));
 }
 
 /** Fills the form; returns sentences about what of the address isn't there. */
@@ -115,37 +107,35 @@ function show() {
     curves: loaded.curves,
     colours: loaded.curves.map(colours.of),
     bests: request.studies.filter((study) => study.best !== null),
-    own: own && { ...own, trial: "", studies: request.studies },
+    ownRun,
     goal: request.goal,
     log: state.log,
     smooth: state.smooth,
     isDivided: state.panels === "size",
   });
-  showLegend(figure.querySelector(".legend"), state.colour, colours.legend, own !== undefined);
+  showLegend(figure.querySelector(".legend"), state.colour, colours.legend, ownRun !== undefined);
   controls.smooth.nextElementSibling.textContent = state.smooth || "none";
   figure.querySelector(".notes").textContent = notesOf(loaded, request, state, plot).join(" ");
   remember();
 }
 
-/** Says which curve is pointed at, with a link to its trial, and what was measured at one of its evaluations. */
-function point(mark) {
-  said.replaceChildren();
+/** Says which curve a mark is on, with a link to its trial, and what was measured there. mark: undefined for none */
+function describe(mark) {
+  message.replaceChildren();
   if (!mark) return;
   const { line: { curve }, at } = mark;
-  const link = document.createElement("a");
-  link.href = `/trials/${curve.trial.split("/").map(encodeURIComponent).join("/")}?${address.goalQuery(request)}`;
-  link.textContent = `Trial ${curve.trialId}`;
-  const facts = [...loaded.facts].filter(([, fact]) => fact.get(curve.trial) !== undefined).slice(0, 7);
+  const path = curve.trial.split("/").map(encodeURIComponent).join("/");
+  const link = element("a", { href: `/trials/${path}?${address.goalQuery(request)}` }, `Trial ${curve.trialId}`);
+  const facts = [...loaded.facts].filter(([, fact]) => fact.get(curve.trial) !== undefined).slice(0, MOST_FACTS);
+  const texts = facts.map(([name, fact]) => `${name} ${fact.get(curve.trial)}`);
   const value = `${state.smooth ? "measured " : ""}at step ${curve.steps[at]}: ${curve.values[at]}`;
-  said.append(link, `: ${facts.map(([name, fact]) => `${name} ${fact.get(curve.trial)}`).join(", ")}; ${value}`);
+  message.append(link, `: ${texts.join(", ")}; ${value}`);
 }
 
 /** Writes the view into the address when it rests: browsers limit how often. */
 function remember() {
   clearTimeout(saving);
-  saving = setTimeout(() => {
-    address.write(view());
-  }, 150);
+  saving = setTimeout(() => address.write(view()), REST_MS);
 }
 
 function view() {
@@ -156,8 +146,8 @@ async function copyLink() {
   const link = address.linkOf(view(), request.release);
   try {
     await navigator.clipboard.writeText(link);
-    said.textContent = `Copied: the link to this view, in release ${request.release}.`;
+    message.textContent = `Copied: the link to this view, in release ${request.release}.`;
   } catch {
-    said.textContent = link;
+    message.textContent = link;
   }
 }

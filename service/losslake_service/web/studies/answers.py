@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake_schema.quantities import counted
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, Status
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
@@ -123,7 +124,7 @@ def _others(trials: StudyTrials, best: int) -> str:
         int(((trials.steps[reached] == trials.steps[best]) & (trials.amounts[reached] == trials.amounts[best])).sum())
         - 1
     )
-    return f", as {n:,} other{'s' if n > 1 else ''} did" if n > 0 else ""
+    return f", as {counted(n, 'other')} did" if n > 0 else ""
 
 
 def _more(trials: StudyTrials) -> Iterator[str]:
@@ -136,7 +137,7 @@ def _more(trials: StudyTrials) -> Iterator[str]:
     never = trials.counts & ~trials.reached & ~stopped
     if trials.ranked and never.any():
         last = int(trials.last_step[never].max())
-        seen = f" in up to {_count(last, 'step')}" if last >= 0 else ""
+        seen = f" in up to {counted(last, 'step')}" if last >= 0 else ""
         yield f"{int(never.sum()):,} never did{seen}."
     for index, words in enumerate(STATUS_WORDS):
         uncounted = (trials.status == index) & ~trials.counts
@@ -145,10 +146,6 @@ def _more(trials: StudyTrials) -> Iterator[str]:
             had = f", though {before:,} had reached it before" if before else ""
             none = "" if not trials.counts.any() else ": it does not count" if n == 1 else ": they do not count"
             yield f"{n:,} {words.verb if n == 1 else words.verbs}{had}{none}."
-
-
-def _count(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:

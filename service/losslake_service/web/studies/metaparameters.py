@@ -14,8 +14,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from losslake.output.texts import number_text
 from losslake.questions.release.view import ReleaseView
+from losslake.record.numbers import json_number
+from losslake_schema.quantities import counted
 from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import significant
 
@@ -122,7 +123,7 @@ def shown(value: Value | None) -> str:
     if isinstance(value, Text):
         return value.text if len(value.text) <= _LONGEST else f"{value.text[:_LONGEST]}\u2026"
     if value is not None and not math.isfinite(value):
-        return str(number_text(value))
+        return str(json_number(value))
     return significant(value)
 
 
@@ -188,8 +189,8 @@ def in_words(metaparameters: Sequence[Metaparameter], space: Mapping[str, str], 
     """Return what the trials of a study are: 64 trials of a search over learning_rate; 5 runs by Google."""
     if is_search(metaparameters, space):
         over = [each.name for each in _varied(metaparameters)] or list(space)
-        return f"{_number(n_trials, 'trial')} of a search over {_listed(over)}"
-    runs, by_name = _number(n_trials, "run"), {each.name: each for each in metaparameters}
+        return f"{counted(n_trials, 'trial')} of a search over {_listed(over)}"
+    runs, by_name = counted(n_trials, "run"), {each.name: each for each in metaparameters}
     who, *others = _identity(by_name)
     if who:
         by = _listed(sorted({shown(value) for value in by_name[who].values if value is not None}))
@@ -200,10 +201,6 @@ def in_words(metaparameters: Sequence[Metaparameter], space: Mapping[str, str], 
 
 def _varied(metaparameters: Sequence[Metaparameter]) -> list[Metaparameter]:
     return [each for each in metaparameters if not each.is_constant and not each.is_fact]
-
-
-def _number(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _listed(parts: Sequence[str]) -> str:

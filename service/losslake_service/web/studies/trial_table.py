@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from losslake.output.digits import amount
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.errors import BadParameter, near_names
 from losslake_schema.names import Study, Trial
+from losslake_schema.quantities import amount
 from losslake_schema.reached import NEVER, Flags
 from losslake_schema.statuses import STATUSES, Status
 from losslake_service.web.goals import PageGoal

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from losslake.index.frontiers import COUNTED
-from losslake.output.digits import amount
 from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema.quantities import amount, counted
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal
@@ -117,7 +117,7 @@ class StudyTrials:
 
     def amount_in_words(self, row: int) -> str:
         """Return in words what a trial took to reach the goal: 1,642 steps; 70.2 seconds, 1,642 steps."""
-        steps = f"{int(self.steps[row]):,} step{'' if self.steps[row] == 1 else 's'}"
+        steps = counted(int(self.steps[row]), "step")
         if self.noun == "steps":
             return steps
         known = not math.isnan(self.amounts[row])

@@ -12,10 +12,10 @@ from typing import Any
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
-from losslake.output.digits import amount
-from losslake.questions.regimes import AS_DEFINED
+from losslake.questions.regimes import AS_DEFINED, end_in_words
 from losslake.questions.trials.usable_curve import TUNED_WORSE
 from losslake_schema.names import Workload
+from losslake_schema.quantities import amount, plural
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import percent
 from losslake_service.web.workload.key_figures import AnswerRow, estimate_words, rough
@@ -244,15 +244,11 @@ def _useful(regimes: Answer, largest: int) -> str:
 
 def with_noise(end: Mapping[str, Any], verb: str) -> str:
     """Return the sentence about where the true end of a regime lies. verb: of that end."""
-    ends = [end[name] for name in ("lower_with_noise", "upper_with_noise")]
-    lower, upper = (None if each is None else f"{each:,}" for each in ends)
-    if lower and upper:
-        where = f"between {lower} and {upper}" if lower != upper else f"at {lower}"
-    elif lower or upper:
-        where = f"at {lower} or above" if lower else f"at {upper} or below"
-    else:
+    lower, upper = end["lower_with_noise"], end["upper_with_noise"]
+    place = end_in_words(lower, upper, "between {} and {}" if lower != upper else "at {}")
+    if not place:
         return f"With the noise of steps, it isn't known where that {verb}."
-    return f"With the noise of steps, that {verb} {where} ({stated('regimes')})."
+    return f"With the noise of steps, that {verb} {place}."
 
 
 def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
@@ -278,5 +274,5 @@ def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
         )
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
-    known = f" It is {' and '.join(bounds)} ({level} bound{'s' * (len(bounds) > 1)})." if bounds else ""
+    known = f" It is {' and '.join(bounds)} ({level} {plural('bound', len(bounds))})." if bounds else ""
     return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"

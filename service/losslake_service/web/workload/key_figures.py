@@ -9,8 +9,8 @@ from importlib import resources
 from typing import Any
 
 from losslake.analysis.measured_levels import stated
-from losslake.output.digits import amount
 from losslake.questions import target_sweep
+from losslake_schema.quantities import amount
 from losslake_service.web.workload.request import WorkloadRequest
 
 # A row of an answer, by column.

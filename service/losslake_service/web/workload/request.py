@@ -85,7 +85,7 @@ class WorkloadRequest:
 
     @property
     def batch_unit(self) -> str:
-        """What batch sizes count, mostly examples."""
+        """The unit of batch sizes, mostly examples."""
         unit: str = self.page.view.rows(
             "batch_units", next(stored for _, _, stored, _ in self.facts.parts()).study_ids
         )[0][0]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_contributions.client.spool import Spool, read_spool
 from losslake_contributions.review.checks.evidence import Claim, Evidence
 from losslake_contributions.review.checks.licences import licences
 from losslake_contributions.review.checks.report import Report, as_text
 from losslake_contributions.review.checks.rules import CHECKS_VERSION
 from losslake_contributions.review.checks.run import check, rules
 from losslake_contributions.review.draft import Draft, make_draft
+from losslake_ingest.readers.recorded.folder import Spool, read_spool
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import ROOT
 from tests.contributions.made_runs import ERROR, GOALS, curve, lake_of, name_of, write_run
@@ -117,7 +117,7 @@ def test_attempts_may_begin_anew_in_time(tmp_path: Path) -> None:
 
 def test_altered_segments_refuse_a_run(tmp_path: Path) -> None:
     spool = write_run(tmp_path / "runs", 1, curve(GOOD))
-    spool.segments[0].path.write_bytes(spool.segments[0].data().replace(b"0.9", b"0.8"))
+    spool.segments[0].file.write_bytes(spool.segments[0].data().replace(b"0.9", b"0.8"))
     report = checked(tmp_path, [spool])
     assert found(report) >= {"altered", "damaged"}
 

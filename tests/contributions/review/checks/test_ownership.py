@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from losslake.record.spool import new_name
 from tests.contributions.conftest import Sender
-from tests.contributions.spooled_runs import SpooledRun, new_id, rows
+from tests.contributions.spooled_runs import SpooledRun, rows
 
 
 def answers(sender: Sender, run: SpooledRun) -> list[tuple[int, str]]:
@@ -47,7 +48,7 @@ def test_nobody_adds_to_the_run_of_another(ada: Sender, bob: Sender, reviewer: S
 def test_submissions_of_others_are_unknown(ada: Sender, bob: Sender, reviewer: Sender) -> None:
     run = SpooledRun()
     name = ada.submitted(run, note="mine")
-    unknown = bob.send("GET", f"/v1/submissions/{new_id()}")
+    unknown = bob.send("GET", f"/v1/submissions/{new_name()}")
     theirs = bob.send("GET", f"/v1/submissions/{name}")
     assert (theirs.status_code, unknown.status_code) == (404, 404)
     assert bob.send("POST", f"/v1/submissions/{name}/withdraw").status_code == 404

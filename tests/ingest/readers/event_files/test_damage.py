@@ -18,8 +18,8 @@ from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
+from losslake_ingest.readers.event_files.folder import WRITTEN_TWICE
 from losslake_ingest.readers.event_files.records import Break, Data, Records, masked, records
-from losslake_ingest.readers.event_files.run import WRITTEN_TWICE
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.tensorboard_files import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.drafts import outcome
+from tests.ingest.made_up.followed_drafts import refusal
 from tests.ingest.made_up.print_loops import LOOPS, PrintLoop
 
 REFUSED = {
@@ -29,4 +29,4 @@ def test_there_are_enough_loops_of_different_names() -> None:
     ],
 )
 def test_a_log_is_stored_as_it_was_printed_or_refused(tmp_path: Path, loop: PrintLoop) -> None:
-    assert outcome(loop, tmp_path).refused == REFUSED.get(loop.name)
+    assert refusal(loop, tmp_path) == REFUSED.get(loop.name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.questions.comparison.differences import VERDICTS, Difference, Verdict
+from losslake.questions.comparison.differences import Difference, Verdict
 from losslake.questions.comparison.words import Compared, in_words
 from tests.losslake.questions.trials.test_batch_size_words import read
 
@@ -199,7 +200,7 @@ def test_every_batch_size_appears_in_exactly_one_statement(letters: Sequence[str
         "too few trials": r"(?:^A|; a)t(?= [^;]*? there are too few)",
         "one submitter": r"(?:^A|; a)t(?= [^;]*? all trials of)",
     }
-    assert list(clauses) == list(VERDICTS)
+    assert list(clauses) == list(get_args(Verdict))
     for verdict, clause in clauses.items():
         spans = re.findall(clause + r" batch sizes? ([\d,]+(?:(?:,| and| to)? ?\d+,?)*)", text)
         stated = [size for span in spans for size in read(span, found.sizes)]

@@ -1,6 +1,6 @@
 // Which columns of a reader's table hold the steps, a metric and the batch size, by their names.
 
-import { cellOf, numberIn } from "./table.js";
+import { numberIn } from "./table.js";
 
 const STEPS = ["step", "steps", "global_step", "iteration", "iterations", "iter", "update", "updates", "num_updates", "trainer_global_step"];
 const BATCH_SIZES = ["global_batch_size", "batch_size"];
@@ -27,16 +27,16 @@ export function guessed(table, metric, taken = []) {
   const isUnnamed = table.names.length === 2 && table.names.every((name, index) => name === `column ${index + 1}`);
   const step = isUnnamed ? table.names[0] : stepIn(table);
   const others = table.names.filter((name) => name !== step && !STEPS.includes(plain(name)));
-  const free = others.filter((name) => !taken.includes(name));
-  return { step, value: named(others, metric) ?? unsplit(others, metric, taken) ?? only(isUnnamed ? free : free.filter((name) => GENERIC.has(plain(name)))) };
+  const free = others.filter((name) => !taken.includes(name) && (isUnnamed || GENERIC.has(plain(name))));
+  return { step, value: named(others, metric) ?? unsplit(others, metric, taken) ?? only(free) };
 }
 
 /** Returns the first column with a name of steps; undefined if another one differs from it in any row. */
-function stepIn(table) {
-  const known = STEPS.flatMap((each) => table.names.filter((name) => plain(name) === each));
-  const places = known.map((name) => table.names.indexOf(name)).filter((place) => table.rows.some((row) => cellOf(row, place)));
-  const areSame = table.rows.every((row) => places.every((place) => isSame(cellOf(row, place), cellOf(row, places[0]))));
-  return areSame ? table.names[places[0]] : undefined;
+function stepIn({ names, rows }) {
+  const matching = STEPS.flatMap((each) => names.flatMap((name, place) => (plain(name) === each ? [place] : [])));
+  const [first, ...others] = matching.filter((place) => rows.some(({ cells }) => cells[place]));
+  const areSame = rows.every(({ cells }) => others.every((place) => isSame(cells[place], cells[first])));
+  return areSame ? names[first] : undefined;
 }
 
 function isSame(one, other) {
@@ -53,8 +53,7 @@ function named(names, metric) {
     (name) => aliases.includes(plain(name)),
     (name) => isPrefixed(name, [plain(metric), ...aliases]),
   ];
-  const matching = ways.map((way) => names.filter(way)).find((found) => found.length);
-  return only(matching ?? []);
+  return only(ways.map((way) => names.filter(way)).find((matching) => matching.length) ?? []);
 }
 
 /** Returns true for names such as "my run - val/loss" and "metrics.val/loss", and false for "best/val/loss". */
@@ -68,8 +67,8 @@ function isPrefixed(name, wanted) {
 /** Returns the column named by a metric's quantity alone, if no other one may be of this quantity. */
 function unsplit(names, metric, taken) {
   const quantity = plain(metric.split("/")[1]);
-  const alike = names.filter((name) => plain(name) === quantity || plain(name).endsWith(`_${quantity}`));
-  return only(alike.filter((name) => alike.length === 1 && plain(name) === quantity && !taken.includes(name)));
+  const one = only(names.filter((name) => `_${plain(name)}`.endsWith(`_${quantity}`)));
+  return one !== undefined && plain(one) === quantity && !taken.includes(one) ? one : undefined;
 }
 
 function only(list) {
@@ -78,7 +77,7 @@ function only(list) {
 
 /** Returns the batch sizes that the rows of a table state, ascending. */
 export function batchSizesIn({ names, rows }) {
-  const place = BATCH_SIZES.map((each) => names.findIndex((name) => plain(name) === each)).find((found) => found >= 0);
-  const sizes = new Set(rows.map((row) => numberIn(cellOf(row, place))));
+  const place = BATCH_SIZES.map((each) => names.findIndex((name) => plain(name) === each)).find((index) => index >= 0);
+  const sizes = new Set(rows.map(({ cells }) => numberIn(cells[place] ?? "")));
   return [...sizes].filter(Number.isFinite).sort((one, other) => one - other);
 }

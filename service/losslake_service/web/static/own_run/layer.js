@@ -31,14 +31,12 @@ export function addOwnRun(figure, specification, theme) {
   const isCurve = pathname.includes("/curves.");
   const tell = (text) => specification.usermeta.notes.push(text);
   const points = isCurve ? curvePoints(measure) : scalingPoints(measure, Number(searchParams.get("target")), tell);
-  if (!points) {
-    tell(`${nameOf()} isn't drawn: its file has no ${measure}.`);
-    return;
-  }
-  if (!points.length) return;
+  if (!points) tell(`${nameOf()} isn't drawn: its file has no ${measure}.`);
+  if (!points?.length) return;
   const [plot] = specification.concat;
   const axes = { x: axisOf(plot, "x"), y: axisOf(plot, "y") };
-  const within = isCurve ? latestOf(points) : points;
+  // Axes make room for the later half of a run that goes on, but for no stored curve.
+  const within = !isCurve ? points : shown.isThinned ? points.slice(points.length >> 1) : [];
   for (const name of ["x", "y"]) widen(axes[name], within.map((point) => point[name]));
   const seen = points.filter(({ x, y }) => isWithin(axes.x, x) && isWithin(axes.y, y));
   for (const text of isCurve ? unseenOf(points, seen) : unplacedOf(points, axes)) tell(text);
@@ -49,20 +47,16 @@ function nameOf() {
   return shown.name ?? "Your run";
 }
 
-/** Returns the points for which the axes of a curve make room: of a run that goes on, the later half. */
-function latestOf(points) {
-  return shown.isThinned ? points.slice(points.length >> 1) : [];
-}
-
 /** Returns what isn't seen of a curve, as sentences. */
 function unseenOf(points, seen) {
   const n = points.length;
   const finite = points.filter(({ y }) => Number.isFinite(y)).length;
-  const texts = [];
-  if (shown.isThinned) return seen.length < finite ? [`A part of ${nameOf().toLowerCase()} lies outside of this picture.`] : [];
-  if (seen.length < finite) texts.push(`${whole(finite - seen.length)} of ${whole(n)} evaluations of your run ${finite - seen.length === 1 ? "lies" : "lie"} outside of this picture; the curve viewer shows all.`);
-  if (finite < n) texts.push(`${whole(n - finite)} of ${whole(n)} evaluations of your run ${n - finite === 1 ? "isn't" : "aren't"} finite, so not drawn.`);
-  return texts;
+  const [outside, odd] = [finite - seen.length, n - finite];
+  if (shown.isThinned) return outside ? [`A part of ${nameOf().toLowerCase()} lies outside of this picture.`] : [];
+  return [
+    outside && `${whole(outside)} of ${whole(n)} evaluations of your run ${outside === 1 ? "lies" : "lie"} outside of this picture; the curve viewer shows all.`,
+    odd && `${whole(odd)} of ${whole(n)} evaluations of your run ${odd === 1 ? "isn't" : "aren't"} finite, so not drawn.`,
+  ].filter(Boolean);
 }
 
 function unplacedOf(points, axes) {
@@ -75,14 +69,13 @@ function isPlaced(axes, point) {
 
 /** Returns the points of the curve; undefined if a chart measures what the file doesn't have. */
 function curvePoints(measure) {
-  if (measure !== "steps") return undefined;
-  return [...shown.steps].map((x, index) => ({ x, y: shown.values[index] }));
+  return measure === "steps" ? [...shown.steps].map((x, index) => ({ x, y: shown.values[index] })) : undefined;
 }
 
 function scalingPoints(measure, target, tell) {
   const { batchSize, goal } = shown;
   if (!["steps", "examples"].includes(measure)) return undefined;
-  // A slider moves the chart's target before the page follows; the comparator of the goal holds for it, too.
+  // A slider moves the chart's target before the page follows; the sign of the goal holds for it, too.
   const toTarget = stepsTo(shown, { ...goal, target });
   if (toTarget === null) tell(`${nameOf()} isn't drawn: it doesn't reach the target.`);
   if (toTarget === null || !batchSize) return [];
@@ -106,24 +99,21 @@ function isWithin([{ scale }], value) {
   return value >= scale.domain[0] && value <= scale.domain[1];
 }
 
+/** Returns the marks of a run; last: the point that has its name. */
 function layers(points, last, axes, colour, isCurve) {
-  const across = { ...axes.x[0], field: "x" };
-  const up = { ...axes.y[0], field: "y" };
-  const values = points.filter(({ x }) => isPlaced(axes, { x, y: 1 })).map(({ x, y }) => ({ x, y: Number.isFinite(y) && isPlaced(axes, { x: 1, y }) ? y : null }));
-  const tooltip = [{ field: "x", type: "quantitative", title: across.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: up.axis?.title ?? nameOf(), format: ".6~g" }];
-  const mark = isCurve
-    ? { type: "line", strokeWidth: 3, color: colour, clip: true, tooltip: null }
-    : { type: "point", shape: "diamond", filled: true, size: 160, opacity: 1, color: colour, clip: true };
-  const found = [{ data: { values }, mark, encoding: { x: across, y: up, ...(isCurve ? {} : { tooltip }) } }];
+  const [x, y] = [{ ...axes.x[0], field: "x" }, { ...axes.y[0], field: "y" }];
+  const layer = (values, mark, tooltip) => ({ data: { values }, mark: { color: colour, ...mark }, encoding: { x, y, ...tooltip } });
+  const point = { type: "point", filled: true, opacity: 1, clip: true };
+  const name = { type: "text", text: nameOf(), fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, tooltip: null };
+  const names = last ? [layer([last], name)] : [];
+  const values = points.filter((each) => isPlaced(axes, { ...each, y: 1 })).map((each) => ({ ...each, y: Number.isFinite(each.y) && isPlaced(axes, each) ? each.y : null }));
+  if (!isCurve) {
+    const tooltip = [{ field: "x", type: "quantitative", title: x.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: y.axis?.title ?? nameOf(), format: ".6~g" }];
+    return [layer(values, { ...point, shape: "diamond", size: 160 }, { tooltip }), ...names];
+  }
   // A line needs two neighbours: what has none is a point.
   const isDrawn = (index) => (values[index]?.y ?? null) !== null;
   const lone = values.filter((_, index) => isDrawn(index) && !isDrawn(index - 1) && !isDrawn(index + 1));
-  if (isCurve && lone.length) {
-    found.push({ data: { values: lone }, mark: { type: "point", filled: true, size: 60, opacity: 1, color: colour, clip: true, tooltip: null }, encoding: { x: across, y: up } });
-  }
-  if (last) {
-    const text = { type: "text", text: nameOf(), fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, color: colour, tooltip: null };
-    found.push({ data: { values: [last] }, mark: text, encoding: { x: across, y: up } });
-  }
-  return found;
+  const dots = lone.length ? [layer(lone, { ...point, size: 60, tooltip: null })] : [];
+  return [layer(values, { type: "line", strokeWidth: 3, clip: true, tooltip: null }), ...dots, ...names];
 }

@@ -1,6 +1,8 @@
-// Colours of curves by a fact of their trials: a ramp for numbers, a few colours for texts.
+// Colours of curves by a fact of their trials, and their legend: a ramp for numbers, a few colours for texts.
 
-import { interpolateViridis } from "../vendor/d3.js";
+import { element } from "../elements.js";
+import { significant, whole } from "../numbers.js";
+import { extent, interpolateViridis, rollup, scaleSequential, scaleSequentialLog } from "../vendor/d3.js";
 
 const MOST_GROUPS = 8;
 // Okabe and Ito's, which the colour blind can tell apart; dark ones are lighter on a dark ground.
@@ -11,6 +13,7 @@ const OTHERS = { light: "#b97878", dark: "#b56f6f" };
 // The part of viridis that is visible on the ground.
 const SPAN = { light: [0, 0.88], dark: [0.22, 1] };
 const WIDE_RATIO = 20;
+const WIDTH = 160;
 
 /**
  * Returns the colour of each curve, and the legend.
@@ -20,42 +23,67 @@ const WIDE_RATIO = 20;
  */
 export function colouring(curves, fact, isDark) {
   const values = curves.map((curve) => fact.get(curve.trial)).filter(isKnown);
-  const unknown = isDark ? UNKNOWN.dark : UNKNOWN.light;
+  const theme = isDark ? "dark" : "light";
   const numbers = values.filter(Number.isFinite);
   const isNumeric = numbers.length && values.every((value) => typeof value === "number") && new Set(values).size > 2;
-  const { of, legend } = isNumeric ? ramp(numbers, isDark) : groups(values, isDark);
-  const without = curves.length - (isNumeric ? numbers : values).length;
+  const { of, legend } = isNumeric ? ramp(numbers, theme) : groups(values, theme);
+  const count = curves.length - (isNumeric ? numbers : values).length;
   const text = isNumeric && numbers.length < values.length ? "not known, or not finite" : "not known";
-  if (without) legend.entries.push({ text, count: without, colour: unknown });
-  return { of: (curve) => of(fact.get(curve.trial)) ?? unknown, legend };
+  if (count) legend.entries.push({ text, count, colour: UNKNOWN[theme] });
+  return { of: (curve) => of(fact.get(curve.trial)) ?? UNKNOWN[theme], legend };
 }
 
 function isKnown(value) {
   return value !== undefined && value !== null;
 }
 
-function ramp(numbers, isDark) {
-  const [low, high] = numbers.reduce(([least, most], each) => [Math.min(least, each), Math.max(most, each)], [Infinity, -Infinity]);
+function ramp(numbers, theme) {
+  const [low, high] = extent(numbers);
   const isLog = low > 0 && high / low > WIDE_RATIO;
-  const [from, to] = isDark ? SPAN.dark : SPAN.light;
-  const share = (value) => (high === low ? 0.5 : isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
-  const at = (position) => interpolateViridis(from + position * (to - from));
-  const of = (value) => (Number.isFinite(value) ? at(share(value)) : undefined);
+  const [from, to] = SPAN[theme];
+  const at = (share) => interpolateViridis(from + share * (to - from));
+  const scale = (isLog ? scaleSequentialLog : scaleSequential)([low, high], at);
+  const of = (value) => (Number.isFinite(value) ? scale(value) : undefined);
   return { of, legend: { low, high, isLog, at, entries: [] } };
 }
 
-function groups(values, isDark) {
-  const counts = new Map();
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+function groups(values, theme) {
+  const counts = rollup(values, (group) => group.length, (value) => value);
   const ordered = [...counts].sort(([, one], [, other]) => other - one);
   const named = ordered.slice(0, MOST_GROUPS);
-  const palette = isDark ? DARK : LIGHT;
   // "reached" is the first colour, whatever its number.
-  if (counts.has("reached")) named.sort(([one], [other]) => (other === "reached") - (one === "reached"));
+  named.sort(([one], [other]) => (other === "reached") - (one === "reached"));
+  const palette = theme === "dark" ? DARK : LIGHT;
+  const entries = named.map(([value, count], index) => ({ text: String(value), count, colour: palette[index] }));
   const colours = new Map(named.map(([value], index) => [value, palette[index]]));
-  const rest = ordered.length - named.length;
-  const others = isDark ? OTHERS.dark : OTHERS.light;
-  const entries = named.map(([value, count]) => ({ text: String(value), count, colour: colours.get(value) }));
-  if (rest) entries.push({ text: `${rest} other values`, count: ordered.slice(MOST_GROUPS).reduce((sum, [, count]) => sum + count, 0), colour: others });
-  return { of: (value) => colours.get(value) ?? (isKnown(value) ? others : undefined), legend: { entries } };
+  const rest = ordered.slice(MOST_GROUPS);
+  const count = rest.reduce((sum, [, each]) => sum + each, 0);
+  if (count) entries.push({ text: `${rest.length} other values`, count, colour: OTHERS[theme] });
+  return { of: (value) => colours.get(value) ?? (isKnown(value) ? OTHERS[theme] : undefined), legend: { entries } };
+}
+
+/** Shows what the colours of a fact mean, and that of a reader's own run if it is drawn. */
+export function showLegend(place, name, { low, high, isLog, at, entries }, hasOwn) {
+  const texts = entries.map(({ text, count, colour }) => entry(`${text} (${whole(count)})`, colour));
+  if (hasOwn) texts.push(entry("your run", "var(--own)"));
+  const scale = isLog ? " (logarithmic)" : "";
+  const ends = at ? [significant(low, 3), rampOf(at), `${significant(high, 3)}${scale}`] : [];
+  place.replaceChildren(element("strong", {}, name), ...ends, ...texts);
+  place.hidden = false;
+}
+
+function rampOf(at) {
+  const canvas = element("canvas", { width: WIDTH, height: 12, "aria-hidden": "true" });
+  const context = canvas.getContext("2d");
+  for (let x = 0; x < WIDTH; x++) {
+    context.fillStyle = at(x / (WIDTH - 1));
+    context.fillRect(x, 0, 1, 12);
+  }
+  return canvas;
+}
+
+function entry(text, colour) {
+  const mark = element("i");
+  mark.style.background = colour;
+  return element("span", {}, mark, text);
 }

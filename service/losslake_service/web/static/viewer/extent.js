@@ -1,5 +1,6 @@
 // The first view of curves: all of it, but for losses that would compress the rest.
 
+import { extent as ends, max, median } from "../vendor/d3.js";
 import { to } from "./lines.js";
 
 const ROOM = 1;
@@ -13,16 +14,15 @@ const LEAST_GAIN = 2;
  * @returns {{x: number[], y: number[], all: number[]}} all: the least and the greatest coordinate of values
  */
 export function extent(lines, goal, log) {
-  const spans = lines.map(spanOf).filter((span) => span.values.length);
-  if (!spans.length) return { x: [0, 1], y: [0, 1], all: [0, 1] };
+  const spans = lines.map(spanOf);
   const values = spans.flatMap((span) => span.values);
+  if (!values.length) return { x: [0, 1], y: [0, 1], all: [0, 1] };
   const all = ends(values);
   const [first, last] = ends(spans.flatMap((span) => span.steps));
   let [low, high] = all;
   if (goal?.direction !== "maximize") high = largestUsual(values, spans, 1);
   if (goal?.direction !== "minimize") low = -largestUsual(values, spans, -1);
-  const target = to(goal?.target ?? NaN, log.includes("y"));
-  if (Number.isFinite(target)) [low, high] = [Math.min(low, target), Math.max(high, target)];
+  [low, high] = ends([low, high, to(goal?.target ?? NaN, log.includes("y"))]);
   const pad = (high - low) * 0.03 || Math.abs(high) * 0.1 || 1;
   return { x: first < last ? [first, last] : [first - 1, last + 1], y: [low - pad, high + pad], all };
 }
@@ -31,27 +31,16 @@ export function extent(lines, goal, log) {
 function spanOf({ curve, x, raw }) {
   const placed = [...x.keys()].filter((at) => !Number.isNaN(x[at]) && !Number.isNaN(raw[at]));
   const trained = placed.filter((at) => curve.steps[at] > 0);
-  return { steps: placed.map((at) => x[at]), values: placed.map((at) => raw[at]), trained: trained.map((at) => raw[at]) };
+  const [steps, values] = [x, raw].map((coordinates) => placed.map((at) => coordinates[at]));
+  return { steps, values, trained: trained.map((at) => raw[at]) };
 }
 
 /** Returns the largest loss that the axis has to reach, by the rule of the charts: see losslake/figures/outliers.py. */
 function largestUsual(values, spans, sign) {
   const losses = values.map((value) => sign * value);
   const [best, worst] = ends(losses);
-  const highest = spans.filter((span) => span.trained.length).map((span) => ends(span.trained.map((value) => sign * value))[1]);
-  if (!highest.length) return worst;
-  const usual = median(highest);
-  const within = losses.reduce((most, loss) => (loss <= usual + ROOM * (usual - best) ? Math.max(most, loss) : most), best);
+  const usual = median(spans, ({ trained }) => max(trained, (value) => sign * value));
+  if (usual === undefined) return worst;
+  const within = max(losses, (loss) => (loss <= usual + ROOM * (usual - best) ? loss : NaN));
   return worst - best > LEAST_GAIN * (within - best) && within > best ? within : worst;
-}
-
-function ends(numbers) {
-  let [least, most] = [Infinity, -Infinity];
-  for (const each of numbers) [least, most] = [Math.min(least, each), Math.max(most, each)];
-  return [least, most];
-}
-
-function median(numbers) {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }

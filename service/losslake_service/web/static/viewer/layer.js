@@ -1,11 +1,14 @@
 // The picture of all curves behind what is in front, drawn in slices: a page with 2,000 curves answers between them.
 
-import { firstAfter } from "./lines.js";
+import { element } from "../elements.js";
+import { firstAfter, scalesOf, unitsOf } from "./lines.js";
 
 // Segments of a slice; it follows the time that frames take.
 const SEGMENTS = { least: 300, first: 1500, most: 10000 };
 const FRAME_MS = { short: 18, long: 24 };
-const FURTHEST = 50;
+// Sizes of a box: up to which the last picture is enlarged, and around it to which lines are drawn.
+const MOST_ENLARGED = 50;
+const AROUND = 4;
 // In px; where values are larger, a segment is upright.
 const FARTHEST = 1e15;
 
@@ -26,18 +29,22 @@ export class Layer {
     cancelAnimationFrame(this.frame);
   }
 
-  /** Draws lines of panels in a view, and drops a drawing in progress. isFaint: with the measured curves behind. */
-  start(jobs, view, { width, height }, ratio, isFaint, finished) {
+  /**
+   * Draws lines in a view, and drops a drawing in progress.
+   * @param {{line: object, y: Float64Array, box: object, alpha: number}[]} jobs
+   * @param {object} view
+   * @param {HTMLCanvasElement} size a canvas of the size of the picture
+   * @param {number} ratio of its pixels to those of boxes
+   * @param {() => void} finished
+   */
+  start(jobs, view, { width, height }, ratio, finished) {
     this.stop();
-    const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width, height });
+    const canvas = element("canvas", { width, height });
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.lineJoin = "round";
-    const passes = isFaint ? [...jobs.map((job) => [...job, true]), ...jobs.map((job) => [...job, false])] : jobs;
-    const alpha = Math.max(0.25, Math.min(0.9, 12 / Math.sqrt(jobs.length)));
-    this.coming = { canvas, view, ratio };
-    if (!this.done) this.done = this.coming;
+    const picture = { canvas, view, ratio };
+    this.done ??= picture;
     let next = 0;
     let before = performance.now();
     const slice = (now) => {
@@ -47,24 +54,23 @@ export class Layer {
       else if (took < FRAME_MS.short) this.segments = Math.min(SEGMENTS.most, this.segments * 1.2);
       let inside;
       context.save();
-      for (let drawn = 0; next < passes.length && drawn < this.segments; next++) {
-        const [{ box }, line, isRaw] = passes[next];
+      for (let drawn = 0; next < jobs.length && drawn < this.segments; next++) {
+        const { line, y, box, alpha } = jobs[next];
         if (box !== inside) {
           context.restore();
           context.save();
           clip(context, box);
           inside = box;
         }
-        const look = { colour: line.colour, width: 1.2, alpha: isRaw ? alpha * 0.25 : alpha };
-        drawn += 10 + trace(context, line, isRaw ? line.raw : line.y, box, view, look);
+        drawn += 10 + trace(context, line, y, box, view, { colour: line.colour, width: 1.2, alpha });
       }
       context.restore();
-      if (next < passes.length) this.frame = requestAnimationFrame(slice);
+      if (next < jobs.length) this.frame = requestAnimationFrame(slice);
       else {
-        this.done = this.coming;
+        this.done = picture;
         finished();
       }
-      if (this.done === this.coming) this.progressed();
+      if (this.done === picture) this.progressed();
     };
     this.frame = requestAnimationFrame(slice);
   }
@@ -72,15 +78,14 @@ export class Layer {
   /** Puts the last picture of a panel where a view has it. */
   place(context, box, view) {
     if (!this.done) return;
-    const { canvas, view: then, ratio } = this.done;
-    const unitX = box.width / (view.x[1] - view.x[0]);
-    const unitY = box.height / (view.y[1] - view.y[0]);
-    const width = (then.x[1] - then.x[0]) * unitX;
-    const height = (then.y[1] - then.y[0]) * unitY;
-    if (width > FURTHEST * box.width || height > FURTHEST * box.height || width < 1 || height < 1) return;
-    const left = box.left + (then.x[0] - view.x[0]) * unitX;
-    const top = box.top + (view.y[1] - then.y[1]) * unitY;
-    context.drawImage(canvas, box.left * ratio, box.top * ratio, box.width * ratio, box.height * ratio, left, top, width, height);
+    const { canvas, view: drawn, ratio } = this.done;
+    const { across, down } = scalesOf(box, view);
+    const [left, right] = drawn.x.map((at) => across(at));
+    const [bottom, top] = drawn.y.map((at) => down(at));
+    const [width, height] = [right - left, bottom - top];
+    if (width > MOST_ENLARGED * box.width || height > MOST_ENLARGED * box.height || width < 1 || height < 1) return;
+    const source = [box.left, box.top, box.width, box.height].map((px) => px * ratio);
+    context.drawImage(canvas, ...source, left, top, width, height);
   }
 }
 
@@ -93,11 +98,12 @@ export function clip(context, box) {
 
 /** Draws the part of a line that is in view, and dots for lone evaluations; returns how many segments it has. */
 export function trace(context, { x }, y, box, view, { colour, width, alpha = 1 }) {
-  const [unitX, unitY] = [box.width / (view.x[1] - view.x[0]), box.height / (view.y[1] - view.y[0])];
+  const [unitX, unitY] = unitsOf(box, view);
   const begin = Math.max(0, firstAfter(x, view.x[0]) - 2);
   const end = Math.min(x.length, firstAfter(x, view.x[1]) + 1);
   // Lines far outside of a canvas cost time, and lose precision.
-  const bounds = { x: [box.left - 4 * box.width, box.left + 5 * box.width], y: [box.top - 4 * box.height, box.top + 5 * box.height] };
+  const around = (start, size) => [start - AROUND * size, start + (AROUND + 1) * size];
+  const bounds = { x: around(box.left, box.width), y: around(box.top, box.height) };
   const dots = [];
   context.strokeStyle = colour;
   context.lineWidth = width;

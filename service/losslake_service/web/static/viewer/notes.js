@@ -1,7 +1,9 @@
 // The sentences below the picture: what is drawn, and what isn't.
 
 import { counted, whole } from "../numbers.js";
+import { tickText } from "./axes.js";
 import { UNKNOWN } from "./curves.js";
+import { from } from "./lines.js";
 
 /**
  * Returns the sentences.
@@ -11,26 +13,30 @@ import { UNKNOWN } from "./curves.js";
  * @param {object} plot
  */
 export function notesOf({ curves, facts, isThinned }, { goal, points }, state, plot) {
+  const isLog = state.log.includes("y");
   const texts = [`${counted(curves.length, "curve")}${curves.length > 1 ? bestInWords(plot.panels) : ""}.`];
   if (isThinned) texts.push(`Thinned to about ${points} evaluations a curve; every record is kept.`);
   if (state.smooth) {
     const which = isThinned ? "the evaluations drawn, not of all" : "all evaluations";
-    texts.push(`Smoothed: exponential moving average of ${which}, weight ${state.smooth}, debiased; the measured curves stay faint behind.`);
+    const what = `exponential moving average of ${which}, weight ${state.smooth}, debiased`;
+    texts.push(`Smoothed: ${what}; the measured curves stay faint behind.`);
   }
-  if (goal) texts.push(targetInWords(goal, state.log.includes("y")), ...unknownOutcomes(facts.get("outcome")));
-  return [...texts, ...plot.notes()];
+  if (goal) texts.push(targetInWords(goal, isLog), ...unknownOutcomes(facts.get("outcome")));
+  return [...texts, ...withoutPlace(plot.lines), ...beyondView(plot.whole, isLog)];
 }
 
 /** Says which curves are thick, and by which rule; empty if none is. */
 function bestInWords(panels) {
-  const best = panels.filter((panel) => panel.best);
+  const best = panels.flatMap((panel) => panel.best ?? []);
   if (!best.length) return "";
   const isPlural = panels.length > 1;
-  const nFirst = best.filter((panel) => panel.isFirst).length;
+  const nFirst = best.filter(({ isFirst }) => isFirst).length;
+  const first = "the first to reach the target";
   const byValue = isPlural ? "those with the best value" : "the one with the best value";
-  const rule = nFirst === best.length ? "the first to reach the target" : nFirst ? `the first to reach the target, or else ${byValue}` : byValue;
+  const rule = nFirst === best.length ? first : nFirst ? `${first}, or else ${byValue}` : byValue;
   if (!isPlural) return `; the thick one is the best trial, ${rule}`;
-  const places = best.length === panels.length ? "each batch size" : `${whole(best.length)} of ${whole(panels.length)} batch sizes`;
+  const isAll = best.length === panels.length;
+  const places = isAll ? "each batch size" : `${whole(best.length)} of ${whole(panels.length)} batch sizes`;
   return `; the thick ones are the best trials of ${places}, ${rule}`;
 }
 
@@ -45,7 +51,42 @@ function unknownOutcomes(outcomes) {
   const count = (outcome) => [...outcomes.values()].filter((each) => each === outcome).length;
   const [nFlagged, nStopped] = [count(UNKNOWN.flagged), count(UNKNOWN.stopped)];
   const texts = [];
-  if (nFlagged) texts.push(`${counted(nFlagged, "trial")} ${nFlagged === 1 ? "is" : "are"} flagged and ${nFlagged === 1 ? "counts" : "count"} for no target, as FROM flags in SQL explains.`);
-  if (nStopped) texts.push(`${counted(nStopped, "trial")} stopped at an easier goal: whether ${nStopped === 1 ? "it" : "they"} would reach this one isn't known.`);
+  if (nFlagged) {
+    const state = nFlagged === 1 ? "is flagged and counts" : "are flagged and count";
+    texts.push(`${counted(nFlagged, "trial")} ${state} for no target, as FROM flags in SQL explains.`);
+  }
+  if (nStopped) {
+    const they = nStopped === 1 ? "it" : "they";
+    const stopped = `${counted(nStopped, "trial")} stopped at an easier goal`;
+    texts.push(`${stopped}: whether ${they} would reach this one isn't known.`);
+  }
+  return texts;
+}
+
+/** Says how many evaluations aren't drawn, since they aren't finite, or have no place on an axis. */
+function withoutPlace(lines) {
+  let [nOdd, nUnplaced] = [0, 0];
+  for (const { curve: { values }, x, raw } of lines) {
+    values.forEach((value, at) => {
+      const isOdd = !Number.isFinite(value);
+      nOdd += isOdd;
+      nUnplaced += Number.isNaN(x[at]) || (Number.isNaN(raw[at]) && !isOdd);
+    });
+  }
+  const texts = [];
+  if (nOdd) texts.push(`${whole(nOdd)} evaluations are NaN or infinite, and break their lines.`);
+  if (nUnplaced) {
+    const which = "evaluations at step 0, or with values of zero or below,";
+    texts.push(`${whole(nUnplaced)} ${which} have no place on a logarithmic axis.`);
+  }
+  return texts;
+}
+
+/** Says that values lie beyond the first view. */
+function beyondView({ all, y }, isLog) {
+  const [least, most] = all.map((end) => tickText(from(end, isLog)));
+  const texts = [];
+  if (all[1] > y[1]) texts.push(`Values up to ${most} lie above the picture: zoom out to see them.`);
+  if (all[0] < y[0]) texts.push(`Values down to ${least} lie below the picture: zoom out to see them.`);
   return texts;
 }

@@ -1,9 +1,12 @@
 // The plot of curves: the view, what is in front, and what is pointed at. All panels share one view.
 
-import { drawAxes, tickText } from "./axes.js";
-import { Layer, clip, trace } from "./layer.js";
+import { element } from "../elements.js";
+import { bisectCenter } from "../vendor/d3.js";
+import { drawAxes } from "./axes.js";
 import { extent } from "./extent.js";
-import { batched, lineOf, nearestLine, nearestOf, panelsOf, to, from } from "./lines.js";
+import { Layer, clip, trace } from "./layer.js";
+import { from, lineOf, nearestLine, scalesOf, to } from "./lines.js";
+import { panelAt, panelNear, panelsOf } from "./panels.js";
 
 // The picture is drawn anew when the view has rested for as many ms; until then the last one is moved.
 const REST_MS = 60;
@@ -17,44 +20,44 @@ export class Plot {
    * @param {HTMLElement} place
    * @param {string} title
    * @param {() => void} changed called when the view changes
+   * @param {(mark: object | undefined) => void} report called with the mark that is pointed at, else the selected one
    */
-  constructor(place, title, changed) {
-    this.place = place;
-    this.changed = changed;
-    this.canvas = document.createElement("canvas");
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", title);
+  constructor(place, title, changed, report) {
+    Object.assign(this, { place, changed, report, lines: [], panels: [], colours: {} });
+    this.canvas = element("canvas", { role: "img", "aria-label": title });
     place.replaceChildren(this.canvas);
     place.tabIndex = 0;
     place.setAttribute("role", "group");
-    place.setAttribute("aria-label", `${title}. Plus and minus zoom, arrow keys move, 0 shows all, Page Down selects the next curve`);
-    this.layer = new Layer(() => this.repaint());
-    this.lines = [];
-    this.panels = [];
-    this.colours = {};
+    const keys = "Plus and minus zoom, arrow keys move, 0 shows all, Page Down selects the next curve";
+    place.setAttribute("aria-label", `${title}. ${keys}`);
     this.repaint = batched(() => this.paint());
-    new ResizeObserver(() => this.what && this.layOut()).observe(place);
-    document.fonts.ready.then(() => this.repaint());
+    this.hover = batched((point) => this.point(this.nearest(point)));
+    this.layer = new Layer(this.repaint);
+    new ResizeObserver(() => this.drawing && this.layOut()).observe(place);
+    document.fonts.ready.then(this.repaint);
   }
 
   /** Draws curves; keeps the view in steps and values. */
-  draw(what) {
+  draw(drawing) {
     const ranges = this.ranges();
-    this.what = what;
-    const { log, smooth } = what;
-    this.lines = what.curves.map((curve, index) => lineOf(curve, log, smooth, what.colours[index]));
-    [this.selected, this.pointed] = [this.selected, this.pointed].map((mark) => mark && this.markOf(mark.line.curve.trial, mark.line.curve.steps[mark.at]));
-    this.own = what.own && lineOf(what.own, log, smooth);
-    this.whole = extent([...this.lines, ...(this.own ? [this.own] : [])], what.goal, log);
+    this.drawing = drawing;
+    this.lines = drawing.curves.map((curve, index) => lineOf(curve, drawing, drawing.colours[index]));
+    this.lineByTrial = new Map(this.lines.map((line) => [line.curve.trial, line]));
+    for (const name of ["selected", "pointed"]) {
+      const { line, at } = this[name] ?? {};
+      this[name] = line && this.markOf(line.curve.trial, line.curve.steps[at]);
+    }
+    this.ownLine = drawing.ownRun && lineOf(drawing.ownRun, drawing);
+    this.whole = extent(this.ownLine ? [...this.lines, this.ownLine] : this.lines, drawing.goal, drawing.log);
     this.view = { ...this.whole };
-    this.look(ranges.x, ranges.y);
+    this.look(ranges);
     this.layOut();
   }
 
   /** Shows ranges of steps and of values; undefined for all. */
-  look(x, y) {
-    for (const [name, range] of Object.entries({ x, y })) {
-      const ends = range?.map((end) => to(end, this.what.log.includes(name)));
+  look(ranges) {
+    for (const name of ["x", "y"]) {
+      const ends = ranges[name]?.map((end) => to(end, this.isLog(name)));
       if (ends?.every(Number.isFinite)) this.view[name] = ends;
     }
     this.moved();
@@ -62,13 +65,15 @@ export class Plot {
 
   /** Returns the ranges in view, undefined for all. */
   ranges() {
-    const ranges = {};
-    for (const name of this.what ? ["x", "y"] : []) {
-      const isWhole = this.view[name].every((end, index) => end === this.whole[name][index]);
-      const isLog = this.what.log.includes(name);
-      ranges[name] = isWhole ? undefined : this.view[name].map((end) => (isLog ? positive(from(end, isLog)) : end));
-    }
-    return { x: undefined, y: undefined, ...ranges };
+    const rangeOf = (name) => {
+      if (!this.drawing || this.view[name].every((end, index) => end === this.whole[name][index])) return undefined;
+      return this.isLog(name) ? this.view[name].map((end) => positive(from(end, true))) : this.view[name];
+    };
+    return { x: rangeOf("x"), y: rangeOf("y") };
+  }
+
+  isLog(name) {
+    return this.drawing.log.includes(name);
   }
 
   showAll() {
@@ -77,12 +82,12 @@ export class Plot {
   }
 
   /** Zooms by factors of the ranges, around a point in px, by default the middle. */
-  zoom(across, down, px, py) {
-    const { box } = px === undefined ? this.panels[0] : this.panelNear([px, py]);
-    const within = (share) => Math.max(0, Math.min(1, share));
-    const shareX = px === undefined ? 0.5 : within((px - box.left) / box.width);
-    const shareY = py === undefined ? 0.5 : within(1 - (py - box.top) / box.height);
-    this.view = { x: zoomed(this.view.x, across, shareX), y: zoomed(this.view.y, down, shareY) };
+  zoom(factorX, factorY, point) {
+    const { box } = point ? panelNear(this.panels, point) : this.panels[0];
+    const [px, py] = point ?? [box.left + box.width / 2, box.top + box.height / 2];
+    const { across, down } = scalesOf(box, this.view);
+    const at = { x: across.clamp(true).invert(px), y: down.clamp(true).invert(py) };
+    this.view = { x: zoomed(this.view.x, factorX, at.x), y: zoomed(this.view.y, factorY, at.y) };
     this.moved();
   }
 
@@ -93,6 +98,7 @@ export class Plot {
     this.moved();
   }
 
+  /** Moves by the way between two points in px. */
   drag([x0, y0], [x1, y1]) {
     const { box } = this.panels[0];
     this.pan((x0 - x1) / box.width, (y1 - y0) / box.height);
@@ -108,60 +114,53 @@ export class Plot {
 
   /** Arranges the panels in the width that there is, and draws anew. */
   layOut() {
-    const width = this.place.clientWidth;
-    const { panels, height } = panelsOf(this.what, width);
-    this.place.style.height = height ? `${height}px` : "";
-    this.panels = panels(this.place.clientHeight);
+    const { place, canvas, drawing } = this;
+    const width = place.clientWidth;
+    if (!drawing.isDivided) place.style.height = "";
+    const { panels, height } = panelsOf(drawing, width, place.clientHeight);
+    if (drawing.isDivided) place.style.height = `${height}px`;
+    this.panels = panels;
     this.ratio = Math.min(MOST_RATIO, devicePixelRatio);
-    this.canvas.width = width * this.ratio;
-    this.canvas.height = this.place.clientHeight * this.ratio;
-    const theme = getComputedStyle(this.place);
+    canvas.width = width * this.ratio;
+    canvas.height = height * this.ratio;
+    const theme = getComputedStyle(place);
     for (const name of COLOURS) this.colours[name] = theme.getPropertyValue(`--${name}`).trim();
-    for (const panel of this.panels) {
-      const { trial, isFirst } = bestOf(panel, this.what) ?? {};
-      panel.best = this.lines.find((line) => line.curve.trial === trial);
-      panel.isFirst = isFirst;
-    }
     this.layer.forget();
     this.repaint();
     this.redraw();
   }
 
   redraw() {
-    delete this.place.parentElement.dataset.drawn;
-    const jobs = this.panels.flatMap((panel) => panel.indexes.map((index) => [panel, this.lines[index]]));
-    this.layer.start(jobs, this.view, this.canvas, this.ratio, this.what.smooth > 0, () => (this.place.parentElement.dataset.drawn = ""));
+    const { dataset } = this.place.parentElement;
+    delete dataset.drawn;
+    const alpha = Math.max(0.25, Math.min(0.9, 12 / Math.sqrt(this.lines.length)));
+    const jobsOf = (name, alpha) => this.panels.flatMap(({ box, indexes }) =>
+      indexes.map((index) => ({ line: this.lines[index], y: this.lines[index][name], box, alpha })));
+    // Behind smoothed curves, the measured ones are faint.
+    const jobs = [...(this.drawing.smooth ? jobsOf("raw", 0.25 * alpha) : []), ...jobsOf("y", alpha)];
+    this.layer.start(jobs, this.view, this.canvas, this.ratio, () => (dataset.drawn = ""));
   }
 
   paint() {
-    if (!this.what || !this.panels.length) return;
+    if (!this.panels.length) return;
     const context = this.canvas.getContext("2d");
-    const { colours } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    const isLog = { x: this.what.log.includes("x"), y: this.what.log.includes("y") };
     for (const panel of this.panels) {
-      const { box } = panel;
-      drawAxes(context, panel, this.view, isLog, colours);
+      drawAxes(context, panel, this.view, this.drawing.log, this.colours);
       context.save();
-      clip(context, box);
-      this.layer.place(context, box, this.view);
-      if (this.what.goal) this.paintTarget(context, box, colours.text, isLog.y);
-      const front = [[panel.best, "text", 2.5], [this.own, "own", 3], [this.pointed?.line, "link", 2.5], [this.selected?.line, "link", 3]];
-      for (const [line, name, width] of front) {
-        if (!line || (line !== this.own && !panel.studies.includes(line.curve.study))) continue;
-        trace(context, line, line.raw, box, this.view, { colour: colours.ground, width: width + 3 });
-        if (line.raw !== line.y) trace(context, line, line.raw, box, this.view, { colour: colours[name], width: 1, alpha: 0.4 });
-        trace(context, line, line.y, box, this.view, { colour: colours[name], width });
-      }
+      clip(context, panel.box);
+      this.layer.place(context, panel.box, this.view);
+      if (this.drawing.goal) this.paintTarget(context, panel.box);
+      this.paintFront(context, panel);
       context.restore();
     }
   }
 
-  paintTarget(context, box, colour, isLog) {
-    const at = to(this.what.goal.target, isLog);
-    const y = box.top + box.height * (1 - (at - this.view.y[0]) / (this.view.y[1] - this.view.y[0]));
-    context.strokeStyle = colour;
+  /** Draws the target as a dashed line. */
+  paintTarget(context, box) {
+    const y = scalesOf(box, this.view).down(to(this.drawing.goal.target, this.isLog("y")));
+    context.strokeStyle = this.colours.text;
     context.lineWidth = 1;
     context.setLineDash([5, 4]);
     context.beginPath();
@@ -171,67 +170,57 @@ export class Plot {
     context.setLineDash([]);
   }
 
-  panelAt([x, y]) {
-    return this.panels.find(({ box }) => x >= box.left && x <= box.left + box.width && y >= box.top && y <= box.top + box.height);
-  }
-
-  /** Returns the panel nearest to a point in px. */
-  panelNear([x, y]) {
-    const beyond = (at, from, size) => Math.max(from - at, 0, at - from - size);
-    const away = ({ box }) => Math.hypot(beyond(x, box.left, box.width), beyond(y, box.top, box.height));
-    return this.panels.reduce((nearest, panel) => (away(panel) < away(nearest) ? panel : nearest));
+  /** Draws the curves in front: the best trial, the reader's own run, and those pointed at and selected. */
+  paintFront(context, { box, best, studies }) {
+    const { colours, view } = this;
+    for (const [line, name, width] of [
+      [this.lineByTrial.get(best?.trial), "text", 2.5],
+      [this.ownLine, "own", 3],
+      [this.pointed?.line, "link", 2.5],
+      [this.selected?.line, "link", 3],
+    ]) {
+      if (!line || (line !== this.ownLine && !studies.has(line.curve.study))) continue;
+      trace(context, line, line.raw, box, view, { colour: colours.ground, width: width + 3 });
+      const colour = colours[name];
+      if (line.raw !== line.y) trace(context, line, line.raw, box, view, { colour, width: 1, alpha: 0.4 });
+      trace(context, line, line.y, box, view, { colour, width });
+    }
   }
 
   /** Returns the line nearest to a point in px, and the index of its evaluation there; undefined if none is near. */
   nearest(point) {
-    const panel = this.panelAt(point);
+    const panel = panelAt(this.panels, point);
     return panel && nearestLine(panel, this.lines, this.view, point);
   }
 
   /** Returns the line of a trial and the index of its evaluation nearest to a step; undefined if it isn't shown. */
   markOf(trial, step = Infinity) {
-    const line = this.lines.find(({ curve }) => curve.trial === trial);
-    return line && { line, at: nearestOf(line.curve.steps, step) };
+    const line = this.lineByTrial.get(trial);
+    return line && { line, at: bisectCenter(line.curve.steps, step) };
   }
 
-  /** Shows the curve under the pointer, once a frame. */
-  hover(point, told) {
-    this.hovered = point;
-    this.hovering ??= batched(() => {
-      const mark = this.nearest(this.hovered);
-      if (mark?.line === this.pointed?.line && mark?.at === this.pointed?.at) return;
-      this.pointed = mark;
-      told(mark ?? this.selected);
-      this.repaint();
-    });
-    this.hovering();
+  /** Shows a curve as pointed at. */
+  point(mark) {
+    if (mark?.line === this.pointed?.line && mark?.at === this.pointed?.at) return;
+    this.pointed = mark;
+    this.report(mark ?? this.selected);
+    this.repaint();
   }
 
   select(mark) {
     this.selected = mark;
     this.pointed = undefined;
+    this.report(mark);
     this.repaint();
     this.changed();
   }
 
-  /** Returns the last evaluation of the curve before or after the selected one, at first the best. */
-  neighbour(step) {
+  /** Selects the curve before or after the selected one, at first the best. */
+  selectNeighbour(step) {
     const at = this.lines.indexOf(this.selected?.line);
-    const start = this.panels[0].best ?? this.lines[0];
-    return this.markOf((at < 0 ? start : this.lines[(at + step + this.lines.length) % this.lines.length]).curve.trial);
-  }
-
-  /** Returns sentences about what the picture doesn't show. */
-  notes() {
-    const texts = [];
-    const sum = (name) => this.lines.reduce((total, line) => total + line[name], 0);
-    const [odd, unplaced] = [sum("nOdd"), sum("nUnplaced")];
-    if (odd) texts.push(`${odd.toLocaleString("en")} evaluations are NaN or infinite, and break their lines.`);
-    if (unplaced) texts.push(`${unplaced.toLocaleString("en")} evaluations at step 0, or with values of zero or below, have no place on a logarithmic axis.`);
-    const [least, most] = this.whole.all.map((end) => tickText(from(end, this.what.log.includes("y"))));
-    if (this.whole.all[1] > this.whole.y[1]) texts.push(`Values up to ${most} lie above the picture: zoom out to see them.`);
-    if (this.whole.all[0] < this.whole.y[0]) texts.push(`Values down to ${least} lie below the picture: zoom out to see them.`);
-    return texts;
+    const next = this.lines.at((at + step) % this.lines.length).curve.trial;
+    const start = this.panels[0].best?.trial ?? this.lines[0].curve.trial;
+    this.select(this.markOf(at < 0 ? start : next));
   }
 }
 
@@ -240,22 +229,23 @@ function positive(number) {
   return Math.max(Number.MIN_VALUE, Math.min(Number.MAX_VALUE, number));
 }
 
-function zoomed([low, high], factor, share) {
-  const at = low + share * (high - low);
+/** Returns a range that is a factor as wide, around a coordinate; the same one where it would get too narrow. */
+function zoomed([low, high], factor, at) {
   const ends = [at - (at - low) * factor, at + (high - at) * factor];
   return ends[1] - ends[0] > NARROWEST * Math.max(1, Math.abs(at)) ? ends : [low, high];
 }
 
-/** Returns the name of the best trial of a panel, and whether it is the first to reach the target, or has the best value. */
-function bestOf(panel, { bests, goal }) {
-  const shown = new Set(panel.studies);
-  const sign = goal?.direction === "maximize" ? -1 : 1;
-  const order = (each) => [each.bestSteps ?? Infinity, sign * each.bestValue];
-  const candidates = bests.filter(({ study }) => shown.has(study));
-  candidates.sort((one, other) => {
-    const [a, b] = [order(one), order(other)];
-    return a[0] === b[0] ? a[1] - b[1] : a[0] - b[0];
-  });
-  const [first] = candidates;
-  return first && { trial: `${first.study}/${first.best}`, isFirst: first.bestSteps !== null };
+/** Returns a function that runs an action once before the next frame, however often it is called, on the last value. */
+function batched(act) {
+  let isWaiting = false;
+  let latest;
+  return (value) => {
+    latest = value;
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      act(latest);
+    });
+  };
 }

@@ -44,7 +44,8 @@ function queryOf(state, release) {
 
 function rangeOf(text) {
   const numbers = text.split(",").map(Number);
-  return text && numbers.length === 2 && numbers.every(Number.isFinite) && numbers[0] < numbers[1] ? numbers : undefined;
+  const isRange = text && numbers.length === 2 && numbers.every(Number.isFinite) && numbers[0] < numbers[1];
+  return isRange ? numbers : undefined;
 }
 
 function short(range) {

@@ -1,0 +1,67 @@
+"""The commands of `losslake analyze`, one for each question under /v1/analysis, with the same parameters."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from losslake.output.formats import FORMATS
+from losslake.questions.declaration.question import Question
+from losslake.questions.questions import ANALYSES, PREFIX
+from losslake.questions.release.named_workload import named_workload
+from losslake_cli.answers.analysis_table import print_table
+from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
+from losslake_cli.console import Format, open_release
+
+_FORMAT = Annotated[Format, typer.Option(help="Output format.")]
+_HELP = "Analyze a lake. The service gives the same answers under /v1/analysis."
+
+
+class _Listed(TyperGroup):
+    """A group that lists its commands with their whole help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+
+
+def analyses() -> typer.Typer:
+    """Return the application with the commands."""
+    app = typer.Typer(
+        cls=_Listed,
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(help=_HELP)(_no_options)
+    for question in ANALYSES:
+        app.command(question.path.removeprefix(PREFIX), help=question.doc)(_command(question))
+    return app
+
+
+def _no_options() -> None:
+    """Do nothing. Without a callback, a single command would become the application itself."""
+
+
+def _command(question: Question) -> type:
+    def run(options: Any) -> None:
+        view = open_release(options.lake, options.release)
+        given = given_in(options, question)
+        if "workload" in given:
+            given["workload"] = [str(named_workload(view, text)) for text in given["workload"]]
+        answer = answer_to(question, view, given, f"losslake analyze {question.path.removeprefix(PREFIX)}")
+        if options.format == "table":
+            print_table(answer, question.parameters.model_fields)
+            return
+        for piece in FORMATS[options.format].encode(answer):
+            sys.stdout.buffer.write(piece)
+        if options.format == "json":
+            sys.stdout.buffer.write(b"\n")
+
+    return command(run, [*options_of(question), *COMMON, ("format", _FORMAT, "table")])

@@ -1,0 +1,1 @@
+"""Commands that change what is stored: withdraw, erase, maintain."""

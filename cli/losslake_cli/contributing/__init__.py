@@ -1,0 +1,1 @@
+"""Commands for contributors and reviewers: check, push, live, review, tokens, audit."""

@@ -1,0 +1,147 @@
+"""The submissions that `losslake review` works on: those of a lake here, or behind a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from losslake_cli.console import echo, user_name
+from losslake_cli.contributing.push import TOKEN, read_token
+from losslake_schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.protocol.submissions import SubmissionList, SubmissionStatus
+    from losslake_contributions.review.review import Review
+    from losslake_contributions.store.database import Database
+_REMEDY = f"use --url with a token in {TOKEN}"
+
+
+class Queue(Protocol):
+    """The submissions of a lake, here or behind a URL."""
+
+    def list(self, state: str | None, after: str | None) -> SubmissionList:
+        """Return a page of submissions."""
+
+    def show(self, name: str) -> SubmissionStatus:
+        """Return a submission with its runs."""
+
+    def review(self, name: str) -> Review:
+        """Return what the checks found, and what the runs would change."""
+
+    def accept(self, name: str) -> SubmissionStatus:
+        """Accept a submission."""
+
+    def give_back(self, name: str, reason: str) -> SubmissionStatus:
+        """Return a submission to its contributor."""
+
+    def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        """Move runs into a new submission, which is returned."""
+
+
+@contextmanager
+def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[Queue]:
+    """Open the submissions of a lake, or those behind a URL."""
+    if url is None:
+        yield _LocalQueue(open_database(lake))
+        return
+    if lake is not None:
+        raise LossLakeError("give either --lake or --url")
+    from losslake_contributions.client.connection import ContributionClient
+
+    with ContributionClient(url, read_token(token_file)) as client:
+        yield _RemoteQueue(client)
+
+
+def open_database(lake: str | None) -> Database:
+    """Open the tables of contributions in the database of a lake."""
+    from losslake.lake.lake import Lake
+    from losslake_contributions.store.database import Database
+
+    return Database.open(Lake.open(lake))
+
+
+class _LocalQueue:
+    """The submissions in the lake's database, for whoever may write to it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, state: str | None, after: str | None) -> SubmissionList:
+        from losslake_contributions.review.submissions import STATES, list_submissions
+
+        if state is not None and state not in STATES:
+            raise LossLakeError(f"--state {state}: give all, or one of {', '.join(STATES)}")
+        return list_submissions(self._database, state, after)
+
+    def show(self, name: str) -> SubmissionStatus:
+        from losslake_contributions.review.submissions import find_any
+
+        return find_any(self._database, name)
+
+    def review(self, name: str) -> Review:
+        from losslake_contributions.review.review import Reviews
+
+        return Reviews(self._database).review(name)
+
+    def accept(self, name: str) -> SubmissionStatus:
+        from losslake_contributions.review.acceptance import accept_reviewed
+        from losslake_contributions.review.review import Reviews
+
+        acceptance = accept_reviewed(self._database, Reviews(self._database), name, user_name(_REMEDY))
+        for remark in acceptance.remarks:
+            echo(f"remark       {remark}")
+        return acceptance.submission
+
+    def give_back(self, name: str, reason: str) -> SubmissionStatus:
+        from losslake_contributions.review.submissions import return_to_contributor
+
+        return_to_contributor(self._database, user_name(_REMEDY), name, reason)
+        return self.show(name)
+
+    def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        from losslake_contributions.review.submissions import split
+
+        return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
+
+
+class _RemoteQueue:
+    """The submissions behind a URL, for a token with the scope `review`."""
+
+    def __init__(self, client: ContributionClient) -> None:
+        self._client = client
+
+    def list(self, state: str | None, after: str | None) -> SubmissionList:
+        from losslake_contributions.protocol.submissions import SubmissionList
+
+        query = "&".join(f"{name}={value}" for name, value in (("state", state), ("after", after)) if value)
+        return self._client.send("GET", f"v1/submissions?{query}", SubmissionList)
+
+    def show(self, name: str) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import SubmissionStatus
+
+        return self._client.send("GET", f"v1/submissions/{name}", SubmissionStatus)
+
+    def review(self, name: str) -> Review:
+        from losslake_contributions.review.review import Review
+
+        return self._client.send("GET", f"v1/submissions/{name}/review", Review)
+
+    def accept(self, name: str) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import SubmissionStatus
+
+        return self._client.send("POST", f"v1/submissions/{name}/accept", SubmissionStatus)
+
+    def give_back(self, name: str, reason: str) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionStatus
+
+        request = ReturnRequest(reason=reason)
+        return self._client.send("POST", f"v1/submissions/{name}/return", SubmissionStatus, request)
+
+    def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import SplitRequest, SubmissionStatus
+
+        request = SplitRequest(contributions=tuple(runs))
+        return self._client.send("POST", f"v1/submissions/{name}/split", SubmissionStatus, request)

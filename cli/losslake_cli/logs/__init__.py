@@ -1,0 +1,1 @@
+"""Commands that bring data in: ingest, mapping, bundles and downloads."""

@@ -1,0 +1,116 @@
+"""The commands that download data: `losslake download` from a service, `losslake fetch` from a publisher."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from losslake_cli.console import LakeOption, echo
+from losslake_cli.table import show_table
+from losslake_schema.errors import LossLakeError
+from losslake_schema.quantities import counted
+
+
+def download(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A LossLake service, for example https://host.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A new lake, or one downloaded from the same service before.")
+    ],
+    release: Annotated[
+        int | None, typer.Option("--release", metavar="N", help="Release number. Default: the newest.")
+    ] = None,
+    collection: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this collection; repeatable.")
+    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this dataset; repeatable.")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this model; repeatable.")] = None,
+    optimizer: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this optimizer; repeatable.")
+    ] = None,
+    batch_size: Annotated[list[int] | None, typer.Option(metavar="N", help="Only this batch size; repeatable.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Number of files to fetch at once.")] = 8,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
+) -> None:
+    """Download a release, or a part of it, from a service.
+
+    DIR becomes a lake for every other command; the release keeps its number. Run the same command again to resume an
+    interrupted download. The sha256 of every file is checked. A newer release is added to those in DIR and shares their
+    files.
+    """
+    from losslake.client.client import Client
+    from losslake.client.downloading import Selection
+    from losslake.client.downloading import download as run
+    from losslake.client.service import Service
+    from losslake_cli.progress import downloading
+
+    selection = Selection(
+        {
+            "collection": collection or (),
+            "dataset": dataset or (),
+            "model": model or (),
+            "optimizer": optimizer or (),
+            "batch_size": batch_size or (),
+        }
+    )
+    with Client(jobs) as client, downloading(quiet) as reporter:
+        result = run(client, Service(client, url), folder, release, selection, jobs, reporter)
+    number = result.release.number
+    if not result.is_new:
+        echo(f"release {number} exists already: 'losslake verify --lake {shlex.quote(folder)}' checks it")
+        return
+    echo(f"release {number}: {counted(result.files, 'file')}, {result.bytes:,} bytes, every sha256 verified")
+    echo(f"             {counted(result.release.n_trials, 'trial')} in {counted(result.release.n_studies, 'study')}")
+    echo(f"next: losslake sql --lake {shlex.quote(folder)}")
+
+
+def fetch(
+    name: Annotated[
+        str | None, typer.Argument(metavar="COLLECTION", help="The collection to fetch. Default: list them.")
+    ] = None,
+    lake: LakeOption = None,
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="Another URL of the same archive; its sha256 is checked as well.")
+    ] = None,
+    notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.")] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
+) -> None:
+    """Download and ingest the logs of a published collection.
+
+    A registered archive is read while it is downloaded, and published only if its sha256 is correct. Other collections
+    are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
+    recognized.
+    """
+    from losslake_cli.logs.ingest import IngestOptions, ingest_url
+    from losslake_ingest.pipeline.reading import Request
+    from losslake_ingest.publication import publication, publications
+    from losslake_schema.registry import collections
+
+    known = {each.collection: each for each in collections() if each.archive_url}
+    published = {name: (folder, publication(folder)) for name, folder in publications().items()}
+    if name is None:
+        columns = ("collection", "title", "licence", "url", "sha256")
+        archives = [(c.collection, c.title, c.licence, c.archive_url, c.archive_sha256) for c in known.values()]
+        repositories = [
+            (name, f"published by {about.publisher}", about.licence, logs.archive_url, "")
+            for name, (_, about) in published.items()
+            for logs in about.logs
+        ]
+        show_table(columns, archives + repositories)
+        return
+    options = IngestOptions(False, notes, quiet)
+    if name in known:
+        archive = known[name]
+        ingest_url([], mirror or archive.archive_url, archive.archive_sha256, lake, Request(), options)
+        return
+    if name not in published:
+        names = ", ".join([*known, *published])
+        raise LossLakeError(f"'{name}' can't be fetched: give {names}, or use 'losslake ingest --url'")
+    if mirror is not None:
+        raise LossLakeError(f"{name} is fetched from its repositories: use 'losslake ingest --url {mirror}' instead")
+    folder, about = published[name]
+    request = Request(mapping=folder / "losslake.toml", formats=about.formats)
+    for logs in about.logs:
+        echo(f"fetching {logs.origin}")
+        ingest_url([], logs.archive_url, None, lake, request, options, top=logs.top)

@@ -1,0 +1,1 @@
+"""Commands and sessions that ask with SQL: in a lake, behind a URL, in Spark, in a shell."""

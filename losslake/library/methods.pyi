@@ -1,0 +1,1402 @@
+"""Written by `python -m losslake.library.generate` from the declarations of the questions: change those."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from losslake.library.result import Curve, Result
+
+class QuestionMethods:
+    def scaling(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
+        k: int | None = None,
+        margin: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        normalize_to: int | None = None,
+        reference: str | Sequence[str] | None = None,
+    ) -> Curve:
+        """Return the answer of /v1/scaling.
+
+        How many steps a workload takes to a target, by batch size: those of the best trial, or the best setting.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
+            k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            normalize_to: Batch size at which normalized_steps is 1 and perfect scaling starts; default: the
+                smallest with a result.
+            reference: Workloads, or patterns that pool some, whose usual steps to a goal of their own come beside
+                the answer, such as those of reference runs; may be repeated.
+        """
+    def curves(
+        self,
+        *,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        trial: str | Sequence[str] | None = None,
+        study: str | Sequence[str] | None = None,
+        metric: str | Sequence[str] | None = None,
+        step_min: int | None = None,
+        step_max: int | None = None,
+        every: int | None = None,
+        points: int | None = None,
+        axis: Literal["linear", "log"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/curves.
+
+        The measurements of some trials, or of all trials of some studies.
+
+        Args:
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            trial: Curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated.
+            study: Curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be
+                repeated. `*` stands for any text within one of the first four parts: the curves of all studies that
+                match.
+            metric: Only this metric, split/quantity; may be repeated. Default: all that the study measures.
+            step_min: Only evaluations at this step or after.
+            step_max: Only evaluations at this step or before.
+            every: Return only the first and every n-th later evaluation of each trial and metric.
+            points: Thin for a plot, to about this many evaluations per trial and metric: M4 and every record; no
+                crossing moves.
+            axis: For points: the scale of steps in the plot.
+        """
+    def steps_to_target(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
+        k: int | None = None,
+        margin: float | None = None,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        batch_size: int | Sequence[int] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/steps-to-target.
+
+        When each trial of a workload reaches a target.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            crossing: The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of
+                k_consecutive hits; the first after which all are hits (sustained); or the first of the mean curve
+                of a setting (mean), of steps at which all of its trials have a finite value. All but the first read
+                the curves and take longer.
+            k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
+            margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
+                margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            batch_size: Only trials of this batch size, which every workload must have; may be repeated. Default:
+                all.
+        """
+    def best(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/best.
+
+        The best value of a metric by batch size, within a budget of steps or examples.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+        """
+    def metaparameters(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        within: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/metaparameters.
+
+        The metaparameters of the best trials by batch size: those near-optimal in steps to a target.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            within: Trials are near-optimal if their steps are at most 1 + within times those of their study's best.
+        """
+    def targets(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        target: float | Sequence[float] | None = None,
+        target_min: float | None = None,
+        target_max: float | None = None,
+        n_targets: int | None = None,
+        spacing: Literal["linear", "log"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/targets.
+
+        Scaling for many targets in one call.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            target: A target, in the metric's unit; may be repeated.
+            target_min: The lowest target of a grid.
+            target_max: The highest target of a grid.
+            n_targets: Number of targets in the grid, both ends included.
+            spacing: linear: targets of the grid are spaced evenly; log: by even ratios.
+        """
+    def cite(self, *, workload: str | Sequence[str] | None = None) -> Result:
+        """Return the answer of /v1/cite.
+
+        How to cite the data of workloads: collection@release as text and BibTeX, with the DOI where one is stated.
+
+        Args:
+            workload: Cite the collections of this workload, or of those that a pattern matches; may be repeated.
+                Default: all.
+        """
+    def advice(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        step_time: str | Sequence[str] | None = None,
+        price: float | None = None,
+        accelerators: int | None = None,
+        budget: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/advice.
+
+        Which batch size to use: time and cost to a target at each, from step times or the price of an accelerator.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
+                diverge, too.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            step_time: Seconds per step of the model at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between
+                two, a step's time is linear in the batch size, as is up to twice as far beyond them. Default: the
+                times in the logs of trials.
+            price: The price of an accelerator hour, in any currency; default: no costs.
+            accelerators: On how many accelerators a trial runs, for costs; default: 1 with step times, else as the
+                logs say. Logs that say it can't be overridden, as their times depend on it.
+            budget: Number of new trials at a batch size, of which the best counts; default: half of the smallest
+                number of trials (of settings, where they repeat) at any batch size, at least 1.
+        """
+    def atlas(
+        self,
+        *,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        collection: str | Sequence[str] | None = None,
+        dataset: str | Sequence[str] | None = None,
+        model: str | Sequence[str] | None = None,
+        optimizer: str | Sequence[str] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/atlas.
+
+        The critical batch sizes of all workloads, each at its own goal, with intervals.
+
+        Args:
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            collection: Only workloads of this collection; may be repeated. Default: all.
+            dataset: Only workloads of this data set; may be repeated. Default: all.
+            model: Only workloads of this model; may be repeated. Default: all.
+            optimizer: Only workloads of this optimizer; may be repeated. Default: all.
+        """
+    def compare(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        baseline: str | None = None,
+        budget: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/compare.
+
+        Which of several workloads reaches a target sooner at equal tuning budget, by batch size.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            baseline: The workload that the others are compared with; default: the first.
+            budget: Tuning budget: the best of this many trials. Default: as many as all workloads have at that
+                batch size.
+        """
+    def critical_batch_size(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        fit: Literal["robust", "least-squares"] | None = None,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/critical-batch-size.
+
+        The critical batch size of workloads with intervals, or bounds where the data support no estimate.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            fit: robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et
+                al. 2024.
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to; default: that
+                paper's, for language models.
+        """
+    def doublings(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/doublings.
+
+        The share of steps that each doubling of the batch size saves, by workload.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+        """
+    def forecast(
+        self,
+        workload: str | Sequence[str],
+        batch_size: int,
+        curve: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/forecast.
+
+        Whether a running training is on track: bands for its best value at the end, and for its step of the target.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
+                diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            batch_size: The batch size of the run; it is compared only with trials of the same one.
+            curve: An evaluation of the run so far, STEP=VALUE; repeated, up to 200. VALUE may be nan or inf. Of a
+                longer curve, give each value that is better than all before it, and the last evaluation: the
+                forecast is the same.
+        """
+    def frontier(
+        self,
+        workload: str | Sequence[str],
+        *,
+        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        examples_per_epoch: int | None = None,
+        accelerators: int | None = None,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/frontier.
+
+        The best value of every trial against steps, examples or time, with the Pareto front of all trials.
+
+        Args:
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
+                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
+                accelerators). The best trial is the one with the least of it.
+            examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
+                agree.
+            accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+        """
+    def metaparameter_map(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        batch_size: int | Sequence[int] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/metaparameter-map.
+
+        Every trial with its learning rate, momentum and outcome: target reached, not reached, or diverged.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: all.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            batch_size: Only trials of this batch size, which every workload must have; may be repeated. Default:
+                all.
+        """
+    def metaparameter_optima(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        within: float | None = None,
+        origin: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/metaparameters.
+
+        The best metaparameters by batch size, how their learning rate grows with it, and what heuristics cost.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            within: Trials are near-optimal if their steps are at most 1 + within times those of their study's best.
+            origin: The batch size whose best trial the heuristics start from; default: the smallest with a result.
+        """
+    def profiles(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        by: Literal["workload", "collection", "dataset", "model", "optimizer"] | None = None,
+        largest_factor: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/profiles.
+
+        Performance profiles: how often a workload, optimizer or model is within a factor of the best, and scores.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit; NaN and infinities never reach it. Default: each workload's
+                own goal.
+            by: The competitors: workloads, by batch size, or one part of their names, by the rest of the name and
+                batch size.
+            largest_factor: The largest factor that counts for a score; AlgoPerf: 4.
+        """
+    def quality(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        step_budget: int | Sequence[int] | None = None,
+        example_budget: int | Sequence[int] | None = None,
+        last: bool | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/quality.
+
+        The best value by batch size within budgets of steps and examples, and how far large batch sizes fall short.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            step_budget: Only evaluations at this step or before; may be repeated. Default, without any budget: the
+                most steps, and the most examples, that every batch size was trained for.
+            example_budget: Only evaluations after at most this many examples, step times batch size; may be
+                repeated.
+            last: Also read the curves of the best trials, for how they ended and for their test values.
+        """
+    def rcp(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        submission: str | None = None,
+        samples: float | Sequence[float] | None = None,
+        failed_runs: int | None = None,
+        batch_size: int | None = None,
+        submission_runs: int | None = None,
+        trimmed: int | None = None,
+        tolerated_failures: int | None = None,
+        significance: float | None = None,
+        allowance: float | None = None,
+        pruned: bool | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/rcp.
+
+        MLPerf's reference convergence points of a workload, and whether a submission converges too fast.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            submission: The workload to check, at each of its batch sizes; the reference is then the single workload
+                named.
+            samples: Instead of a submission: examples to the target of one run, with batch_size; may be repeated.
+            failed_runs: With samples: number of further runs that did not converge.
+            batch_size: With samples: the batch size of these runs.
+            submission_runs: Runs of a submission. Default: as many as the given one has, else half of the
+                reference's.
+            trimmed: Runs that the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4.
+            tolerated_failures: Runs of a submission that may fail to converge, no more than `trimmed`; MLPerf: 1,
+                for unet3d 4.
+            significance: Significance level of the one-sided t-test.
+            allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
+            pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def regimes(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        perfect_scaling_tau: float | None = None,
+        max_useful_tau: float | None = None,
+        undertuned_tau: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/regimes.
+
+        Where perfect scaling ends and maximal data parallelism begins, by workload.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            perfect_scaling_tau: Perfect scaling continues while examples are at most 1 + this times the fewest of
+                any batch size.
+            max_useful_tau: A batch size is large enough when no larger one improves its steps by more than this.
+            undertuned_tau: A batch size is dominated with more than 1 + this times the examples of a larger one, or
+                the steps of a smaller one, if its evaluations don't explain that. Default: 0.15 for best_setting, 1
+                for best_trial, which is noisier.
+        """
+    def survival(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/survival.
+
+        How many trials have reached a target by each step, where others diverge or are stopped before.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped
+                trials count as such.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+        """
+    def target_sweep(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        target_min: float | None = None,
+        target_max: float | None = None,
+        n_targets: int | None = None,
+        spacing: Literal["breakpoints", "linear", "log"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/target-sweep.
+
+        How regimes, critical batch size and the order of workloads depend on the target, and where a claim holds.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            target_min: Lowest target. Default, also for the highest: from the hardest that any batch size reaches
+                to the easiest that none reaches at its first evaluation.
+            target_max: Highest target.
+            n_targets: Number of targets.
+            spacing: Spacing of targets: evenly among breakpoints, where the answer changes; linear; or log, by even
+                ratios.
+        """
+    def time_cost(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        max_useful_tau: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/time-cost.
+
+        Time to a target against the examples it costs by batch size, and from which size on time no longer falls.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            max_useful_tau: A larger batch size counts as faster if it saves more than this share of the time of a
+                smaller one.
+        """
+    def tuning_budget(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        budget: int | Sequence[int] | None = None,
+        population: Literal["non-divergent", "launched"] | Sequence[Literal["non-divergent", "launched"]] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/tuning-budget.
+
+        The best of n trials by batch size and n: its steps to a target, chance to reach it, and expected best
+        value.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: The better direction; default: the metric's own.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            budget: Tuning budget: the best of this many trials; may be repeated. Default: powers of two, and all
+                trials.
+            population: Trials that count: non-divergent, those of `status` that didn't diverge; launched, these and
+                all that diverged (INFEASIBLE), whatever `status` says. May be repeated. Default: both.
+        """
+    def collections(
+        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+    ) -> Result:
+        """Return the answer of /v1/collections.
+
+        The collections of a release, with licence and citation.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            filters: by column, as REST takes them: collection, title, licence, citation, source_url
+        """
+    def workloads(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        q: str | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/workloads.
+
+        The workloads of a release, with batch sizes, metrics, goals.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            q: Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names,
+                display names, aliases and metrics, or in the rounds, organisations and systems of its trials.
+            filters: by column, as REST takes them: collection, dataset, model, optimizer, batch_unit, batch_sizes,
+                metrics, goals, n_studies, n_trials, n_complete, n_missed, n_incomplete, n_infeasible, n_evaluations
+        """
+    def studies(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/studies.
+
+        The studies of a release, with their search spaces.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size,
+                batch_unit, train_steps, early_stopping, parameter_configs, metrics, n_trials, n_complete, n_missed,
+                n_incomplete, n_infeasible, n_quarantined, n_evaluations, n_measurements, n_nonfinite, format,
+                source, source_digest, content_digest
+        """
+    def trials(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        study: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/trials.
+
+        The trials of a release, with their metaparameters.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            study: Only trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated.
+            filters: by column, as REST takes them: trial, collection, dataset, model, optimizer, batch_size,
+                trial_id, status, steps, last_step, n_evaluations, n_nonfinite, parameters, attributes, source,
+                source_sha256, content_digest, also_submitted
+        """
+    def metrics(
+        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+    ) -> Result:
+        """Return the answer of /v1/metrics.
+
+        The metrics that a release knows, with direction and unit.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            filters: by column, as REST takes them: metric, split, quantity, direction, unit, description
+        """
+    def goals(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/goals.
+
+        The goals of the workloads of a release, with their sources.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            filters: by column, as REST takes them: collection, dataset, model, optimizer, metric, target,
+                comparator, source
+        """
+    def contributors(
+        self,
+        *,
+        sort: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        **filters: Any,
+    ) -> Result:
+        """Return the answer of /v1/contributors.
+
+        Who contributed to the studies of a release, with ORCID iDs.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
+            filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size, name,
+                orcid, role, contribution, n_trials
+        """
+    def releases(
+        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+    ) -> Result:
+        """Return the answer of /v1/releases.
+
+        Every release of the lake, newest first.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            filters: by column, as REST takes them: release, created_at, notes, content_digest, n_studies, n_trials,
+                n_evaluations, n_measurements
+        """
+    def withdrawn(
+        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+    ) -> Result:
+        """Return the answer of /v1/withdrawn.
+
+        The trials that were withdrawn after they were published, or erased. Those that release N still has have a
+        `release_without` above N.
+
+        Args:
+            sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
+                list order.
+            fields: The columns to return, separated by commas; default: all.
+            limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
+            filters: by column, as REST takes them: trial, kind, at, reason, release_without, by, digest
+        """

@@ -1,0 +1,20 @@
+"""Quantities as texts for readers: 1 trial, 2,000 trials, 0.0123."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count and its noun: `1 trial`, `2,000 trials`, `3 studies`."""
+    return f"{count:,} {plural(noun, count)}"
+
+
+def plural(noun: str, count: int) -> str:
+    """Return a noun in the form that the count takes: `trial` for 1, else `trials`; `study`, `studies`."""
+    if count == 1:
+        return noun
+    return f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def amount(value: float, digits: int = 3) -> str:
+    """Return a number to as many significant digits, but all digits before the point: 0.0123, 12.3, 12,345."""
+    return f"{value:,.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:.{digits}g}"
