@@ -16,18 +16,16 @@ from sqlalchemy import text
 
 from losslake import __version__
 from losslake.lake.lake import Lake
+from losslake_contributions.intake.cleaning import clean_contributions
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.piece_routes import add_live
 from losslake_contributions.intake.routes import add_contributions, add_segments, is_segment
-from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
 from losslake_contributions.intake.silence import end_silent_runs
-from losslake_contributions.intake.uploads import Uploads
-from losslake_contributions.live.lake_app import LakeApp
+from losslake_contributions.intake.transfers import Uploads
 from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
-from losslake_contributions.people.link_addresses import Links
 from losslake_contributions.people.link_routes import add_links
-from losslake_contributions.people.links import delete_ended_links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import contribution_problem, in_thread, no_space_problem
 from losslake_contributions.people.signing_key import SigningKey
@@ -36,8 +34,8 @@ from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.pieces import LivePieces
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.review import pages
-from losslake_contributions.review.draft_apps import DraftApps, draft_folder
-from losslake_contributions.review.draft_pages import Drafts
+from losslake_contributions.review.draft_pages import Drafts, draft_folder
+from losslake_contributions.review.lake_app import LakeApp, application_over
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.review.routes import add_reviews, add_submissions
 from losslake_contributions.review.site import problem_page
@@ -62,7 +60,6 @@ types."""
 _DOCUMENTS = (
     ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review, PendingReview
 )  # fmt: skip
-_AGE_OF_ENDED_LINKS = timedelta(days=30)
 _log = logging.getLogger(__name__)
 
 
@@ -73,11 +70,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     seconds = Allowance(settings.review_seconds_per_hour, HOUR) if settings.review_seconds_per_hour else None
     reviews = Reviews(database, seconds)
     links = Links(settings.public_url, database, SigningKey.of(lake, settings.signing_key_file))
-    drafts, lake_app, watching = (
-        DraftApps(partial(draft_folder, reviews), settings),
-        LakeApp(lake, settings),
-        Watching(database),
-    )
+    drafts, watching = Drafts(partial(draft_folder, reviews), settings, links), Watching(database)
+    lake_app = LakeApp(partial(application_over, lake, settings, sql_enabled=False, releases_open=1))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -111,9 +105,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(ContributionError, contribution_problem)
     app.add_exception_handler(OSError, no_space_problem)
     hourly = HourlyQuotas(settings)
-    uploads = Uploads(settings.uploads, settings.uploads_per_token, settings.segment_seconds)
     add_contributions(app.router, database, hourly, links)
-    add_segments(app.router, database, hourly, uploads, metrics)
+    add_segments(app.router, database, hourly, Uploads(settings), metrics)
     add_live(app.router, database, hourly, metrics, settings)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
@@ -123,8 +116,8 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     _add_health(app)
     app.include_router(readiness({"database": partial(_check_database, database)}))
     app.openapi = partial(describe, app, partial(model_schemas, *_DOCUMENTS))  # type: ignore[method-assign]
-    # Every other path is one of the draft that the visitor has opened.
-    app.router.default = Drafts(drafts, links, settings.public_url.startswith("https://"))
+    # Every other path is one of the draft that the visitor has opened. A Mount would also get what is 405 now.
+    app.router.default = drafts
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
 
@@ -156,14 +149,6 @@ def _background(
     if settings.silent_minutes:
         silent = timedelta(minutes=settings.silent_minutes)
         yield partial(end_silent_runs, database, silent), _SECONDS_BETWEEN_LOOKS
-
-
-def clean_contributions(database: Database, unfinished_days: float) -> None:
-    """Delete runs that were never finished, unless the days are 0, files that no segment names, and old links."""
-    if unfinished_days:
-        delete_unfinished(database, timedelta(days=unfinished_days))
-    delete_orphans(database)
-    delete_ended_links(database, _AGE_OF_ENDED_LINKS)
 
 
 async def _repeat(work: Callable[[], object], seconds: float) -> None:

@@ -21,8 +21,7 @@ import pytest
 
 from losslake_contributions.live.watching import MOST_RUNS_OF_ONE, MOST_WATCHERS_OF_ONE
 from losslake_contributions.people.links import rotate_key
-from losslake_contributions.people.signed_links import link_token
-from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.signing_key import SigningKey, link_token
 from losslake_contributions.people.tokens import revoke_token
 from tests.attacks.contributors import BROWSER, Target, fresh_run
 from tests.contributions.conftest import Sender

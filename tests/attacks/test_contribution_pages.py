@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from losslake.record.spool import new_name
-from losslake_contributions.people.signed_links import link_token
-from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.signing_key import SigningKey, link_token
 from losslake_contributions.people.tokens import revoke_token
 from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
 from losslake_contributions.review.site import COOKIE

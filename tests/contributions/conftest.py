@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_contributions.app import create_app
-from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.people.tokens import Quota, authenticate, create_token
 from losslake_contributions.settings import Settings

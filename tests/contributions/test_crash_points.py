@@ -12,11 +12,11 @@ from sqlalchemy import make_url
 
 from losslake.lake.lake import Lake
 from losslake_cli.changes.erase import erase_completely
-from losslake_contributions.intake.segment_files import delete_orphans
+from losslake_contributions.intake.cleaning import delete_orphans
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.people.tokens import authenticate
+from losslake_contributions.review.acceptance import accept_reviewed
 from losslake_contributions.review.archive import spool_files, stored_run
-from losslake_contributions.review.decide import accept_reviewed
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.review.submissions import find_any, return_to_contributor, withdraw
 from losslake_contributions.store.database import Database

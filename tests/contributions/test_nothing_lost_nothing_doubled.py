@@ -17,9 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
-from losslake_contributions.intake.open_segments import lines_of as pieces_of
-from losslake_contributions.intake.runs import held_segments, segment_of
 from losslake_contributions.intake.segment_files import read_segment
+from losslake_contributions.intake.segments import held_segments, segment_of
+from losslake_contributions.intake.segments import lines_of as pieces_of
 from losslake_contributions.review.submissions import list_submissions
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import HeldSegment, OpenSegment, Piece

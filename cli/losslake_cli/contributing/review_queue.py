@@ -87,7 +87,7 @@ class _LocalQueue:
         return Reviews(self._database).review(name)
 
     def accept(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.review.decide import accept_reviewed
+        from losslake_contributions.review.acceptance import accept_reviewed
         from losslake_contributions.review.review import Reviews
 
         acceptance = accept_reviewed(self._database, Reviews(self._database), name, user_name(_REMEDY))

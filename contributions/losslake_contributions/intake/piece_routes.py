@@ -49,7 +49,7 @@ def add_live(
         try:
             async with turns.of(identity.token):
                 sent = await parse_body(request, LivePieces)
-                hourly.use_bytes(identity.token, sum(charge(len(piece.lines.encode())) for piece in sent.pieces))
+                hourly.use(identity.token, "bytes", sum(charge(len(piece.lines.encode())) for piece in sent.pieces))
                 held, refused = await in_thread(add_pieces, database, identity, sent, between_signs, kind="live")
         except ContributionError as error:
             metrics.received.labels(error.kind).inc()

@@ -19,8 +19,8 @@ import zstandard
 from sqlalchemy import bindparam, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from losslake_contributions.intake.open_segments import count_only_open
-from losslake_contributions.intake.runs import check_free, check_from_step, check_not_erased, check_number
+from losslake_contributions.intake.runs import check_free, check_not_erased
+from losslake_contributions.intake.segments import check_from_step, check_number, count_only_open
 from losslake_contributions.people import quotas
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError, unknown_contribution
@@ -89,7 +89,7 @@ def add_pieces(
         pieces, alive = sent.pieces[start : start + _PORTION], sent.alive[start : start + _PORTION]
         portion = database.write(
             identity.contributor,
-            lambda session: _Portion(session, identity, between_signs, {**refused}).take(pieces, alive),  # noqa: B023 - called here
+            lambda session: _Portion(session, identity, between_signs, {**refused}).add(pieces, alive),  # noqa: B023 - called here
         )
         refused = portion.refused
         held |= portion.answers(pieces)
@@ -128,7 +128,7 @@ class _Portion:
     reopened: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
 
-    def take(self, pieces: Sequence[Piece], alive: Sequence[str]) -> _Portion:
+    def add(self, pieces: Sequence[Piece], alive: Sequence[str]) -> _Portion:
         """Add what was sent, and return this. Raises ContributionError."""
         self._read(pieces, alive)
         for piece in pieces:
@@ -163,15 +163,16 @@ class _Portion:
         self.n_segments.update({run: self.runs[run].segments for run, _, _ in new})
 
     def _try(self, run: str, piece: Piece | None) -> None:
-        """Take a piece, or a sign of life, unless its run is refused."""
+        """Apply a piece, or a sign of life, unless its run is refused."""
         if run in self.refused:
             return
         try:
-            self._take(run, piece)
+            self._apply_piece(run, piece)
         except ContributionError as error:
             self.refused[run] = RefusedRun(run=run, kind=error.kind, detail=str(error))
 
-    def _take(self, run: str, piece: Piece | None) -> None:
+    def _apply_piece(self, run: str, piece: Piece | None) -> None:
+        """Append a piece of a run, or note a sign of life. Raises ContributionError."""
         row = self.runs.get(run)
         if row is None:
             raise unknown_contribution(run)
@@ -209,8 +210,8 @@ class _Portion:
     def _begin(self, piece: Piece) -> _Segment:
         """Return a new open segment for a piece. Raises ContributionError if its run takes no more."""
         place = _place(piece)
-        known = self.from_steps.setdefault(place[:2], piece.from_step)
-        check_from_step(piece.run, piece.attempt, piece.from_step, known)
+        stored = self.from_steps.setdefault(place[:2], piece.from_step)
+        check_from_step(piece.run, piece.attempt, piece.from_step, stored)
         if place not in self.held:
             check_number(piece.run, self.n_segments[piece.run])
             self.n_segments[piece.run] += 1

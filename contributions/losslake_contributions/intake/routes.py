@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import TypeAdapter, ValidationError
 
-from losslake_contributions.intake import runs as store
-from losslake_contributions.intake.downloads import send_segment
+from losslake_contributions.intake import runs, segments
 from losslake_contributions.intake.metrics import ContributionMetrics
-from losslake_contributions.intake.uploads import Uploads
-from losslake_contributions.people.link_addresses import CONTRIBUTIONS, Links
+from losslake_contributions.intake.transfers import Uploads, send_segment
+from losslake_contributions.people.links import CONTRIBUTIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     identify,
@@ -57,11 +58,11 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         run, body = parse_run(run), await request.body()
         if len(body) > LARGEST_FACTS:
             raise ContributionError("too-large", f"a run.json has at most {LARGEST_FACTS:,} bytes")
-        facts = store.parse_facts(body)
-        if not await in_thread(store.exists, database, run):
-            hourly.use_run(identity.token)
-        is_new = await in_thread(store.create, database, identity, run, facts)
-        document = await in_thread(store.status, database, identity, run)
+        facts = runs.parse_facts(body)
+        if not await in_thread(runs.exists, database, run):
+            hourly.use(identity.token, "runs")
+        is_new = await in_thread(runs.create, database, identity, run, facts)
+        document = await in_thread(runs.status, database, identity, run)
         return respond(await _linked(document, links, request, identity), 201 if is_new else 200)
 
     @router.get(f"{CONTRIBUTIONS}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
@@ -69,7 +70,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         """Return the state of a contribution, and of its submission."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
-        document = await in_thread(store.status, database, identity, parse_run(run))
+        document = await in_thread(runs.status, database, identity, parse_run(run))
         return respond(await _linked(document, links, request, identity))
 
     @router.get(f"{CONTRIBUTIONS}/{{run}}/facts", responses=_ERRORS, response_model=RunFacts)
@@ -77,7 +78,7 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         """Return the run.json of a contribution."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
-        facts = await in_thread(store.facts_of, database, identity, parse_run(run))
+        facts = await in_thread(runs.facts_of, database, identity, parse_run(run))
         return Response(facts, 200, {"Cache-Control": "no-store"}, "application/json")
 
     @router.post(
@@ -91,8 +92,8 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         run, end = parse_run(run), await parse_body(request, Finish)
-        await in_thread(store.finish, database, identity, run, end)
-        return respond(await in_thread(store.status, database, identity, run))
+        await in_thread(segments.finish, database, identity, run, end)
+        return respond(await in_thread(runs.status, database, identity, run))
 
 
 def add_segments(
@@ -109,7 +110,7 @@ def add_segments(
         """Return the segments that are held of a contribution."""
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
-        return respond(await in_thread(store.held, database, identity, parse_run(run)))
+        return respond(await in_thread(segments.held, database, identity, parse_run(run)))
 
     @router.get(f"{CONTRIBUTIONS}/{{run}}/segments/{{attempt}}/{{n}}", responses=_ERRORS, response_class=Response)
     async def get_segment(request: Request, run: str, attempt: str, n: str) -> Response:
@@ -117,7 +118,7 @@ def add_segments(
         only_parameters(request)
         identity = await identify(request, database, "contribute", "review")
         numbers = parse_number("attempt", attempt), parse_number("n", n)
-        file = await in_thread(store.segment_file, database, identity, parse_run(run), *numbers)
+        file = await in_thread(segments.segment_file, database, identity, parse_run(run), *numbers)
         headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"'}
         return await send_segment(file, headers, "application/jsonl")
 
@@ -129,29 +130,29 @@ def add_segments(
     )
     async def put_segment(request: Request, run: str, attempt: str, n: str) -> Response:
         """Store a segment; sha256 is of its JSON lines. 201, and 200 for the same again; durable in both cases."""
-        given = only_parameters(request, "sha256", "from_step")
+        query = only_parameters(request, "sha256", "from_step")
         identity = await identify(request, database, "contribute")
-        place = store.Place(
+        key = segments.SegmentKey(
             parse_run(run),
             parse_number("attempt", attempt),
             parse_number("n", n),
-            _parameter(given, "from_step", _STEP) if "from_step" in given else None,
-            _parameter(given, "sha256", _SHA256),
+            _parameter(query, "from_step", _STEP) if "from_step" in query else None,
+            _parameter(query, "sha256", _SHA256),
         )
         with uploads.place(identity.token):
             # Before the body, so that what can't be stored isn't received.
-            await in_thread(store.check_place, database, identity, place)
-            hourly.use_segment(identity.token)
+            await in_thread(database.read, partial(segments.check_slot, identity=identity, key=key))
+            hourly.use(identity.token, "segments")
             try:
-                data = await uploads.receive(request, place.sha256)
-                hourly.use_bytes(identity.token, len(data))
-                is_new = await in_thread(store.add_segment, database, identity, place, data)
+                data = await uploads.receive(request, key.sha256)
+                hourly.use(identity.token, "bytes", len(data))
+                is_new = await in_thread(segments.add_segment, database, identity, key, data)
             except ContributionError as error:
                 metrics.received.labels(error.kind).inc()
                 raise
         metrics.received.labels("stored" if is_new else "held").inc()
         metrics.bytes.inc(len(data) if is_new else 0)
-        return respond(await in_thread(store.status, database, identity, place.run), 201 if is_new else 200)
+        return respond(await in_thread(runs.status, database, identity, key.run), 201 if is_new else 200)
 
 
 async def _linked(
@@ -177,12 +178,12 @@ def parse_number(name: str, text: str) -> int:
     raise ParameterProblem("bad-parameter", name, f"{name} in the path is a number from 1 to 999,999,999")
 
 
-def _parameter(given: Any, name: str, kind: TypeAdapter[Any]) -> Any:
-    if name not in given:
+def _parameter(query: Mapping[str, str], name: str, kind: TypeAdapter[Any]) -> Any:
+    if name not in query:
         raise ParameterProblem(
             "missing-parameter", name, f"the parameter '{name}' is missing: add {name}=… to the query"
         )
-    text = given[name]
+    text = query[name]
     is_number = kind is _STEP and text.isascii() and text.isdigit() and len(text) <= 16
     try:
         return kind.validate_python(int(text) if is_number else text, strict=True)

@@ -16,9 +16,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from losslake_contributions.intake.open_segments import delete_segments, lines_of
-from losslake_contributions.intake.runs import held_segments, hold_segment
 from losslake_contributions.intake.segment_files import store_segment
+from losslake_contributions.intake.segments import delete_segments, held_segments, hold_segment, lines_of
 from losslake_contributions.people import quotas
 from losslake_contributions.protocol.contributions import Finish, Gap, Segment
 from losslake_contributions.protocol.limits import MOST_SEGMENTS
@@ -26,26 +25,26 @@ from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment
 
 _log = logging.getLogger(__name__)
-_Place = tuple[int, int]
+_Slot = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class _Silent:
     """A run that fell silent. seen_at: its last sign of life. open: from_step and bytes of its open segments, in order.
 
-    left: those of them that are more than a run may have, which only earlier versions took; they stay open.
+    excess: those of them that are more than a run may have, which only earlier versions took; they stay open.
     """
 
     run: str
     contributor: str
     seen_at: datetime
-    open: dict[_Place, tuple[int | None, int]]
-    left: frozenset[_Place]
+    open: dict[_Slot, tuple[int | None, int]]
+    excess: frozenset[_Slot]
 
     @property
-    def taken(self) -> list[_Place]:
+    def to_store(self) -> list[_Slot]:
         """The open segments that become segments with files."""
-        return [place for place in self.open if place not in self.left]
+        return [place for place in self.open if place not in self.excess]
 
 
 def end_silent_runs(database: Database, silent: timedelta) -> int:
@@ -71,21 +70,21 @@ def _end_run(database: Database, run: str, before: datetime) -> bool:
     silent = database.read(partial(_read, run=run, before=before))
     if silent is None:
         return False
-    n_left = sum(_lines(database, run, place).count(b"\n") for place in silent.left)
+    n_lines = sum(_lines(database, run, place).count(b"\n") for place in silent.excess)
     stored: list[tuple[Segment, str]] = []
     try:
-        for place in silent.taken:
+        for place in silent.to_store:
             # One after the other: all lines of a run may be more than fits into memory.
             stored.append(_store(database, silent, place))  # noqa: PERF401 - a failure deletes those before it
-        unused = database.write(silent.contributor, partial(_finish, silent=silent, stored=stored, n_left=n_left))
+        unused = database.write(silent.contributor, partial(_finish, silent=silent, stored=stored, n_lines=n_lines))
     except DBAPIError:
         raise  # The end may be committed after all. If it isn't, its files are deleted a day later.
     except BaseException:
         database.lake.store.delete([path for _, path in stored])
         raise
     database.lake.store.delete([path for _, path in stored] if unused is None else unused)
-    if unused is not None and n_left:
-        detail = f"{len(silent.left):,} open segments with {n_left:,} lines are kept, but not in its end"
+    if unused is not None and n_lines:
+        detail = f"{len(silent.excess):,} open segments with {n_lines:,} lines are kept, but not in its end"
         _log.warning("the run %s has more than %d segments: %s", run, MOST_SEGMENTS, detail)
     return unused is not None
 
@@ -98,22 +97,22 @@ def _read(session: Session, run: str, before: datetime) -> _Silent | None:
     opened = _open_segments(session, run)
     held = select(HeldSegment.attempt, HeldSegment.n).where(HeldSegment.contribution == run)
     new = sorted(opened.keys() - {(attempt, n) for attempt, n in session.execute(held)})
-    left = frozenset(new[max(0, MOST_SEGMENTS - row.segments) :])
-    return _Silent(run, row.contributor, row.seen_at, opened, left)
+    excess = frozenset(new[max(0, MOST_SEGMENTS - row.segments) :])
+    return _Silent(run, row.contributor, row.seen_at, opened, excess)
 
 
-def _open_segments(session: Session, run: str) -> dict[_Place, tuple[int | None, int]]:
+def _open_segments(session: Session, run: str) -> dict[_Slot, tuple[int | None, int]]:
     """Return from_step and bytes of the open segments of a run, in order."""
     columns = OpenSegment.attempt, OpenSegment.n, OpenSegment.from_step, OpenSegment.bytes
     rows = select(*columns).where(OpenSegment.contribution == run).order_by(OpenSegment.attempt, OpenSegment.n)
     return {(attempt, n): (from_step, n_bytes) for attempt, n, from_step, n_bytes in session.execute(rows)}
 
 
-def _lines(database: Database, run: str, place: _Place) -> bytes:
+def _lines(database: Database, run: str, place: _Slot) -> bytes:
     return database.read(lambda session: lines_of(session, run, *place))
 
 
-def _store(database: Database, silent: _Silent, place: _Place) -> tuple[Segment, str]:
+def _store(database: Database, silent: _Silent, place: _Slot) -> tuple[Segment, str]:
     """Store the lines of an open segment, and return it with the path of its file."""
     lines = _lines(database, silent.run, place)
     segment = Segment.model_construct(
@@ -123,10 +122,10 @@ def _store(database: Database, silent: _Silent, place: _Place) -> tuple[Segment,
     return segment, store_segment(database.lake, silent.run, segment, lines)
 
 
-def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, str]], n_left: int) -> list[str] | None:
+def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, str]], n_lines: int) -> list[str] | None:
     """Finish a run as it was read; return the files that aren't used any more, None if it has gone on.
 
-    n_left: lines of the segments that stay open.
+    n_lines: of the segments that stay open.
     """
     row = session.get(Contribution, silent.run)
     if row is None:
@@ -149,8 +148,8 @@ def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, s
             unused.append(part.path)
         hold_segment(session, row, segment, path, part, is_partial=True)
     quotas.give_back(session, row.token, _surplus(session, silent))
-    delete_segments(session, silent.run, silent.taken if silent.left else None)
-    row.end = _end_of(session, silent, n_left).model_dump_json()
+    delete_segments(session, silent.run, silent.to_store if silent.excess else None)
+    row.end = _end_of(session, silent, n_lines).model_dump_json()
     row.finished_at, row.is_silent = datetime.now(UTC), True
     return unused
 
@@ -159,16 +158,16 @@ def _surplus(session: Session, silent: _Silent) -> int:
     """Return how many bytes the pieces of the segments that get files have counted more than they have."""
     query = select(OpenSegment.attempt, OpenSegment.n, OpenSegment.charged - OpenSegment.bytes)
     rows = session.execute(query.where(OpenSegment.contribution == silent.run))
-    return sum(surplus for attempt, n, surplus in rows if (attempt, n) not in silent.left)
+    return sum(surplus for attempt, n, surplus in rows if (attempt, n) not in silent.excess)
 
 
-def _end_of(session: Session, silent: _Silent, n_left: int) -> Finish:
-    """Return the end of a run with the segments that are held. n_left: lines of those that stay open."""
+def _end_of(session: Session, silent: _Silent, n_lines: int) -> Finish:
+    """Return the end of a run with the segments that are held. n_lines: of those that stay open."""
     gaps: tuple[Gap, ...] = ()
-    if silent.left:
-        n_segments = len(silent.left)
+    if silent.excess:
+        n_segments = len(silent.excess)
         reason = f"{n_segments:,} more segments were sent live, and a run has at most {MOST_SEGMENTS:,}: push the run"
-        gaps = (Gap(reason=reason, n=n_left),)
+        gaps = (Gap(reason=reason, n=n_lines),)
     segments = tuple(held_segments(session, silent.run))
     return Finish(status="INCOMPLETE", ended_at=silent.seen_at.timestamp(), gaps=gaps, segments=segments)
 

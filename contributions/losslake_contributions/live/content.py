@@ -10,7 +10,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake_contributions.live.stored_trials import Candidate, drawn_curves
 from losslake_contributions.live.subject import Subject
 from losslake_contributions.live.watching import Overview
-from losslake_contributions.people.link_addresses import LIVE
+from losslake_contributions.people.links import LIVE
 from losslake_contributions.store.tables import Link
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import with_query

@@ -19,15 +19,14 @@ from losslake.questions.release.view import ReleaseView
 from losslake_contributions.live.content import content_of
 from losslake_contributions.live.empty_figure import EmptyFigure
 from losslake_contributions.live.events import EventStream, curve_of, view_key
-from losslake_contributions.live.lake_app import LakeApp
 from losslake_contributions.live.subject import LiveQuery, Subject, subject_of
 from losslake_contributions.live.watching import WatchedRun, Watching
-from losslake_contributions.people.link_addresses import LIVE, Links
+from losslake_contributions.people.links import LIVE, Links
 from losslake_contributions.people.requests import in_thread, only_parameters
 from losslake_contributions.protocol.contributions import RunFacts
 from losslake_contributions.protocol.errors import ContributionError
-from losslake_contributions.review.private import as_private
-from losslake_contributions.review.site import page
+from losslake_contributions.review.lake_app import LakeApp
+from losslake_contributions.review.site import as_private, page
 from losslake_contributions.store.tables import Link
 from losslake_schema.errors import LossLakeError
 from losslake_service.problems import ParameterProblem, problem
@@ -96,7 +95,7 @@ class _Stored(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request as if its path began at the root."""
         inner = {**scope, "path": self._path, "raw_path": self._path.encode(), "root_path": "", "path_params": {}}
-        await self._lake_app.respond(inner, receive, send)
+        await self._lake_app(inner, receive, send)
 
 
 def _link(links: Links, token: str) -> Link:

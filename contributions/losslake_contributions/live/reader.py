@@ -12,8 +12,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from losslake.record.layout import SegmentName
-from losslake_contributions.intake.open_segments import lines_of
 from losslake_contributions.intake.segment_files import read_segment
+from losslake_contributions.intake.segments import lines_of
 from losslake_contributions.protocol.contributions import Finish, RunFacts, RunStatus
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.store.database import Database

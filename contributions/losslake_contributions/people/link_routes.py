@@ -25,9 +25,9 @@ def add_links(router: APIRouter, database: Database) -> None:
     @router.get(PREFIX, responses=_ERRORS, response_model=LinkList)
     async def get_links(request: Request) -> Response:
         """Return the valid links that were made for one's tokens, a page of 100 at a time."""
-        given = only_parameters(request, "after")
+        query = only_parameters(request, "after")
         identity = await identify(request, database, "contribute", "review")
-        after = _parse_link(given["after"]) if "after" in given else None
+        after = _parse_link(query["after"]) if "after" in query else None
         rows = await in_thread(store.list_links, database, identity.contributor, after, store.PAGE + 1)
         following = rows[store.PAGE - 1].id if len(rows) > store.PAGE else None
         return respond(LinkList(links=tuple(map(_facts, rows[: store.PAGE])), next=following))

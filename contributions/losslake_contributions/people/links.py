@@ -1,23 +1,34 @@
-"""The records of links: made when a link is first shown, looked up with each request, revoked by their owner."""
+"""Links to submissions, their reviews and drafts, and to the live pages of runs.
+
+Those to drafts and live pages expire. Each has a record, made when it is first shown, looked up with each request, and
+revoked by its owner.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
+from fastapi import Request
 from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake_contributions.people import audit, quotas
-from losslake_contributions.people.signed_links import Kind
-from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.signing_key import Kind, SigningKey, link_token, read_token
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.protocol.submissions import SubmissionStatus
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Link, Token
 
+CONTRIBUTIONS = "/v1/contributions"
+SUBMISSIONS = "/v1/submissions"
+REVIEWS = "/reviews"
+DRAFTS = "/drafts"
+LIVE = "/live"
 DAYS = 30
 PAGE = 100
 # For the entry of a revoked link in the log of decisions, so that the log can't be filled without end.
@@ -44,16 +55,56 @@ _LATEST = select(Link).where(
 )
 
 
+@dataclass(frozen=True)
+class Links:
+    """The links of a service. public_url: empty for the address of each request. key: signs links that expire."""
+
+    public_url: str
+    database: Database
+    key: SigningKey
+
+    def base(self, request: Request) -> str:
+        """Return the address of the service, without a slash at the end."""
+        return self.public_url or f"{request.url.scheme}://{request.url.netloc}"
+
+    def find(self, kind: Kind, token: str) -> Link | None:
+        """Return the link whose token this is; None if it is forged, has expired or was revoked."""
+        link = read_token(kind, self.key.read(), token)
+        return find_link(self.database, kind, link.hex) if link is not None else None
+
+    def draft(self, identity: Identity, name: str) -> str:
+        """Return the path of a link to a draft, with a slash at the end; it ends with the identity's token."""
+        return f"{DRAFTS}/{self._token('draft', name, identity)}/"
+
+    def facts(self, request: Request, run: str) -> str:
+        """Return the link to the run.json of a run."""
+        return f"{self.base(request)}{CONTRIBUTIONS}/{run}/facts"
+
+    def of(self, request: Request, identity: Identity, status: SubmissionStatus) -> dict[str, str]:
+        """Return the links of a submission, by what they lead to. One that is decided has no draft."""
+        base, name = self.base(request), status.id
+        links = {"self": f"{base}{SUBMISSIONS}/{name}", "review": f"{base}{REVIEWS}/{name}"}
+        return {**links, "draft": f"{base}{self.draft(identity, name)}"} if status.state == "submitted" else links
+
+    def of_run(self, request: Request, identity: Identity, run: str) -> dict[str, str]:
+        """Return the links of a run, by what they lead to: its live page, by a link that ends with the token."""
+        return {"live": f"{self.base(request)}{LIVE}/{self._token('live', run, identity)}"}
+
+    def _token(self, kind: Kind, subject: str, identity: Identity) -> str:
+        link = link_to(self.database, kind, subject, identity)
+        return link_token(kind, self.key.read(), UUID(link.id))
+
+
 def find_link(database: Database, kind: Kind, link: str) -> Link | None:
     """Return a link by its id; None if there is none, it has expired or was revoked, or its token was."""
     values = {"kind": kind, "link": link, "now": datetime.now(UTC)}
-    return database.read(lambda session: _detached(session, session.scalar(_VALID_BY_ID, values)))
+    return database.read(lambda session: session.scalar(_VALID_BY_ID, values))
 
 
 def link_to(database: Database, kind: Kind, subject: str, identity: Identity) -> Link:
     """Return the valid link of a token to a draft or a run, and make it if there is none."""
     values = {"kind": kind, "subject": subject, "token": identity.token}
-    row = database.read(lambda session: _detached(session, session.scalar(_LATEST, values)))
+    row = database.read(lambda session: session.scalar(_LATEST, values))
     if row is not None and row.seconds_left:
         return row
 
@@ -73,26 +124,19 @@ def link_to(database: Database, kind: Kind, subject: str, identity: Identity) ->
     return database.write(identity.contributor, work)
 
 
-def _detached(session: Session, row: Link | None) -> Link | None:
-    session.expunge_all()
-    return row
-
-
 def list_links(
     database: Database, contributor: str | None = None, after: str | None = None, limit: int | None = PAGE
 ) -> Sequence[Link]:
     """Return links that are valid, by id. contributor: only those of this one's tokens. after: the last one before."""
     now = datetime.now(UTC)
 
-    def query(session: Session) -> list[Link]:
+    def query(session: Session) -> Sequence[Link]:
         rows = select(Link).join(Token, Token.id == Link.token).where(_is_valid(now)).order_by(Link.id).limit(limit)
         if contributor is not None:
             rows = rows.where(Token.contributor == contributor)
         if after is not None:
             rows = rows.where(Link.id > after)
-        found = [*session.scalars(rows)]
-        session.expunge_all()
-        return found
+        return session.scalars(rows).all()
 
     return database.read(query)
 
@@ -125,15 +169,13 @@ def revoke_link(database: Database, link: str, identity: Identity | None = None)
 def rotate_key(database: Database, key: SigningKey) -> None:
     """End every link, and put a new key in place of the one that signed them. Raises LossLakeError."""
 
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            session.execute(update(Link).where(Link.revoked_at.is_(None)).values(revoked_at=datetime.now(UTC)))
-            audit.record(session, "rotate key", key.file.name)
-            session.flush()
-            key.replace()
-            session.commit()
+    def work(session: Session) -> None:
+        session.execute(update(Link).where(Link.revoked_at.is_(None)).values(revoked_at=datetime.now(UTC)))
+        audit.record(session, "rotate key", key.file.name)
+        session.flush()
+        key.replace()
 
-    with_retries(work, SECONDS_TO_WRITE)
+    database.write(None, work)
 
 
 def delete_links(session: Session, subjects: Collection[str]) -> None:
@@ -144,10 +186,5 @@ def delete_links(session: Session, subjects: Collection[str]) -> None:
 def delete_ended_links(database: Database, age: timedelta) -> None:
     """Delete the links that ended longer ago than this."""
     before = datetime.now(UTC) - age
-
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            session.execute(delete(Link).where((Link.expires_at < before) | (Link.revoked_at < before)))
-            session.commit()
-
-    with_retries(work, SECONDS_TO_WRITE)
+    has_ended = (Link.expires_at < before) | (Link.revoked_at < before)
+    database.write(None, lambda session: session.execute(delete(Link).where(has_ended)) and None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from sqlalchemy import bindparam, case, update
 from sqlalchemy.orm import Session
@@ -12,6 +13,7 @@ from losslake_contributions.settings import Settings
 from losslake_contributions.store.tables import Token
 from losslake_service.shares.allowances import HOUR, Allowance
 
+Amount = Literal["runs", "segments", "bytes", "submissions"]
 _UNSYNCHRONIZED = {"synchronize_session": False}
 # Made once: to build it for each request takes time.
 _USE = (
@@ -54,16 +56,18 @@ def use(
 
 def give_back(session: Session, token: str, n_bytes: int) -> None:
     """Count fewer bytes: of pieces that counted more than they have, and whose segment has a file now."""
-    left = case((Token.bytes > n_bytes, Token.bytes - n_bytes), else_=0)
+    remaining = case((Token.bytes > n_bytes, Token.bytes - n_bytes), else_=0)
     if n_bytes:
-        session.execute(update(Token).where(Token.id == token).values(bytes=left), execution_options=_UNSYNCHRONIZED)
+        session.execute(
+            update(Token).where(Token.id == token).values(bytes=remaining), execution_options=_UNSYNCHRONIZED
+        )
 
 
 class HourlyQuotas:
     """The hourly quotas of all tokens, for one process."""
 
     def __init__(self, settings: Settings) -> None:
-        amounts = {
+        amounts: dict[Amount, int] = {
             "runs": settings.runs_per_hour,
             "segments": settings.segments_per_hour,
             "bytes": settings.megabytes_per_hour * 1_000_000,
@@ -71,23 +75,8 @@ class HourlyQuotas:
         }
         self._allowances = {name: Allowance(amount, HOUR) for name, amount in amounts.items() if amount}
 
-    def use_run(self, token: str) -> None:
-        """Count a new run; raise ContributionError if there were too many."""
-        self._use(token, "runs", 1)
-
-    def use_segment(self, token: str) -> None:
-        """Count a segment that is being sent; raise ContributionError if there were too many."""
-        self._use(token, "segments", 1)
-
-    def use_submission(self, token: str) -> None:
-        """Count a request to submit runs, whose review takes time; raise ContributionError if there were too many."""
-        self._use(token, "submissions", 1)
-
-    def use_bytes(self, token: str, n_bytes: int) -> None:
-        """Count the JSON lines of a segment; raise ContributionError if there were too many."""
-        self._use(token, "bytes", n_bytes)
-
-    def _use(self, token: str, name: str, cost: int) -> None:
+    def use(self, token: str, name: Amount, cost: int = 1) -> None:
+        """Count what is sent with a token; raise ContributionError if that is more than its quota of an hour."""
         allowance = self._allowances.get(name)
         if allowance is None:
             return

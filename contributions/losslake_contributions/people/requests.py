@@ -54,8 +54,8 @@ async def find_identity(database: Database, authorization: str | None) -> Identi
 
 async def identify(request: Request, database: Database, *scopes: Scope) -> Identity:
     """Return who sends a request; raise ContributionError without a valid token that has one of the scopes."""
-    given = request.headers.getlist("authorization")
-    identity = await find_identity(database, given[0] if len(given) == 1 else None)
+    headers = request.headers.getlist("authorization")
+    identity = await find_identity(database, headers[0] if len(headers) == 1 else None)
     if not set(scopes).intersection(identity.scopes):
         identity.require(scopes[0])
     act_as(identity, request)
@@ -100,8 +100,8 @@ def only_parameters(request: Request, *names: str) -> Mapping[str, str]:
     """Return the parameters of the query; raise ParameterProblem for unknown and repeated ones."""
     for name in request.query_params:
         if name not in names:
-            known = f"there are {', '.join(names)}" if names else "leave it out"
-            raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{_shown(name)}' here: {known}")
+            advice = f"there are {', '.join(names)}" if names else "leave it out"
+            raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{_shown(name)}' here: {advice}")
         if len(request.query_params.getlist(name)) > 1:
             raise ParameterProblem("bad-parameter", name, f"{name} is given twice: give it once")
     return dict(request.query_params)

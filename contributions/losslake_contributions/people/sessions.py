@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
-from losslake_contributions.people.tokens import Identity, identity_of
+from losslake_contributions.people.tokens import Identity, identity_of, sha256_of
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contributor, PageSession, Token
@@ -29,49 +27,32 @@ _BY_COOKIE = (
 def sign_in(database: Database, token: str) -> str:
     """Begin a session of a token that was checked, and return its cookie. token: its id."""
     cookie, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    sha256, expires = sha256_of(cookie), now + timedelta(hours=HOURS)
 
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            if session.get(PageSession, _digest(cookie)) is not None:
-                return  # a commit whose answer was lost
-            session.execute(delete(PageSession).where(PageSession.expires_at < now))
-            of_token = select(PageSession).where(PageSession.token == token).order_by(PageSession.created_at.desc())
-            for old in session.scalars(of_token.offset(MOST - 1)):
-                session.delete(old)
-            expires = now + timedelta(hours=HOURS)
-            session.add(PageSession(sha256=_digest(cookie), token=token, created_at=now, expires_at=expires))
-            session.commit()
+    def work(session: Session) -> None:
+        if session.get(PageSession, sha256) is not None:
+            return  # a commit whose answer was lost
+        session.execute(delete(PageSession).where(PageSession.expires_at < now))
+        of_token = select(PageSession).where(PageSession.token == token).order_by(PageSession.created_at.desc())
+        for old in session.scalars(of_token.offset(MOST - 1)):
+            session.delete(old)
+        session.add(PageSession(sha256=sha256, token=token, created_at=now, expires_at=expires))
 
-    with_retries(work, SECONDS_TO_WRITE)
+    database.write(None, work)
     return cookie
 
 
 def find_session(database: Database, cookie: str) -> Identity | None:
     """Return who a cookie is of; None for nobody, also if its token was revoked or has expired since."""
-    values = {"sha256": _digest(cookie), "now": datetime.now(UTC)}
-
-    def query(session: Session) -> tuple[Token, Contributor] | None:
-        row = session.execute(_BY_COOKIE, values).first()
-        session.expunge_all()
-        return (row[0], row[1]) if row is not None else None
-
-    found = database.read(query)
+    values = {"sha256": sha256_of(cookie), "now": datetime.now(UTC)}
+    row = database.read(lambda session: session.execute(_BY_COOKIE, values).first())
     try:
-        return identity_of(*found) if found is not None else None
+        return identity_of(*row) if row is not None else None
     except ContributionError:
         return None
 
 
 def sign_out(database: Database, cookie: str) -> None:
     """End a session; again, nothing changes."""
-
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            session.execute(delete(PageSession).where(PageSession.sha256 == _digest(cookie)))
-            session.commit()
-
-    with_retries(work, SECONDS_TO_WRITE)
-
-
-def _digest(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode("utf-8", "surrogateescape")).hexdigest()
+    of_cookie = delete(PageSession).where(PageSession.sha256 == sha256_of(cookie))
+    database.write(None, lambda session: session.execute(of_cookie) and None)

@@ -1,23 +1,32 @@
-"""The key that signs links: a file that only the account of the service reads, outside of the database.
+"""The key that signs links, and the tokens that it makes: the id of a link's record, with an HMAC of it.
 
-Whoever reads the database can't make links, then. The file is read for each link, so a new key counts at once in every
-process, and ends all links that an earlier one has signed.
+The key is a file that only the account of the service reads, outside of the database: whoever reads the database can't
+make links, and the same link can be shown again without its secret being stored. The file is read for each link, so a
+new key counts at once in every process, and ends all links that an earlier one has signed.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hmac
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+from uuid import UUID
 
 from losslake.lake.lake import Lake
 from losslake_contributions.store.private_files import SIGNING_KEY, replace_private, write_private
 from losslake_schema.errors import LossLakeError
 
 VARIABLE = "LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE"
-_KEY_BYTES = 32
+TOKEN_LENGTH = 56  # of the id and the code below, in base64
+_KEY_BYTES, _ID_BYTES, _CODE_BYTES = 32, 16, 26
+Kind = Literal["draft", "live"]
+_MARKS: dict[Kind, bytes] = {"draft": b"losslake draft", "live": b"losslake live"}
 
 
 @dataclass(frozen=True)
@@ -81,3 +90,24 @@ def _explained(file: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         raise LossLakeError(f"the key that signs links, {file}, can't be read or written: {why}") from None
+
+
+def link_token(kind: Kind, key: bytes, link: UUID) -> str:
+    """Return the token of a link. link: the id of its record."""
+    return base64.urlsafe_b64encode(link.bytes + _code(kind, key, link.bytes)).decode()
+
+
+def read_token(kind: Kind, key: bytes, token: str) -> UUID | None:
+    """Return the id of the link's record; None if the token is forged, signed by another key or of another kind."""
+    if len(token) != TOKEN_LENGTH:
+        return None
+    try:
+        data = base64.b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        return None
+    record, code = data[:_ID_BYTES], data[_ID_BYTES:]
+    return UUID(bytes=record) if hmac.compare_digest(code, _code(kind, key, record)) else None
+
+
+def _code(kind: Kind, key: bytes, record: bytes) -> bytes:
+    return hmac.digest(key, _MARKS[kind] + record, "sha256")[:_CODE_BYTES]

@@ -16,7 +16,6 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake_contributions.people import audit
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import Credit
@@ -114,35 +113,33 @@ def create_token(
     token, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     created_at = datetime.now(UTC)
 
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            if session.get(Token, token) is not None:
-                return  # a commit whose answer was lost
-            owner = _contributor(session, credit, contributor)
-            session.add(
-                Token(
-                    id=token, contributor=owner, sha256=_digest(secret), scopes=" ".join(sorted(scopes)),
-                    created_at=created_at, expires_at=created_at + timedelta(days=days), runs=0, segments=0, bytes=0,
-                    most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
-                    document_bytes=0, most_document_bytes=quota.document_bytes,
-                )
-            )  # fmt: skip
-            audit.record(session, "create token", token, f"{' '.join(sorted(scopes))}, for {owner}")
-            session.commit()
+    def work(session: Session) -> None:
+        if session.get(Token, token) is not None:
+            return  # a commit whose answer was lost
+        owner = _contributor(session, credit, contributor)
+        session.add(
+            Token(
+                id=token, contributor=owner, sha256=sha256_of(secret), scopes=" ".join(sorted(scopes)),
+                created_at=created_at, expires_at=created_at + timedelta(days=days), runs=0, segments=0, bytes=0,
+                most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
+                document_bytes=0, most_document_bytes=quota.document_bytes,
+            )
+        )  # fmt: skip
+        audit.record(session, "create token", token, f"{' '.join(sorted(scopes))}, for {owner}")
 
-    with_retries(work, SECONDS_TO_WRITE)
+    database.write(None, work)
     return f"llc_{token}_{secret}"
 
 
-def _contributor(session: Session, credit: Credit, known: str | None) -> str:
-    """Return the id of a contributor, who is added if there is none yet."""
-    if known is not None:
-        row = session.get(Contributor, known)
+def _contributor(session: Session, credit: Credit, contributor: str | None) -> str:
+    """Return the id of a contributor, who is added if there is none yet. contributor: the id, if it is known."""
+    if contributor is not None:
+        row = session.get(Contributor, contributor)
         if row is None:
-            raise LossLakeError(f"there is no contributor {known}: 'losslake tokens list' shows their ids")
+            raise LossLakeError(f"there is no contributor {contributor}: 'losslake tokens list' shows their ids")
         if (row.name, row.orcid) != (credit.name, credit.orcid):
-            raise LossLakeError(f"the contributor {known} is {row.name}, {row.orcid or 'without ORCID'}")
-        return known
+            raise LossLakeError(f"the contributor {contributor} is {row.name}, {row.orcid or 'without ORCID'}")
+        return contributor
     if credit.orcid is not None:
         row = session.scalar(select(Contributor).where(Contributor.orcid == credit.orcid))
         if row is not None:
@@ -160,25 +157,17 @@ def authenticate(database: Database, authorization: str | None) -> Identity:
 
     authorization: the value of the header. A secret is compared in constant time, also for a token that isn't there.
     """
-    scheme, _, given = (authorization or "").partition(" ")
-    match = _TOKEN.fullmatch(given.strip())
+    scheme, _, credentials = (authorization or "").partition(" ")
+    match = _TOKEN.fullmatch(credentials.strip())
     if scheme.lower() != "bearer" or match is None:
         detail = "send a token of this service in the header 'Authorization: Bearer llc_…'"
         raise ContributionError("unauthorized", detail)
     token, secret = match[1], match[2]
-
-    def query(session: Session) -> tuple[Token, Contributor] | None:
-        row = session.execute(_TOKEN_AND_OWNER, {"token": token}).first()
-        if row is None:
-            return None
-        session.expunge_all()
-        return row[0], row[1]
-
-    found = database.read(query)
-    is_right = hmac.compare_digest(_digest(secret), found[0].sha256 if found is not None else _NO_DIGEST)
-    if found is None or not is_right:
+    row = database.read(lambda session: session.execute(_TOKEN_AND_OWNER, {"token": token}).first())
+    is_right = hmac.compare_digest(sha256_of(secret), row[0].sha256 if row is not None else _NO_DIGEST)
+    if row is None or not is_right:
         raise ContributionError("unauthorized", "the token isn't valid: copy it again, or ask the operator for one")
-    return identity_of(*found)
+    return identity_of(*row)
 
 
 def identity_of(row: Token, contributor: Contributor) -> Identity:
@@ -231,19 +220,18 @@ def revoke_token(database: Database, token: str) -> None:
     match = _TOKEN.fullmatch(token)
     name = match[1] if match else token
 
-    def work() -> None:
-        with Session(database.lake.engine) as session:
-            row = session.get(Token, name)
-            if row is None:
-                raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
-            if row.revoked_at is None:
-                row.revoked_at = datetime.now(UTC)
-                session.execute(delete(PageSession).where(PageSession.token == name))
-                audit.record(session, "revoke token", name)
-            session.commit()
+    def work(session: Session) -> None:
+        row = session.get(Token, name)
+        if row is None:
+            raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
+        if row.revoked_at is None:
+            row.revoked_at = datetime.now(UTC)
+            session.execute(delete(PageSession).where(PageSession.token == name))
+            audit.record(session, "revoke token", name)
 
-    with_retries(work, SECONDS_TO_WRITE)
+    database.write(None, work)
 
 
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+def sha256_of(secret: str) -> str:
+    """Return the SHA-256 of the secret of a token, or of a cookie, as it is stored."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -20,14 +20,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from losslake.record.layout import END, RUN
-from losslake_contributions.intake.runs import segment_of
 from losslake_contributions.intake.segment_files import read_segment
+from losslake_contributions.intake.segments import segment_of
 from losslake_contributions.protocol.contributions import Finish, Segment
-from losslake_contributions.protocol.errors import ContributionError, unknown_submission
-from losslake_contributions.protocol.submissions import SubmissionRequest
-from losslake_contributions.review.submissions import source_name
+from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.review.submissions import get_submission, request_of, source_name
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contribution, HeldSegment, Submission
+from losslake_contributions.store.tables import Contribution, HeldSegment
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_schema.errors import LossLakeError
 
@@ -85,13 +84,14 @@ class SubmissionArchive:
         return ()
 
     def _verified(self) -> Iterator[bytes]:
-        """Yield the archive in pieces. Raises SourceBroken if a segment can't be read, or bytes differ from before."""
-        whole = hashlib.sha256()
+        """Yield the archive in pieces. Raises SourceBroken if a segment can't be read, or the runs aren't as before."""
+        whole, n_bytes = hashlib.sha256(), 0
         try:
             for piece in self._pieces():
                 whole.update(piece)
+                n_bytes += len(piece)
                 yield piece
-            if self._sha256 not in (None, whole.hexdigest()):
+            if n_bytes != self.size or self._sha256 not in (None, whole.hexdigest()):
                 raise ContributionError("conflict", f"the runs of {self._submission} changed while they were read")
         except (LossLakeError, OSError) as error:
             self.failure = error
@@ -169,15 +169,8 @@ def spool_files(database: Database, run: StoredRun) -> Iterator[SpoolFile]:
 
 def stored_runs(database: Database, submission: str) -> Iterator[StoredRun]:
     """Yield the runs of a submission by id, each read when it is drawn. Raises ContributionError if there is none."""
-
-    def query(session: Session) -> SubmissionRequest:
-        row = session.get(Submission, submission)
-        if row is None:
-            raise unknown_submission(submission)
-        return SubmissionRequest.model_validate_json(row.request)
-
-    request = database.read(query)
-    for run in sorted(request.contributions):
+    request = database.read(lambda session: request_of(session, get_submission(session, submission)))
+    for run in request.contributions:
         yield stored_run(database, run, request.licence)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 from losslake.library.lake import Lake as Library
 from losslake.questions.regimes import AS_DEFINED, MAX_USEFUL, PERFECT_END
-from losslake_contributions.review.draft import Draft
+from losslake_contributions.review.draft import Draft, rows_of
+from losslake_contributions.review.queries import query
 from losslake_ingest.contracts.report import Quarantined
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.names import Trial
@@ -182,9 +182,9 @@ class _Pair:
         """Yield the trials of the runs."""
         flagged = {Trial.of(row) for row in self._after.sql("SELECT * FROM flags").to_dicts()}
         measured: dict[Trial, set[str]] = {}
-        for row in self._after.sql(_sql("metrics_of_trials"), {"runs": list(self._draft.trials)}).to_dicts():
+        for row in self._after.sql(query("metrics_of_trials"), {"runs": list(self._draft.trials)}).to_dicts():
             measured.setdefault(Trial.of(row), set()).add(row["metric"])
-        rows = self._after.sql(_sql("new_trials"), {"runs": list(self._draft.trials)}).to_dicts()
+        rows = self._after.sql(query("new_trials"), {"runs": list(self._draft.trials)}).to_dicts()
         for row in rows:
             trial = Trial.of(row)
             yield NewTrial(
@@ -217,15 +217,15 @@ class _Pair:
         return compared, reasons
 
     def _goal(self, goal: Goal) -> GoalChange:
-        asked = {
+        parameters = {
             "workload": str(goal.workload),
             "metric": goal.metric,
             "target": goal.target,
             "comparator": goal.comparator,
         }
-        after = self._after.scaling(**asked)  # type: ignore[arg-type]
+        after = self._after.scaling(**parameters)  # type: ignore[arg-type]
         rows = {row["batch_size"]: row for row in after.to_dicts()}
-        old = {row["batch_size"]: row for row in _rows(self._before, "scaling", asked)}
+        old = {row["batch_size"]: row for row in rows_of(self._before, "scaling", parameters)}
         points = [
             StepsAt(
                 size,
@@ -233,7 +233,7 @@ class _Pair:
                 rows.get(size, {}).get("steps"),
                 old.get(size, {}).get("trial_id"),
                 rows.get(size, {}).get("trial_id"),
-                self._is_new(asked["workload"], size, rows.get(size, {}).get("trial_id")),
+                self._is_new(parameters["workload"], size, rows.get(size, {}).get("trial_id")),
             )
             for size in sorted(rows.keys() | old.keys())
         ]
@@ -244,8 +244,8 @@ class _Pair:
             goal.comparator,
             after.facts["direction"],
             tuple(points),
-            _of_release(self._before, asked),
-            _of_release(self._after, asked),
+            _of_release(self._before, parameters),
+            _of_release(self._after, parameters),
         )
 
     def _is_new(self, workload: Any, batch_size: int, trial_id: int | None) -> bool:
@@ -258,9 +258,9 @@ class _Pair:
             metrics.setdefault(str(Trial.parse(each.trial).study.workload), set()).update(each.metrics)
         for workload, names in sorted(metrics.items()):
             for metric in sorted(names):
-                asked = {"workload": workload, "metric": metric}
-                old = {row["batch_size"]: row["best_value"] for row in _rows(self._before, "best", asked)}
-                for row in _rows(self._after, "best", asked):
+                parameters = {"workload": workload, "metric": metric}
+                old = {row["batch_size"]: row["best_value"] for row in rows_of(self._before, "best", parameters)}
+                for row in rows_of(self._after, "best", parameters):
                     if self._is_new(workload, row["batch_size"], row["trial_id"]):
                         trial = Trial.parse(f"{workload}/{row['batch_size']}/{row['trial_id']}")
                         size = row["batch_size"]
@@ -269,33 +269,17 @@ class _Pair:
                         )
 
 
-def _sql(name: str) -> str:
-    """Return a statement of `queries/`."""
-    return resources.files("losslake_contributions.review.queries").joinpath(f"{name}.sql").read_text("utf-8")
-
-
-def _rows(lake: Library | None, question: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of an answer; none if a release lacks what is asked about."""
-    if lake is None:
-        return []
-    try:
-        rows: list[dict[str, Any]] = getattr(lake, question)(**asked).to_dicts()
-    except LossLakeError:
-        return []
-    return rows
-
-
-def _of_release(lake: Library | None, asked: Mapping[str, Any]) -> OfRelease:
+def _of_release(lake: Library | None, goal: Mapping[str, Any]) -> OfRelease:
     """Return the analyses of one release."""
     if lake is None:
         return OfRelease()
     ends: dict[str, BreakPoint] = {}
     try:
-        for point in lake.regimes(**asked).facts["break_points"]:
+        for point in lake.regimes(**goal).facts["break_points"]:
             if point["variant"] == AS_DEFINED:
                 values = (point[key] for key in ("batch_size", "lower", "upper", "censoring"))
                 ends[point["break_point"]] = BreakPoint(*values)
-        rows = lake.critical_batch_size(**asked).to_dicts()
+        rows = lake.critical_batch_size(**goal).to_dicts()
     except LossLakeError:
         return OfRelease()
     row = next((row for row in rows if row["definition"] == "mccandlish2018"), None)

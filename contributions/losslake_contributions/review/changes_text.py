@@ -67,11 +67,11 @@ def _trials(trials: tuple[NewTrial, ...]) -> Iterator[str]:
         yield f"all runs      {_parameters(shared)}"
     lines = []
     for trial, stated in zip(trials, facts, strict=True):
-        own = stated if len(trials) == 1 else {name: value for name, value in stated.items() if name not in shared}
+        varied = stated if len(trials) == 1 else {name: value for name, value in stated.items() if name not in shared}
         doubt = ", flagged" if trial.is_flagged else ""
         lines.append(
             f"trial         {trial.trial}: {trial.status}, {trial.steps:,} steps, {trial.n_evaluations:,} evaluations"
-            f"{doubt}; {_parameters(own) or 'no parameters of its own'}; run {trial.run}"
+            f"{doubt}; {_parameters(varied) or 'no parameters of its own'}; run {trial.run}"
         )
     yield from _limited(lines, "trials")
 

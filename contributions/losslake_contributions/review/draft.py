@@ -10,12 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
+from losslake.library.lake import Lake as Library
 from losslake.library.local import LocalSource
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Quarantined
@@ -164,3 +166,14 @@ def _trials(lake: Lake, release: Release, names: Collection[str]) -> dict[str, T
     is_of_run = pc.is_in(table["source"], pa.array(sorted(names), pa.string()))
     rows = table.filter(is_of_run).select([*STUDY_KEYS, "trial_id", "source"]).to_pylist()
     return {row["source"]: Trial.of(row) for row in rows}
+
+
+def rows_of(lake: Library | None, question: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of an answer about a release of a draft; none if it lacks what is asked about."""
+    if lake is None:
+        return []
+    try:
+        rows: list[dict[str, Any]] = getattr(lake, question)(**parameters).to_dicts()
+    except LossLakeError:
+        return []
+    return rows

@@ -13,17 +13,23 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.lake import Lake
-from losslake_contributions.intake.open_segments import delete_segments
+from losslake_contributions.intake.segments import delete_segments
 from losslake_contributions.people import audit
 from losslake_contributions.people.links import delete_links
 from losslake_contributions.protocol.contributions import Finish
-from losslake_contributions.protocol.submissions import SubmissionRequest
 from losslake_contributions.review.checks.report import Report
+from losslake_contributions.review.submissions import request_of, stored_request
 from losslake_contributions.store.database import Database, takes_contributions
 from losslake_contributions.store.private_files import DRAFTS, FOLDER
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, HeldSegment, Submission
+from losslake_contributions.store.tables import (
+    ERASED_FACTS,
+    Contribution,
+    Contributor,
+    HeldSegment,
+    Submission,
+    SubmissionRun,
+)
 
 GONE = "[erased]"
 _Segments = frozenset[tuple[int, int, int | None, str]]
@@ -43,23 +49,22 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
     stored = [file.path for file in lake.store.list_files(FOLDER)] if erased else []
     lake.store.delete([path for path in stored if not erased.isdisjoint(path.split("/"))])
 
-    def work() -> None:
-        with Session(lake.engine) as session:
-            session.execute(update(Contributor).values(n_writes=Contributor.n_writes + 1))  # locks all of them
-            for run in sorted(erased):
-                row = session.get_one(Contribution, run)
-                if not row.is_erased:
-                    audit.record(session, "erase run", run)
-                _erase_run(session, row)
-            delete_links(session, erased)
-            for submission in session.scalars(select(Submission)):
-                _erase_from_submission(session, submission, erased)
-            if texts:
-                _remove_texts(session, texts)
-            session.commit()
+    def work(session: Session) -> None:
+        session.execute(update(Contributor).values(n_writes=Contributor.n_writes + 1))  # locks all of them
+        for run in sorted(erased):
+            row = session.get_one(Contribution, run)
+            if not row.is_erased:
+                audit.record(session, "erase run", run)
+            _erase_run(session, row)
+        delete_links(session, erased)
+        of_runs = select(SubmissionRun.submission).where(SubmissionRun.contribution.in_(erased))
+        for submission in session.scalars(select(Submission).where(Submission.id.in_(of_runs))).all():
+            _erase_from_submission(session, submission, erased)
+        if texts:
+            _remove_texts(session, texts)
 
     if erased or texts:
-        with_retries(work, SECONDS_TO_WRITE)
+        database.write(None, work)
     return len(erased)
 
 
@@ -70,13 +75,13 @@ def _with_copies(session: Session, runs: Collection[str]) -> set[str]:
         select(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n, HeldSegment.from_step, HeldSegment.sha256)
     ):
         segments.setdefault(row[0], set()).add((row[1], row[2], row[3], row[4]))
-    known = {row.id: row for row in session.scalars(select(Contribution))}
-    erased = {run for run in runs if run in known}
+    contributed = {row.id: row for row in session.scalars(select(Contribution))}
+    erased = {run for run in runs if run in contributed}
     wanted: set[_Segments] = {frozenset(segments[run]) for run in erased if segments.get(run)}
     accepted = set(session.scalars(select(Submission.id).where(Submission.state == "accepted")))
     copies = {
         run
-        for run, row in known.items()
+        for run, row in contributed.items()
         if frozenset(segments.get(run, ())) in wanted and row.submission not in accepted
     }
     return erased | copies
@@ -92,16 +97,14 @@ def _erase_run(session: Session, row: Contribution) -> None:
 
 
 def _erase_from_submission(session: Session, row: Submission, erased: Collection[str]) -> None:
-    request = SubmissionRequest.model_validate_json(row.request)
+    request = request_of(session, row)
     gone = {run for run in request.contributions if run in erased}
-    if not gone:
-        return
     delete_links(session, [row.id])
     claims = tuple(claim for claim in request.claims if claim.contribution not in gone)
     changed: dict[str, object] = {"claims": claims, "note": GONE if request.note else ""}
     if len(gone) == len(request.contributions):
         changed["contributors"] = ()
-    row.request = request.model_copy(update=changed).model_dump_json()
+    row.request = stored_request(request.model_copy(update=changed))
     row.reason = GONE if row.reason else None
     row.report = _report_without(row.report, gone) if row.report else None
     if row.state == "submitted":

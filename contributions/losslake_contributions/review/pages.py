@@ -10,10 +10,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
-from losslake_contributions.intake import runs as contributions
-from losslake_contributions.intake.downloads import send_segment
 from losslake_contributions.intake.routes import parse_number
-from losslake_contributions.people.link_addresses import REVIEWS, Links
+from losslake_contributions.intake.runs import facts_of
+from losslake_contributions.intake.segments import held, segment_file
+from losslake_contributions.intake.transfers import send_segment
+from losslake_contributions.people.links import REVIEWS, Links
 from losslake_contributions.people.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
 from losslake_contributions.people.sessions import HOURS, sign_in, sign_out
 from losslake_contributions.people.tokens import Identity
@@ -21,8 +22,8 @@ from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest
 from losslake_contributions.protocol.texts import reason_of
 from losslake_contributions.review import submissions
+from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.checks.report import Report
-from losslake_contributions.review.decide import accept_as
 from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
 from losslake_contributions.review.draft_pages import HOME
 from losslake_contributions.review.review import PendingReview, Review, Reviews
@@ -106,14 +107,14 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         after = request.query_params.get("after")
         owner = None if identity.is_reviewer else identity.contributor
         last = check_submission_name(after) if after is not None else None
-        found = await in_thread(submissions.list_submissions, database, state, last, owner)
+        listed = await in_thread(submissions.list_submissions, database, state, last, owner)
         return page(
             "submissions.html",
             "Submissions",
             REVIEWS,
             identity,
-            rows=found.submissions,
-            following=found.next,
+            rows=listed.submissions,
+            following=listed.next,
             state=state,
             states=submissions.STATES,
         )
@@ -158,10 +159,10 @@ def add_runs(router: APIRouter, database: Database) -> None:
     async def get_run(request: Request, name: str, run: str) -> Response:
         identity = await _identified(request, database)
         run = parse_run(run)
-        held = await in_thread(contributions.held, database, identity, run)
-        facts = await in_thread(contributions.facts_of, database, identity, run)
+        segments = (await in_thread(held, database, identity, run)).segments
+        facts = await in_thread(facts_of, database, identity, run)
         check_submission_name(name)
-        title, segments = f"Run {run}", held.segments
+        title = f"Run {run}"
         return page("run.html", title, REVIEWS, identity, submission=name, run=run, facts=facts, segments=segments)
 
     @router.get(f"{REVIEWS}/{{name}}/runs/{{run}}/{{attempt}}/{{n}}", include_in_schema=False)
@@ -169,7 +170,7 @@ def add_runs(router: APIRouter, database: Database) -> None:
         identity = await _identified(request, database)
         check_submission_name(name)
         place = parse_number("attempt", attempt), parse_number("n", n)
-        file = await in_thread(contributions.segment_file, database, identity, parse_run(run), *place)
+        file = await in_thread(segment_file, database, identity, parse_run(run), *place)
         return await send_segment(file, PRIVATE, "text/plain; charset=utf-8")
 
 

@@ -88,8 +88,8 @@ class Reviews:
     def progress(self, name: str) -> Review | PendingReview:
         """Return the review of a submission, or how far it is; begin to make it if needed.
 
-        Raises ContributionError if the submission doesn't wait for one, or if it can't be made; that is told once, and
-        then it is tried again, as a full disk may be empty by then.
+        Raises ContributionError if the submission doesn't wait for one, or if it can't be made. That error is cleared
+        when read: the next request tries again, as a full disk may be empty by then.
         """
         try:
             making = self.begin(name)
@@ -113,7 +113,7 @@ class Reviews:
                 making.set_result(folder)
             if making is None:
                 owner = owner_of(self._database, name)
-                making = self._begun[folder] = self._threads.submit(owner, partial(self._made, name))
+                making = self._begun[folder] = self._threads.submit(owner, partial(self._ensure_review, name))
         return making
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class Reviews:
 
     def review(self, name: str) -> Review:
         """Return the review of a submission that waits for one, and make it if needed. Raises ContributionError."""
-        return _read(self._made(name))
+        return _read(self._ensure_review(name))
 
     def draft(self, name: str, making: Future[Path]) -> Path:
         """Return the folder of the draft lake of a submission whose review was made. Raises ContributionError."""
@@ -144,8 +144,8 @@ class Reviews:
             raise error
         if (full := no_space(error)) is not None:
             raise full
-        is_known = isinstance(error, LossLakeError)
-        _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_known else error)
+        is_expected = isinstance(error, LossLakeError)
+        _log.warning("the review of %s can't be made: %s", name, error, exc_info=None if is_expected else error)
         raise ContributionError("review-failed", f"The review can't be made: {public_reason(error)}")
 
     def forget(self, name: str) -> None:
@@ -186,7 +186,8 @@ class Reviews:
         key = hashlib.sha256(json.dumps([CHECKS_VERSION, base, facts]).encode()).hexdigest()[:16]
         return self._folder / status.id / key
 
-    def _made(self, name: str) -> Path:
+    def _ensure_review(self, name: str) -> Path:
+        """Return the folder of a review, and make it if needed."""
         status, base = self._waiting(name)
         folder = self._place(status, base)
         if (folder / _REVIEW).is_file():
@@ -219,9 +220,9 @@ class Reviews:
             self._folder / CURVES,
             submissions_of_owner(self._database, status.id),
         )
-        found = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
+        review = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
         with atomic_write(folder / _REVIEW) as unfinished:
-            unfinished.write_text(found.model_dump_json(), "utf-8")
+            unfinished.write_text(review.model_dump_json(), "utf-8")
 
     def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
         spools = {}

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from losslake_contributions.intake.routes import body_of
-from losslake_contributions.people.link_addresses import SUBMISSIONS, Links
+from losslake_contributions.people.links import SUBMISSIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     check_submission_name,
@@ -33,7 +33,7 @@ from losslake_contributions.protocol.submissions import (
     SubmissionStatus,
 )
 from losslake_contributions.review import submissions as store
-from losslake_contributions.review.decide import accept_as
+from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.store.database import Database
 from losslake_service.problems import ParameterProblem, problem_responses
@@ -63,7 +63,7 @@ def add_submissions(
         only_parameters(request)
         identity = await identify(request, database, "contribute")
         document = await parse_body(request, SubmissionRequest)
-        hourly.use_submission(identity.token)
+        hourly.use(identity.token, "submissions")
         name, is_new = await in_thread(store.submit, database, identity, document)
         if is_new:
             task = asyncio.create_task(_begin_review(reviews, name))
@@ -74,21 +74,21 @@ def add_submissions(
     @router.get(SUBMISSIONS, responses=_ERRORS, response_model=SubmissionList)
     async def get_submissions(request: Request) -> Response:
         """Return submissions, the one that has waited longest first: everyone's for reviewers, else one's own."""
-        given = only_parameters(request, "state", "after")
+        query = only_parameters(request, "state", "after")
         identity = await identify(request, database, "review", "contribute")
-        state = given.get("state")
+        state = query.get("state")
         if state is not None and state not in store.STATES:
             raise ParameterProblem("bad-parameter", "state", f"state is one of {', '.join(store.STATES)}")
-        after = check_submission_name(given["after"]) if "after" in given else None
+        after = check_submission_name(query["after"]) if "after" in query else None
         owner = None if identity.is_reviewer else identity.contributor
         return respond(await in_thread(store.list_submissions, database, state, after, owner))
 
     @router.get(f"{SUBMISSIONS}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
     async def get_submission(request: Request, name: str) -> Response:
         """Return a submission with a page of its runs."""
-        given = only_parameters(request, "after")
+        query = only_parameters(request, "after")
         identity = await identify(request, database, "contribute", "review")
-        after = parse_run(given["after"]) if "after" in given else None
+        after = parse_run(query["after"]) if "after" in query else None
         return await answer(request, identity, check_submission_name(name), after=after)
 
     @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_REVIEW_RESPONSES, response_model=Review)

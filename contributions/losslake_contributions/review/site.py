@@ -1,4 +1,4 @@
-"""Parts of all pages of the contribution service: rendering, who is signed in, forms, problems as pages."""
+"""Parts of all pages of the contribution service: rendering, who is signed in, forms, headers, problems."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment
-from starlette.types import Scope
+from starlette.types import Message, Scope, Send
 
 from losslake_contributions.people.requests import act_as, in_thread
 from losslake_contributions.people.sessions import find_session
@@ -27,25 +27,54 @@ _TEMPLATES = Path(__file__).parents[1] / "templates"
 _LARGEST_FORM, _MOST_FIELDS = 200_000, 20
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 PRIVATE = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex", "Referrer-Policy": "same-origin"}
+# Below a link that expires: no cache keeps it, no search engine lists it, no site learns the link.
+_BELOW_LINKS = ((b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex"), (b"referrer-policy", b"no-referrer"))
+_REPLACED = {name for name, _ in _BELOW_LINKS}
 
 
 def page(
     template: str, title: str, here: str, identity: Identity | None, code: int = 200, **content: object
 ) -> HTMLResponse:
     """Return a page. here: the path that the navigation marks."""
-    about = {"title": title, "description": f"{title}: contributions to {SITE}.", "styles": ()}
     values = {"here": here, "identity": identity, **content}
-    html = _environment().get_template(template).render(site=SITE, about=about, page=values, request=None)
-    return HTMLResponse(html, code, PRIVATE)
+    return HTMLResponse(_render(template, title, f"{title}: contributions to {SITE}.", values), code, PRIVATE)
+
+
+def _render(template: str, title: str, description: str, values: Mapping[str, object]) -> str:
+    about = {"title": title, "description": description, "styles": ()}
+    return _environment().get_template(template).render(site=SITE, about=about, page=values, request=None)
+
+
+def private(response: Response) -> Response:
+    """Return a response below a link that expires, with its headers."""
+    for name, value in _BELOW_LINKS:
+        response.headers[name.decode()] = value.decode()
+    return response
+
+
+def as_private(send: Send) -> Send:
+    """Return a `send` whose responses get the same headers; one that no cache keeps may have its own."""
+
+    async def send_private(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kept = [
+                (name, value)
+                for name, value in message["headers"]
+                if name.lower() not in _REPLACED or b"no-store" in value
+            ]
+            names = {name.lower() for name, _ in kept}
+            message = {**message, "headers": [*kept, *(each for each in _BELOW_LINKS if each[0] not in names)]}
+        await send(message)
+
+    return send_private
 
 
 def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
     """Return the page of a problem; None if the client doesn't accept HTML. document: the problem document."""
     if not accepts_html(scope):
         return None
-    about = {"title": str(document["title"]), "description": str(document["detail"]), "styles": ()}
     values = {"here": "", "identity": None, **document}
-    return _environment().get_template("trouble.html").render(site=SITE, about=about, page=values, request=None)
+    return _render("trouble.html", str(document["title"]), str(document["detail"]), values)
 
 
 async def signed_in(request: Request, database: Database) -> Identity | None:

@@ -44,16 +44,16 @@ def content_of(
     link.
     """
     varied, shared = _parameters(parameters)
-    found = sorted(report.findings, key=lambda each: (_SEVERITIES.index(each.severity), each.rule)) if report else []
+    findings = sorted(report.findings, key=lambda each: (_SEVERITIES.index(each.severity), each.rule)) if report else []
     content: dict[str, object] = {
         "status": status,
         "review": review,
         "report": report,
         "draft": draft,
-        "findings": found[:_MOST_FINDINGS],
-        "n_more_findings": max(0, len(found) - _MOST_FINDINGS),
-        "n_errors": sum(each.severity == "error" for each in found),
-        "n_warnings": sum(each.severity == "warning" for each in found),
+        "findings": findings[:_MOST_FINDINGS],
+        "n_more_findings": max(0, len(findings) - _MOST_FINDINGS),
+        "n_errors": sum(each.severity == "error" for each in findings),
+        "n_warnings": sum(each.severity == "warning" for each in findings),
         "claims": status.claims,
         "changes": review.changes if review is not None else None,
         "runs": [_run(run, parameters.get(run.id, {}), varied) for run in status.runs],
@@ -75,7 +75,7 @@ def _changes(changes: DraftChanges, draft: str) -> dict[str, object]:
 
 def _goal(goal: GoalChange, changes: DraftChanges, draft: str) -> dict[str, object]:
     before, after = goal.before, goal.after
-    asked = {
+    query = {
         "workload": goal.workload,
         "metric": goal.metric,
         "target": repr(goal.target),
@@ -91,7 +91,7 @@ def _goal(goal: GoalChange, changes: DraftChanges, draft: str) -> dict[str, obje
             (_critical(before.critical_batch_size), _critical(after.critical_batch_size)),
         ],
         "pictures": [
-            (f"{words}: steps to the goal by batch size", _figure(draft, "scaling", {**asked, "release": number}))
+            (f"{words}: steps to the goal by batch size", _figure(draft, "scaling", {**query, "release": number}))
             for number, words in releases
             if number == changes.after or any(point.before is not None for point in goal.points)
         ],

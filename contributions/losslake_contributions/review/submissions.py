@@ -12,7 +12,6 @@ import orjson
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from losslake.lake.publishing import PublicationRefused
 from losslake_contributions.people import audit, quotas
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.contributions import SubmissionState
@@ -26,10 +25,9 @@ from losslake_contributions.protocol.submissions import (
     SubmittedRun,
 )
 from losslake_contributions.protocol.texts import new_submission_id
-from losslake_contributions.store.database import LOCK, Database
-from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission
-from losslake_schema.database import LedgerEntry, ReleaseRow
-from losslake_schema.release import Release
+from losslake_contributions.store.database import Database
+from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission, SubmissionRun
+from losslake_schema.database import LedgerEntry
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
@@ -51,9 +49,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
 
     Raise ContributionError if a run is unknown, unfinished, or in another submission.
     """
-    text = request.model_dump_json()
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    name = new_submission_id()
+    digest, name = _digest(request), new_submission_id()
 
     # Facts never change. They are read before the transaction, as they may be large and it holds up other writers.
     database.read(lambda session: _check_licences(session, identity, request))
@@ -61,28 +57,49 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
     def work(session: Session) -> tuple[str, bool]:
         rows = _contributions(session, identity, request.contributions)
         same = select(Submission).where(Submission.contributor == identity.contributor, Submission.sha256 == digest)
-        known = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
-        if known is not None:
-            return known.id, known.id == name
+        earlier = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
+        if earlier is not None:
+            return earlier.id, earlier.id == name
         _check_free(rows)
         _check_finished(rows)
         _check_held(rows)
         # Those that are withdrawn stay as well.
-        quotas.use(session, identity.token, document_bytes=len(text.encode()))
+        quotas.use(session, identity.token, document_bytes=len(request.model_dump_json().encode()))
         now = datetime.now(UTC)
         session.add(
             Submission(
-                id=name, contributor=identity.contributor, state="submitted", request=text, sha256=digest,
-                submitted_at=now, changed_at=now,
+                id=name, contributor=identity.contributor, state="submitted", request=stored_request(request),
+                sha256=digest, submitted_at=now, changed_at=now,
             )
         )  # fmt: skip
         session.flush()
-        session.execute(
-            update(Contribution).where(Contribution.id.in_([row.id for row in rows])).values(submission=name)
-        )
+        session.add_all(SubmissionRun(submission=name, contribution=run) for run in request.contributions)
+        session.execute(update(Contribution).where(Contribution.id.in_(request.contributions)).values(submission=name))
         return name, True
 
     return database.write(identity.contributor, work)
+
+
+def _digest(request: SubmissionRequest) -> str:
+    """Return the SHA-256 by which the same request is recognized."""
+    return hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+
+
+def stored_request(request: SubmissionRequest) -> str:
+    """Return a request as the row of its submission has it: without the runs, which are rows of their own."""
+    return request.model_dump_json(exclude={"contributions"})
+
+
+def request_of(session: Session, row: Submission) -> SubmissionRequest:
+    """Return the request of a submission with its runs."""
+    document = {**orjson.loads(row.request), "contributions": runs_of(session, row.id)}
+    return SubmissionRequest.model_validate_json(orjson.dumps(document))
+
+
+def runs_of(session: Session, submission: str) -> tuple[str, ...]:
+    """Return the runs of a submission, by id."""
+    query = select(SubmissionRun.contribution).where(SubmissionRun.submission == submission)
+    return tuple(sorted(session.scalars(query)))  # not by the collation of the database
 
 
 def _of_contributor(identity: Identity, runs: Collection[str], *columns: Any) -> Any:
@@ -144,17 +161,17 @@ def find(database: Database, identity: Identity, name: str, after: str | None = 
     """
 
     def query(session: Session) -> SubmissionStatus:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if not (row.contributor == identity.contributor or identity.is_reviewer):
             raise unknown_submission(name)
-        return _status(session, row, after=after)
+        return status_of(session, row, after=after)
 
     return database.read(query)
 
 
 def find_any(database: Database, name: str, with_runs: bool = True) -> SubmissionStatus:
     """Return a submission with the first of its runs, for the operator; raise ContributionError if there is none."""
-    return database.read(lambda session: _status(session, _found(session, name), with_runs=with_runs))
+    return database.read(lambda session: status_of(session, get_submission(session, name), with_runs=with_runs))
 
 
 def parameters_of(database: Database, runs: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -177,7 +194,7 @@ def list_submissions(
         if contributor is not None:
             rows = rows.where(Submission.contributor == contributor)
         if after is not None:
-            last = _found(session, after)
+            last = get_submission(session, after)
             if contributor not in (None, last.contributor):
                 raise unknown_submission(after)
             is_later = (Submission.submitted_at == last.submitted_at) & (Submission.id > last.id)
@@ -197,7 +214,7 @@ def withdraw(database: Database, identity: Identity, name: str) -> None:
     """Withdraw a submission of the identity before it is accepted; again, nothing changes."""
 
     def work(session: Session) -> None:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if row.contributor != identity.contributor:
             raise unknown_submission(name)
         _leave(session, row, "withdrawn", identity.credit.name, None)
@@ -209,7 +226,7 @@ def return_to_contributor(database: Database, reviewer: str, name: str, reason: 
     """Return a submission with a reason; the same again changes nothing."""
 
     def work(session: Session) -> None:
-        row = _found(session, name)
+        row = get_submission(session, name)
         if row.state == "returned" and row.reason != reason:
             raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
         _leave(session, row, "returned", reviewer, reason)
@@ -233,29 +250,32 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
     new = new_submission_id()
 
     def work(session: Session) -> tuple[str, bool]:
-        row = _found(session, name)
+        row = get_submission(session, name)
         moved = tuple(sorted(set(runs)))
         for part in session.scalars(select(Submission).where(Submission.split_from == name)):
-            if SubmissionRequest.model_validate_json(part.request).contributions == moved:
+            if runs_of(session, part.id) == moved:
                 return part.id, part.id == new
         if row.state != "submitted":
             raise ContributionError("conflict", f"{name} is {row.state}: only one that is submitted can be split")
-        request = SubmissionRequest.model_validate_json(row.request)
-        left = tuple(run for run in request.contributions if run not in moved)
+        request = request_of(session, row)
+        remaining = tuple(run for run in request.contributions if run not in moved)
         for run in moved:
             if run not in request.contributions:
                 raise ContributionError("conflict", f"{run} isn't in the submission {name}: see GET /v1/submissions")
-        if not left:
+        if not remaining:
             raise ContributionError("conflict", f"nothing would be left in {name}: name only some of its runs")
         now = datetime.now(UTC)
         part = Submission(
-            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, changed_at=now,
-            reviewer=reviewer, split_from=name, **_request_of(request, moved),
-        )  # fmt: skip
+            id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, split_from=name
+        )
+        for each, its_runs in ((row, remaining), (part, moved)):
+            of_runs = _request_of_runs(request, its_runs)
+            each.request, each.sha256 = stored_request(of_runs), _digest(of_runs)
+            each.changed_at, each.reviewer = now, reviewer
         session.add(part)
         session.flush()
-        changes = _request_of(request, left)
-        row.request, row.sha256, row.changed_at, row.reviewer = changes["request"], changes["sha256"], now, reviewer
+        is_moved = (SubmissionRun.submission == name) & SubmissionRun.contribution.in_(moved)
+        session.execute(update(SubmissionRun).where(is_moved).values(submission=new))
         session.execute(update(Contribution).where(Contribution.id.in_(moved)).values(submission=new))
         audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
         return new, True
@@ -263,59 +283,27 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
     return database.write(owner_of(database, name), work)
 
 
-def _request_of(request: SubmissionRequest, runs: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns for some runs of a request."""
+def _request_of_runs(request: SubmissionRequest, runs: tuple[str, ...]) -> SubmissionRequest:
+    """Return a request for some of its runs."""
     claims = tuple(claim for claim in request.claims if claim.contribution in runs)
-    text = request.model_copy(update={"contributions": runs, "claims": claims}).model_dump_json()
-    return {"request": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def record_acceptance(
-    session: Session, release: Release | None, *, read: SubmissionStatus, reviewer: str, report: str | None
-) -> None:
-    """Record that a submission is accepted, in the transaction that publishes its runs; a `publishing.Also`.
-
-    release: None if all runs were stored before. read: the submission as its runs were read; report: JSON, of the
-    checks. Raises PublicationRefused if it was decided or changed since, or a run isn't stored.
-    """
-    owner = _found(session, read.id).contributor
-    session.execute(LOCK, {"contributor": owner})
-    row = session.get_one(Submission, read.id, populate_existing=True)
-    now = _status(session, row, with_runs=False)
-    if row.state != "submitted":
-        raise PublicationRefused(f"{row.id} was {row.state} meanwhile")
-    if (now.contributions, now.licence, now.contributors) != (read.contributions, read.licence, read.contributors):
-        raise PublicationRefused(f"{row.id} was changed while it was accepted: look at it again")
-    n_missing = len(now.contributions) - len(trials_of(session, row.id))
-    if n_missing:
-        raise PublicationRefused(f"{n_missing:,} runs of {row.id} were stored by others meanwhile: accept it again")
-    row.state, row.reviewer, row.changed_at = "accepted", reviewer, datetime.now(UTC)
-    row.report = report if report is not None else row.report
-    row.release = release.number if release is not None else _first_release(session, row.id)
-    audit.record(session, "accept submission", row.id, f"release {row.release}")
-
-
-def _first_release(session: Session, submission: str) -> int | None:
-    """Return the release that first had runs of a submission, as the ledger has it, or the newest."""
-    first = select(func.min(LedgerEntry.release)).where(LedgerEntry.source == source_name(submission))
-    return session.scalar(first) or session.scalar(select(func.max(ReleaseRow.number)))
+    return request.model_copy(update={"contributions": runs, "claims": claims})
 
 
 def report_of(database: Database, name: str) -> str | None:
     """Return the report of the checks with which a submission was accepted; None before that."""
-    return database.read(lambda session: _found(session, name).report)
+    return database.read(lambda session: get_submission(session, name).report)
 
 
 def owner_of(database: Database, name: str) -> str:
     """Return the contributor of a submission; raise ContributionError if there is none."""
-    return database.read(lambda session: _found(session, name).contributor)
+    return database.read(lambda session: get_submission(session, name).contributor)
 
 
 def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
     """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
 
     def query(session: Session) -> frozenset[str]:
-        owned = select(Submission.id).where(Submission.contributor == _found(session, name).contributor)
+        owned = select(Submission.id).where(Submission.contributor == get_submission(session, name).contributor)
         return frozenset(session.scalars(owned))
 
     return database.read(query)
@@ -336,7 +324,8 @@ def queue(database: Database) -> tuple[dict[str, int], float]:
     return {state: counts.get(state, 0) for state in STATES}, max(0.0, seconds)
 
 
-def _found(session: Session, name: str) -> Submission:
+def get_submission(session: Session, name: str) -> Submission:
+    """Return the row of a submission; raise ContributionError if there is none."""
     row = session.get(Submission, name)
     if row is None:
         raise unknown_submission(name)
@@ -346,7 +335,9 @@ def _found(session: Session, name: str) -> Submission:
 def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a summary. request: that of the row."""
     owner = session.get_one(Contributor, row.contributor)
-    total = select(func.sum(Contribution.bytes)).where(Contribution.id.in_(request["contributions"]))
+    runs = select(func.count(), func.sum(Contribution.bytes)).select_from(SubmissionRun)
+    of_row = runs.outerjoin(Contribution, Contribution.id == SubmissionRun.contribution)
+    n_runs, n_bytes = session.execute(of_row.where(SubmissionRun.submission == row.id)).one()
     return {
         "id": row.id,
         "state": row.state,
@@ -355,8 +346,8 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
         "changed_at": row.changed_at,
         "licence": request["licence"],
         "note": request["note"],
-        "n_runs": len(request["contributions"]),
-        "bytes": int(session.scalar(total) or 0),
+        "n_runs": n_runs,
+        "bytes": int(n_bytes or 0),
         "reason": row.reason,
         "reviewer": row.reviewer,
         "release": row.release,
@@ -364,8 +355,9 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
     }
 
 
-def _status(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
-    request = SubmissionRequest.model_validate_json(row.request)
+def status_of(session: Session, row: Submission, after: str | None = None, with_runs: bool = True) -> SubmissionStatus:
+    """Return a submission, with a page of its runs unless none are wanted. after: the run after which it begins."""
+    request = request_of(session, row)
     ids = [run for run in request.contributions if after is None or run > after] if with_runs else []
     return SubmissionStatus.model_construct(
         **_summary(session, row, request.__dict__),

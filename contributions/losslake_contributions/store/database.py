@@ -98,8 +98,8 @@ class Database:
         """Return the result of a query."""
         return self.lake.read(query)
 
-    def write(self, contributor: str, work: Callable[[Session], T]) -> T:
-        """Return the result of a transaction, the only one of this contributor meanwhile.
+    def write(self, contributor: str | None, work: Callable[[Session], T]) -> T:
+        """Return the result of a transaction, the only one of this contributor meanwhile; None: beside any others.
 
         work: repeated after a transient error, also when the first one was committed after all: it has to give the same
         result then.
@@ -107,7 +107,8 @@ class Database:
 
         def attempt() -> T:
             with Session(self.lake.engine, expire_on_commit=False) as session:
-                session.execute(LOCK, {"contributor": contributor})
+                if contributor is not None:
+                    session.execute(LOCK, {"contributor": contributor})
                 result = work(session)
                 session.commit()
                 return result

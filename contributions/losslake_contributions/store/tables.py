@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Literal
 
 from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -13,7 +14,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0005"
+NEWEST = "0006"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.
@@ -68,10 +69,10 @@ class Token(Base):
 
 
 class Submission(Base):
-    """Runs that are submitted for review together. request: JSON, a `SubmissionRequest`; sha256: of it.
+    """Runs that are submitted for review together. request: JSON, a `SubmissionRequest` without its runs.
 
-    reviewer: who changed the state. split_from: the submission that its runs were in before. report: JSON, that of the
-    checks when it was accepted.
+    sha256: of the whole request as it was sent, by which the same one is recognized. reviewer: who changed the state.
+    split_from: the submission that its runs were in before. report: JSON, that of the checks when it was accepted.
     """
 
     __tablename__ = "losslake_submissions"
@@ -88,6 +89,15 @@ class Submission(Base):
     release: Mapped[int | None] = mapped_column(Integer)
     split_from: Mapped[str | None] = mapped_column(String(36), index=True)
     report: Mapped[str | None] = mapped_column(LogText)
+
+
+class SubmissionRun(Base):
+    """A run of a submission, also after that was returned or withdrawn, and the run was deleted as unfinished."""
+
+    __tablename__ = "losslake_submission_runs"
+
+    submission: Mapped[str] = mapped_column(ForeignKey(Submission.id), primary_key=True)
+    contribution: Mapped[str] = mapped_column(String(36), primary_key=True, index=True)
 
 
 class Link(Base):
@@ -130,7 +140,7 @@ class PageSession(Base):
 
 
 class AuditEntry(Base):
-    """A decision, which is never changed or deleted. `store/audit.py` says what the columns are."""
+    """A decision, which is never changed or deleted. `people/audit.py` says what the columns are."""
 
     __tablename__ = "losslake_contribution_audit"
 
@@ -166,6 +176,11 @@ class Contribution(Base):
     submission: Mapped[str | None] = mapped_column(ForeignKey(Submission.id), index=True)
     seen_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     is_silent: Mapped[bool] = mapped_column(Boolean, default=False)
+
+    @property
+    def state(self) -> Literal["open", "finished"]:
+        """Finished once it has an end, until it goes on."""
+        return "open" if self.end is None else "finished"
 
     @property
     def is_erased(self) -> bool:

@@ -228,7 +228,7 @@ def test_an_open_segment_counts_as_a_segment_once(empty_lake: Lake) -> None:
 def test_a_run_has_no_more_open_and_whole_segments_than_an_end(
     service: Service, ada: Sender, run: SpooledRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("losslake_contributions.intake.runs.MOST_SEGMENTS", 3)
+    monkeypatch.setattr("losslake_contributions.intake.segments.MOST_SEGMENTS", 3)
     ada.put(run)
     other = SpooledRun()
     ada.create(other)

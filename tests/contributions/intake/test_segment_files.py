@@ -20,9 +20,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import RetentionPolicy
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.verification import verify
-from losslake_contributions.app import clean_contributions
+from losslake_contributions.intake.cleaning import clean_contributions, delete_orphans, delete_unfinished
 from losslake_contributions.intake.runs import exists
-from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished
 from losslake_contributions.review.acceptance import accept
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import CHAIN, NEWEST, Base, Contribution, HeldSegment
@@ -31,7 +30,7 @@ from losslake_schema.migrating import alembic_config, migrate, version_of
 from tests.applications import without_sql
 from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.review.test_acceptance import check_stored
-from tests.contributions.spooled_runs import SpooledRun
+from tests.contributions.spooled_runs import SpooledRun, rows
 from tests.servers.postgresql import PostgreSQL
 
 
@@ -160,6 +159,22 @@ def test_runs_that_were_never_finished_are_deleted_after_some_days(either: Servi
         assert ada.send("GET", f"/v1/contributions/{run.id}").status_code == status
     ada.contribute(old)
     assert ada.submit(old, done).status_code == 201
+
+
+@pytest.mark.parametrize("either", ["empty_lake", "lake_in_postgresql"], indirect=True)
+def test_withdrawn_submission_names_a_run_that_was_deleted_since(either: Service) -> None:
+    ada, run, other = either.sender("Ada", ADA), SpooledRun(), SpooledRun(batch_size=7)
+    name = ada.submitted(run, other)
+    ada.send("POST", f"/v1/submissions/{name}/withdraw")
+    run.segments["0001/000002.jsonl"] = rows(range(5, 7))
+    assert ada.put(run, "0001/000002.jsonl").status_code == 201, "it goes on"
+    assert delete_unfinished(either.database, timedelta(days=-1)) == 1
+    shown = ada.send("GET", f"/v1/submissions/{name}").json()
+    assert (shown["n_runs"], set(shown["contributions"])) == (2, {run.id, other.id})
+    assert ([each["id"] for each in shown["runs"]], shown["bytes"]) == (
+        [other.id],
+        len(other.data("0001/000001.jsonl")),
+    )
 
 
 def test_the_service_deletes_unfinished_runs_unless_told_not_to(empty_lake: Lake) -> None:

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.intake import silence
-from losslake_contributions.intake.open_segments import lines_of
-from losslake_contributions.intake.segment_files import delete_orphans, delete_unfinished, store_segment
+from losslake_contributions.intake.cleaning import delete_orphans, delete_unfinished
+from losslake_contributions.intake.segment_files import store_segment
+from losslake_contributions.intake.segments import lines_of
 from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.live.reader import RunReader
 from losslake_contributions.protocol.contributions import Finish

@@ -19,8 +19,7 @@ from sqlalchemy.orm import Session
 
 from losslake.record.spool import new_name
 from losslake_contributions.people.links import DAYS
-from losslake_contributions.people.signed_links import link_token
-from losslake_contributions.people.signing_key import SigningKey
+from losslake_contributions.people.signing_key import SigningKey, link_token
 from losslake_contributions.store.tables import Link
 from tests.contributions.conftest import ADA, Sender, Service, serving
 from tests.contributions.made_runs import lake_of, write_run

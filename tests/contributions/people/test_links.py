@@ -12,7 +12,7 @@ from sqlalchemy import event, text, update
 from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
-from losslake_contributions.app import clean_contributions
+from losslake_contributions.intake.cleaning import clean_contributions
 from losslake_contributions.people import sessions
 from losslake_contributions.people.links import PAGE, list_links, rotate_key
 from losslake_contributions.people.sessions import MOST, find_session, sign_in, sign_out

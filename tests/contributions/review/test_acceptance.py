@@ -170,10 +170,7 @@ def _accept_and_die(folder: str, name: str, moment: str) -> None:
 
 @pytest.mark.parametrize(
     "moment",
-    [
-        "ingest-after",
-        *(pytest.param(moment, marks=pytest.mark.slow) for moment in ("plan_ingest-after", "ingest-before")),
-    ],
+    ["ingest-after", pytest.param("ingest-before", marks=pytest.mark.slow)],
 )
 def test_an_acceptance_that_is_killed_goes_on(service: Service, ada: Sender, reviewer: Sender, moment: str) -> None:
     run = SpooledRun(segments=dict(REWOUND))

@@ -159,8 +159,11 @@ def test_copies_that_others_store_meanwhile_leave_the_submission_as_a_whole_outs
 ) -> None:
     runs = [SpooledRun(segments=dict(REWOUND)), SpooledRun()]
     name, copy = ada.submitted(*runs), bob.submitted(SpooledRun(segments=dict(REWOUND)))
-    with pytest.raises(ContributionError, match=r"1 runs of .* were stored by others meanwhile"):
+    with pytest.raises(
+        ContributionError, match=rf"1 runs can't be stored; {runs[0].id}: a copy of .*: return"
+    ) as refused:
         accepted_after(monkeypatch, service, name, lambda: accept(service.database, copy, "me"))
+    assert refused.value.kind == "not-storable"
     assert find_any(service.database, name).state == "submitted"
     assert [release.number for release in service.lake.releases()] == [1]
 

@@ -14,10 +14,9 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.questions.release.releases import LOOKING
-from losslake_contributions.people.link_addresses import Links
+from losslake_contributions.people.links import Links
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.people.tokens import create_token
-from losslake_contributions.review.draft_apps import DraftApps
 from losslake_contributions.review.draft_pages import COOKIE, Drafts
 from losslake_contributions.store.database import Database
 from losslake_ingest.run import ingest
@@ -55,17 +54,17 @@ def outer(database: Database, folders: dict[str, Path], most: int = 4) -> FastAP
             raise LossLakeError("its runs can't be read: push them again")
         return folders[submission]
 
-    settings = Settings.model_construct(log_format="off")
-    apps = DraftApps(folder_of, settings, most)
+    settings, links = Settings.model_construct(log_format="off"), Links("", database, SigningKey.of(database.lake))
+    drafts = Drafts(folder_of, settings, links, most)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await apps.close()
+        await drafts.close()
 
     app = FastAPI(lifespan=lifespan)
     add_problem_handlers(app)
-    app.router.default = Drafts(apps, Links("", database, SigningKey.of(database.lake)), is_secure=False)
+    app.router.default = drafts
     return app
 
 

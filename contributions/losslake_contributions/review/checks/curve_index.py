@@ -121,18 +121,18 @@ class CurveIndex:
         hashes = _hashes(codes, starts)
         first = np.searchsorted(self._windows.hashes, hashes, "left")
         counts = np.searchsorted(self._windows.hashes, hashes, "right") - first
-        known = np.flatnonzero((counts > 0) & (counts <= MOST_SHARED))
+        shared = np.flatnonzero((counts > 0) & (counts <= MOST_SHARED))
         shifts: set[tuple[int, int]] = set()
-        for begin in range(0, len(known), _WINDOWS_AT_ONCE):
-            batch = known[begin : begin + _WINDOWS_AT_ONCE]
+        for begin in range(0, len(shared), _WINDOWS_AT_ONCE):
+            batch = shared[begin : begin + _WINDOWS_AT_ONCE]
             window = np.repeat(batch, counts[batch])
             nth = np.arange(len(window)) - np.repeat(np.cumsum(counts[batch]) - counts[batch], counts[batch])
             places = self._windows.starts[first[window] + nth].astype(np.int64)
             theirs = rounded(self._values[places[:, None] + np.arange(WINDOW)])
             is_equal = (theirs == codes[starts[window][:, None] + np.arange(WINDOW)]).all(axis=1)
-            places, own = places[is_equal], starts[window[is_equal]]
+            places, ours = places[is_equal], starts[window[is_equal]]
             curves = np.searchsorted(self._offsets, places, "right") - 1
-            shifts.update(zip(curves.tolist(), (places - self._offsets[curves] - own).tolist(), strict=True))
+            shifts.update(zip(curves.tolist(), (places - self._offsets[curves] - ours).tolist(), strict=True))
         return shifts
 
 

@@ -54,6 +54,6 @@ def is_constant(values: Floats) -> bool:
 
 def starts_perfect(metric: str, values: Floats) -> bool:
     """Return True if the first value of a metric with a range is the best that it can have."""
-    known = metric_named(metric)
-    best = known.smallest if known.direction == "minimize" else known.largest
+    registered = metric_named(metric)
+    best = registered.smallest if registered.direction == "minimize" else registered.largest
     return len(values) > 1 and bool(np.isfinite(best)) and bool(values[0] == best)

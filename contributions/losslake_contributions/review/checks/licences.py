@@ -37,17 +37,17 @@ def licence_named(text: str) -> Licence | None:
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about licences."""
-    known = ", ".join(licences())
+    listed = ", ".join(licences())
     if evidence.licence and licence_named(evidence.licence) is None:
-        yield LICENCE.finding("", "licence", f"{evidence.licence!r} isn't in the list: give one of {known}")
+        yield LICENCE.finding("", "licence", f"{evidence.licence!r} isn't in the list: give one of {listed}")
     for name, spool in evidence.spools.items():
         stated = spool.licence or evidence.licence
-        own = licence_named(stated)
+        licence = licence_named(stated)
         if not stated:
-            yield LICENCE.finding(name, "licence", f"none is stated: give one of {known}")
-        elif own is None and spool.licence:
-            yield LICENCE.finding(name, "licence", f"{stated!r} isn't in the list: give one of {known}")
-        elif own is not None and evidence.licence and own != licence_named(evidence.licence):
+            yield LICENCE.finding(name, "licence", f"none is stated: give one of {listed}")
+        elif licence is None and spool.licence:
+            yield LICENCE.finding(name, "licence", f"{stated!r} isn't in the list: give one of {listed}")
+        elif licence is not None and evidence.licence and licence != licence_named(evidence.licence):
             yield LICENCE.finding(
                 name, "licence", f"the run says {stated}, and the submission {evidence.licence}: submit it by itself"
             )

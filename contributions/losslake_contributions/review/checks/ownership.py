@@ -54,18 +54,18 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _ownership(
-    evidence: Evidence, trials: pa.Table, collection: str, n_runs: int, own: frozenset[str]
+    evidence: Evidence, trials: pa.Table, collection: str, n_runs: int, submissions: frozenset[str]
 ) -> Iterator[Finding]:
     total = trials.filter(pc.equal(trials["collection"], collection)).num_rows
-    of_own: set[tuple[object, ...]] = set()
+    of_sender: set[tuple[object, ...]] = set()
     others: Counter[str] = Counter()
     for row in evidence.stored_rows("contributors"):
         if row["collection"] == collection:
-            if row["contribution"] in own:
-                of_own.add(tuple(row[key] for key in (*STUDY_KEYS, "trial_id")))
+            if row["contribution"] in submissions:
+                of_sender.add(tuple(row[key] for key in (*STUDY_KEYS, "trial_id")))
             else:
                 others[row["name"]] += 1
-    if len(of_own) == total:
+    if len(of_sender) == total:
         return
     names = [name for name, _ in others.most_common(_MOST_NAMED)]
     more = f" and {len(others) - len(names):,} more" if len(others) > len(names) else ""
@@ -73,7 +73,7 @@ def _ownership(
     yield OTHERS.finding(
         "",
         collection,
-        f"{n_runs:,} runs would be added to it, and {total - len(of_own):,} of its {total:,} stored trials weren't "
+        f"{n_runs:,} runs would be added to it, and {total - len(of_sender):,} of its {total:,} stored trials weren't "
         f"sent by this contributor, but are {whose}: accept them if they belong there, or ask for a collection of "
         "their own",
     )
@@ -90,13 +90,13 @@ def _licence(evidence: Evidence, collection: str, spools: Sequence[Spool], store
 
 
 def _goals(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iterator[Finding]:
-    known: dict[tuple[Workload, str, float], Mapping[str, object]] = {
+    stored: dict[tuple[Workload, str, float], Mapping[str, object]] = {
         (Workload(*(row[key] for key in STUDY_KEYS[:4])), row["metric"], row["target"]): row
         for row in evidence.stored_rows("goals")
         if row["collection"] == collection
     }
     workloads = {Workload(*(row[key] for key in STUDY_KEYS[:4])) for row in evidence.stored_rows("studies")}
-    found: dict[str, None] = {}
+    differences: dict[str, None] = {}
     for spool in spools:
         workload = Workload(*(str(spool.facts.get(key)) for key in STUDY_KEYS[:4]))
         stated = spool.facts.get("goals")
@@ -104,13 +104,15 @@ def _goals(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iter
             if not isinstance(goal, dict) or not isinstance(goal.get("target"), int | float):
                 continue
             name, target = str(goal.get("metric")), float(goal["target"])
-            row = known.get((workload, name, target))
+            row = stored.get((workload, name, target))
             where = f"{workload}, {name} {target:g}"
             if row is None:
-                found[f"{where}: it would be a new goal of the workload"] = None
+                differences[f"{where}: it would be a new goal of the workload"] = None
             elif any(goal.get(key) not in (None, row[key]) for key in ("comparator", "source")):
-                found[f"{where}: its stored comparator {row['comparator']} and source {row['source']!r} stay"] = None
-    for text in found:
+                differences[f"{where}: its stored comparator {row['comparator']} and source {row['source']!r} stay"] = (
+                    None
+                )
+    for text in differences:
         where, _, message = text.partition(": ")
         yield FACTS.finding("", where, f"{message}: accept the runs only if that is right")
 
@@ -118,11 +120,11 @@ def _goals(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iter
 def _directions(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iterator[Finding]:
     measured = {name for row in evidence.stored_rows("studies") for name in row["metrics"]}
     stored = {row["metric"]: row["direction"] for row in evidence.stored_rows("metrics") if row["metric"] in measured}
-    found: set[tuple[str, str]] = set()
+    directions: set[tuple[str, str]] = set()
     for spool in spools:
         stated = spool.facts.get("directions")
-        found |= {(str(name), str(way)) for name, way in stated.items()} if isinstance(stated, dict) else set()
-    for name, direction in sorted(found):
+        directions |= {(str(name), str(way)) for name, way in stated.items()} if isinstance(stated, dict) else set()
+    for name, direction in sorted(directions):
         if name in stored and stored[name] != direction:
             yield FACTS.finding(
                 "",

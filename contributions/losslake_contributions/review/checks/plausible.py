@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,8 @@ from losslake.library.lake import Lake as Library
 from losslake_contributions.review.checks.claims import first_step
 from losslake_contributions.review.checks.evidence import Curve, Evidence
 from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
-from losslake_schema.errors import LossLakeError
+from losslake_contributions.review.draft import rows_of
+from losslake_contributions.review.queries import query
 from losslake_schema.names import Trial, Workload
 from losslake_schema.reached import Floats, sign_of
 from losslake_schema.registry import Goal
@@ -91,8 +90,8 @@ def _goals(evidence: Evidence, dataset: str, model: str) -> list[Goal]:
 
 
 def _direction(evidence: Evidence, metric: str) -> str | None:
-    known = evidence.after.metrics.get(metric) if evidence.after is not None else None
-    return known.direction if known is not None else None
+    registered = evidence.after.metrics.get(metric) if evidence.after is not None else None
+    return registered.direction if registered is not None else None
 
 
 def _reached(runs: Sequence[_Run], goal: Goal, direction: str | None) -> list[tuple[_Run, int]]:
@@ -109,11 +108,11 @@ def _reached(runs: Sequence[_Run], goal: Goal, direction: str | None) -> list[tu
 def _too_fast(before: Library, goal: Goal, runs: Sequence[_Run], direction: str | None) -> Iterator[Finding]:
     reached = _reached(runs, goal, direction)
     pattern = str(Workload("*", goal.workload.dataset, goal.workload.model, "*"))
-    asked: dict[str, Any] = {"metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
-    rows = _rows(before, "scaling", {"workload": pattern, **asked}) if reached else []
-    known = [(row["batch_size"], row["steps"]) for row in rows if row["steps"]]
+    parameters = {"workload": pattern, "metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
+    rows = rows_of(before, "scaling", parameters) if reached else []
+    stored = [(row["batch_size"], row["steps"]) for row in rows if row["steps"]]
     for run, steps in reached:
-        least = least_steps(run.trial.study.batch_size, [size for size, _ in known], [fewest for _, fewest in known])
+        least = least_steps(run.trial.study.batch_size, [size for size, _ in stored], [fewest for _, fewest in stored])
         if least is not None and steps < _TOO_FAST * least:
             yield TOO_FAST.finding(
                 run.name,
@@ -144,7 +143,7 @@ def _reference_points(before: Library, evidence: Evidence, dataset: str, model: 
     workloads = evidence.before.workloads if evidence.before is not None else ()
     named = [each for each in workloads if (each.dataset, each.model) == (dataset, model)]
     references = [each for each in named if each.collection.partition("/")[0] == REFERENCES]
-    rows = [row for workload in sorted(references) for row in _rows(before, "rcp", {"workload": str(workload)})]
+    rows = [row for workload in sorted(references) for row in rows_of(before, "rcp", {"workload": str(workload)})]
     return [(r["workload"], r["batch_size"], r["mean"], r["stdev"]) for r in rows if r["mean"] is not None]
 
 
@@ -177,14 +176,14 @@ def least_examples(batch_size: int, points: Sequence[tuple[int, float, float]]) 
 
 
 def _far_better(evidence: Evidence, dataset: str, model: str, runs: Sequence[_Run]) -> Iterator[Finding]:
-    statement = resources.files("losslake_contributions.review.queries").joinpath("best_values.sql").read_text("utf-8")
+    statement = query("best_values")
     assert evidence.before is not None
     for metric in sorted({metric for run in runs for metric in run.curves}):
         direction = _direction(evidence, metric)
         if direction is None:
             continue
-        asked = {"dataset": dataset, "model": model, "metric": metric}
-        rows = evidence.before.cursor().execute(statement, asked).fetchall()
+        parameters = {"dataset": dataset, "model": model, "metric": metric}
+        rows = evidence.before.cursor().execute(statement, parameters).fetchall()
         losses = np.array([least if direction == "minimize" else -most for least, most in rows], np.float64)
         for run in runs:
             values = run.curves[metric].values if metric in run.curves else np.empty(0)
@@ -208,12 +207,3 @@ def is_far_better(loss: float, stored: Floats) -> bool:
         return False
     least = float(stored.min())
     return loss < least - _SPREAD * (float(np.median(stored)) - least) and loss < least
-
-
-def _rows(lake: Library, question: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of an answer; none if the stored workloads can't be asked that."""
-    try:
-        rows: list[dict[str, Any]] = getattr(lake, question)(**asked).to_dicts()
-    except LossLakeError:
-        return []
-    return rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from losslake_contributions.review.checks.rules import CHECKS_VERSION, ERROR, WARNING, Finding
+from losslake_contributions.review.checks.rules import CHECKS_VERSION, ERROR, Finding
 
 _MOST_OF_A_RULE = 20
 
@@ -51,25 +51,6 @@ class Report:
 REPORT = TypeAdapter(Report)
 
 
-def checked_again(accepted: Report, now: Report) -> Report:
-    """Return the report of later checks on runs that were accepted: what it has beyond the accepted one only warns.
-
-    So a later version of the checks never takes back what was accepted; the stored report keeps its version.
-    """
-    known = {(finding.rule, finding.run, finding.where) for finding in accepted.findings}
-    findings = [
-        finding
-        if finding.severity != ERROR or (finding.rule, finding.run, finding.where) in known
-        else replace(
-            finding,
-            severity=WARNING,
-            message=f"{finding.message} (accepted by version {accepted.version} of the checks, found by {now.version})",
-        )
-        for finding in now.findings
-    ]
-    return replace(now, findings=findings)
-
-
 def as_text(report: Report) -> Iterator[str]:
     """Yield the lines of a report: errors first, each with what to do, then what wasn't checked, then the verdict."""
     order = {"error": 0, "warning": 1, "note": 2}
@@ -85,7 +66,7 @@ def as_text(report: Report) -> Iterator[str]:
         rules = ", ".join(each.rule for each in report.not_run if each.reason == reason)
         yield f"not checked: {rules}: {reason}"
     severities = Counter(finding.severity for finding in report.findings)
-    found = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items())
+    counted = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items())
     verdict = "refused" if report.refuses else "not refused"
     runs = "1 run" if len(report.runs) == 1 else f"{len(report.runs):,} runs"
-    yield f"{runs}, {found or 'nothing found'}, by version {report.version} of the checks: {verdict}"
+    yield f"{runs}, {counted or 'nothing found'}, by version {report.version} of the checks: {verdict}"

@@ -1,7 +1,7 @@
 """Rules and findings: what a check looks for, how much it matters, and what it found.
 
 A rule keeps its name and meaning. A later version of the checks may add rules or make them stricter; what was accepted
-by an earlier version stays accepted, see `losslake_contributions.review.checks.report.checked_again`.
+by an earlier version stays accepted, with its report.
 """
 
 from __future__ import annotations

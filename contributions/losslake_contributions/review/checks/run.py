@@ -8,11 +8,9 @@ from losslake_contributions.review.checks import (
     copies,
     curves,
     licences,
-    names,
-    near_copies,
     ownership,
     plausible,
-    private_data,
+    texts,
     timing,
     whole,
 )
@@ -25,13 +23,11 @@ NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
 _CHECKS = (
     whole,
-    private_data,
-    names,
+    texts,
     licences,
     claims,
     timing,
     copies,
-    near_copies,
     ownership,
     amounts,
     curves,

@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from losslake.lake.machine import sync_to_disk
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.review.checks.curve_index import CommonRun, CurveIndex, Windows
 from losslake_contributions.review.checks.evidence import Curve, Evidence
+from losslake_contributions.review.queries import query
 from losslake_schema.names import Trial
 from losslake_schema.reached import Floats, Integers
 
@@ -82,8 +82,7 @@ def stored_curves(evidence: Evidence, metric: str) -> Curves | None:
 
 
 def _read(view: ReleaseView, metric: str) -> Curves:
-    statement = resources.files("losslake_contributions.review.queries").joinpath("curves_of_metric.sql")
-    relation = view.cursor().sql(statement.read_text("utf-8"), params={"metric": metric})
+    relation = view.cursor().sql(query("curves_of_metric"), params={"metric": metric})
     table = relation.to_arrow_table().combine_chunks()
     if not table.num_rows:
         return concatenated({})

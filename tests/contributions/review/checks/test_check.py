@@ -11,8 +11,8 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_contributions.review.checks.evidence import Claim, Evidence
 from losslake_contributions.review.checks.licences import licences
-from losslake_contributions.review.checks.report import Report, as_text, checked_again
-from losslake_contributions.review.checks.rules import CHECKS_VERSION, Finding
+from losslake_contributions.review.checks.report import Report, as_text
+from losslake_contributions.review.checks.rules import CHECKS_VERSION
 from losslake_contributions.review.checks.run import check, rules
 from losslake_contributions.review.draft import Draft, make_draft
 from losslake_ingest.readers.recorded.folder import Spool, read_spool
@@ -210,15 +210,6 @@ def test_a_report_is_stored_with_its_version_and_read_again(report_on_words: Rep
 def test_words_of_letters_that_look_alike_are_found(report_on_words: Report, number: int) -> None:
     _, is_found = WORDS[number]
     assert ("mixed_scripts" in found(report_on_words, number)) == is_found
-
-
-def test_later_checks_warn_and_never_take_back_what_was_accepted() -> None:
-    known = Finding("old", "error", "run", "here", "accepted all the same")
-    accepted = Report(["run"], [known], version=1)
-    now = Report(["run"], [known, Finding("new", "error", "run", "here", "found now")], version=2)
-    again = checked_again(accepted, now)
-    assert [(each.rule, each.severity) for each in again.findings] == [("old", "error"), ("new", "warning")]
-    assert "accepted by version 1" in again.findings[1].message
 
 
 def test_names_of_rules_are_unique_and_every_rule_is_documented() -> None:

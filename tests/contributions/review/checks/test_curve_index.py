@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from losslake_contributions.review.checks.copies import is_copy
 from losslake_contributions.review.checks.curve_index import BITS, MOST_SHARED, TOLERANCE, WINDOW, CurveIndex, rounded
-from losslake_contributions.review.checks.near_copies import is_copy
 
 VALUE = st.sampled_from([0.1, 0.10001, 0.2, 0.25, 0.3, 0.9, 1.5, 2.0, -1.0, math.nan, math.inf])
 CURVE = st.lists(VALUE, max_size=14)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_contributions.people.signed_links import TOKEN_LENGTH, Kind, link_token, read_token
+from losslake_contributions.people.signing_key import TOKEN_LENGTH, Kind, link_token, read_token
 
 KEY = bytes(range(32))
 LINK = UUID("0193f3a0-0000-4000-8000-000000000001")

@@ -1,32 +1,44 @@
-"""Receiving of a segment: bounded in time, in bytes, and in what it unpacks to, before anything is stored."""
+"""Transfer of segments.
+
+A segment is received bounded in time, in bytes, and in what it unpacks to, before anything is stored. It is sent in
+pieces, so that a client that reads slowly holds little memory.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 
 import zstandard
 from anyio.to_thread import run_sync
 from fastapi import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from losslake.lake.lake import Lake
+from losslake_contributions.intake.segment_files import SegmentFile, open_segment
+from losslake_contributions.people.requests import in_thread
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_ENCODED_SEGMENT, LARGEST_SEGMENT
+from losslake_contributions.settings import Settings
 from losslake_service.shares.places import NoPlace, Places
 
 _PIECE = 1 << 16
 _RETRY_SECONDS = 1
 # Of 128 MB, the memory that a frame may ask for; level 19 of zstd asks for 8.
 _LARGEST_WINDOW = 1 << 27
+# A compressor for each response would need more memory than the segment.
+_AS_IT_IS = {"Cache-Control": "no-store, no-transform"}
 
 
 class Uploads:
     """The segments that a process receives at once."""
 
-    def __init__(self, most: int, most_of_token: int, seconds: float) -> None:
-        self._places = Places(most, most_of_token)
-        self._seconds = seconds
+    def __init__(self, settings: Settings) -> None:
+        self._places = Places(settings.uploads, settings.uploads_per_token)
+        self._seconds = settings.segment_seconds
 
     @contextmanager
     def place(self, token: str) -> Iterator[None]:
@@ -111,3 +123,28 @@ class _Unpacked(_Plain):
 
 def _too_large() -> ContributionError:
     return ContributionError("too-large", f"a segment has at most {LARGEST_SEGMENT:,} bytes: send smaller ones")
+
+
+async def send_segment(file: tuple[Lake, str, str], headers: Mapping[str, str], media_type: str) -> StreamingResponse:
+    """Return a response with a segment; raise LakeBroken if its file isn't as it was acknowledged."""
+    segment = await in_thread(open_segment, *file, kind="bulk")
+    return _SegmentResponse(segment, headers, media_type)
+
+
+class _SegmentResponse(StreamingResponse):
+    """A response with the JSON lines of a segment, which closes its file."""
+
+    def __init__(self, segment: SegmentFile, headers: Mapping[str, str], media_type: str) -> None:
+        self._segment = segment
+        length = {"Content-Length": str(segment.bytes)}
+        super().__init__(self._pieces(), 200, {**headers, **_AS_IT_IS, **length}, media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        with self._segment:
+            await super().__call__(scope, receive, send)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        pieces = self._segment.pieces()
+        while piece := await in_thread(next, pieces, b"", kind="bulk"):
+            yield piece
