@@ -43,7 +43,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -155,7 +155,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -211,7 +211,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -251,7 +251,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -304,7 +304,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -376,7 +376,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too.
@@ -461,7 +461,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -525,7 +525,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -582,7 +582,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -634,7 +634,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
@@ -688,7 +688,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -728,7 +728,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
@@ -774,7 +774,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -821,7 +821,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -868,7 +868,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -927,7 +927,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -988,7 +988,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1044,7 +1044,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped
                 trials count as such.
@@ -1092,7 +1092,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1149,7 +1149,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1204,7 +1204,7 @@ class QuestionMethods:
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
-            direction: The better direction; default: the metric's own.
+            direction: Direction of better values; default: the metric's own.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.

@@ -69,7 +69,7 @@ class AtlasRow(Row):
     comparator: Annotated[str, shown("strict")]
     """strict: a value better than the target reaches it; inclusive: an equal value does, too."""
     direction: Annotated[str, shown("minimize")]
-    """The better direction: minimize or maximize."""
+    """Direction of better values: minimize or maximize."""
     batch_unit: str | None
     result: Annotated[str, shown("best_trial")]
     """The result of a study: best_trial or best_setting."""

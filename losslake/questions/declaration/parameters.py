@@ -97,7 +97,7 @@ class DirectionParameters(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
-    """The better direction; default: the metric's own."""
+    """Direction of better values; default: the metric's own."""
 
 
 class WorkloadParameters(ReleaseParameters):
