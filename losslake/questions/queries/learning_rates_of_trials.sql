@@ -1,4 +1,5 @@
--- One row per trial in a range of study_id that has a finite learning rate, by any of these names, with the first of them.
+-- One row per trial in a range of study_id that has a finite learning rate, by any of these names, with the first of them;
+-- by study_id.
 SELECT study_id, trial_id, name, parameters[name] AS rate
 FROM (
     SELECT
@@ -10,4 +11,5 @@ FROM (
     FROM base.trials
     WHERE study_id BETWEEN $first_study AND $last_study
 )
-WHERE name IS NOT NULL;
+WHERE name IS NOT NULL
+ORDER BY study_id;

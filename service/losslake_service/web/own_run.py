@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,8 +72,8 @@ def _stored(
     steps = np.where(hits == NEVER, NEVER, at(search.records.step, hits))
     ended = search.stopped_earlier(aim)
     counts = search.admitted & np.isin(trials.status, [STATUSES.index(status) for status in COUNTED])
-    rates = _learning_rates(view, workload, batch_size)
     shown = [index for index, size in enumerate(facts.batch_sizes) if batch_size in (None, size)]
+    rates = _learning_rates(view, workload, shown)
     is_flagged = facts.measures(goal.metric) & (trials.flagged == 1) & np.isin(facts.study_of_trial, shown)
     n_flagged = int(is_flagged.sum())
     notes = [_dont_count(n_flagged, "flagged", " of this workload" if batch_size is None else "")] if n_flagged else []
@@ -129,14 +129,17 @@ def _nearest(size: int, steps: Integers, trial_id: Integers, rates: _Rates) -> I
         before = reached, trial
 
 
-def _learning_rates(view: ReleaseView, workload: Workload, batch_size: int | None) -> _Rates:
+def _learning_rates(view: ReleaseView, workload: Workload, studies: Sequence[int]) -> _Rates:
+    """Return the learning rates of the trials of some studies. studies: their indices in the workload, ascending."""
     facts = view.workload(workload)
-    studies = facts.study_ids
-    if batch_size is not None:
-        studies = dict.fromkeys(studies, facts.first_study + facts.batch_sizes.index(batch_size))
+    table = view.table("learning_rates_of_trials", facts.study_ids)
+    wanted = [facts.first_study + studies[0], facts.first_study + studies[-1] + 1]
+    begin, end = np.searchsorted(table["study_id"].to_numpy(), wanted).tolist()
+    table = table.slice(begin, end - begin)
+    columns = (table[name].to_pylist() for name in ("study_id", "trial_id", "name", "rate"))
     return {
         (facts.batch_sizes[study_id - facts.first_study], trial_id): (name.replace("_", " "), rate)
-        for study_id, trial_id, name, rate in view.rows("learning_rates_of_trials", studies)
+        for study_id, trial_id, name, rate in zip(*columns, strict=True)
     }
 
 
