@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from playwright.sync_api import FilePayload, Locator, Page, Request, expect
+from playwright.sync_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.browser.pictures import ALLOWED, difference
 from tests.browser.visit import Visit
@@ -211,6 +211,46 @@ def test_a_column_given_for_a_metric_is_asked_for_in_another(visit: Visit) -> No
     expect(page.locator("#own").get_by_role("status")).to_contain_text(f"Choose the column of {other}")
 
 
+def test_an_outdated_comparison_is_dropped(visit: Visit) -> None:
+    """Stored trials that load slowly neither come back for an earlier target, nor for a run that was removed."""
+    page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    def is_held() -> bool:
+        page.title()  # routes are handled while the page is asked for something
+        return bool(held)
+
+    page.route("**/own-run/**target=0.05*", hold)
+    panel = panel_of(page)
+    text = csv_of([(0, 0.9), (100, 0.2), (400, 0.06), (900, 0.01)])
+    panel.locator("textarea").fill(text)
+    panel.get_by_label("Batch size").fill("64")
+    wait_until(is_held, "the stored trials are asked for")
+    page.locator("#slider").focus()
+    page.locator("#slider").press("End")
+    said = panel.get_by_role("status")
+    expect(said).to_contain_text("rather than")
+    later = said.inner_text()
+    assert "< 0.05 (" not in later
+    for route in held:
+        route.continue_()
+    visit.settle()
+    assert said.inner_text() == later
+
+    held.clear()
+    page.goto(f"{visit.address}/workloads/{WORKLOAD}?{GOAL}")
+    wait_until(is_held, "the stored trials are asked for again")
+    page.get_by_role("button", name="Remove").click()
+    for route in held:
+        route.continue_()
+    page.unroute("**/own-run/**target=0.05*")
+    visit.settle()
+    expect(said).to_have_text("")
+
+
 def test_a_run_that_is_not_kept_leaves_none_behind(visit: Visit) -> None:
     page = visit.open(f"/studies/{STUDY}?{GOAL}")
     good = csv_of([(0, 0.9), (200, 0.04)])
@@ -265,6 +305,15 @@ def test_files_that_cannot_be_taken_are_refused(visit: Visit) -> None:
     page.evaluate("() => { Blob.prototype.text = async () => { throw new Error('it is a folder.'); }; }")
     page.evaluate(drop, 1)
     expect(said).to_have_text("folder couldn't be read: it is a folder.")
+
+
+def test_stored_trials_that_cannot_be_loaded_are_said_in_a_line(visit: Visit) -> None:
+    visit.expected_statuses.add(502)
+    page = visit.open(f"/studies/{STUDY}?{GOAL}")
+    page.route("**/own-run/**", lambda route: route.fulfill(status=502, body="<html>Bad gateway</html>"))
+    expect(give(page, csv_of([(0, 0.9), (200, 0.04)]))).to_have_text(
+        "The stored trials couldn't be loaded. The service answered 502: try again later."
+    )
 
 
 def test_pages_without_the_panel_do_not_run_its_script(visit: Visit) -> None:

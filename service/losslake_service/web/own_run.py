@@ -1,6 +1,7 @@
 """The panel on pages of curves and of scaling where a reader's own run is compared, in the browser, with stored trials.
 
-What is here goes to the script of the panel, own_run.js, with the page; the run itself never reaches the server.
+Its script, own_run.js, gets the metric, its limits and the goal with the page, and the stored trials once a run is
+given. The run itself never reaches the server.
 """
 
 from __future__ import annotations
@@ -8,20 +9,27 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from losslake.index.frontiers import COUNTED
+from losslake.questions.declaration.parameters import DirectionParameters
+from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema import registry
 from losslake_schema.names import Workload
-from losslake_schema.reached import NEVER, Integers
+from losslake_schema.reached import NEVER, Comparator, Integers
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
-from losslake_service.web.goals import PageGoal
+from losslake_service.web.goals import PageGoal, page_goal
+from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+from losslake_service.web.templates import with_query
 
+_PATH = "/own-run/"
 # The statuses of trials that don't count, in words.
 _UNCOUNTED = {INCOMPLETE: "stopped", INFEASIBLE: "diverged"}
 # A learning rate by batch size and trial: the name of the metaparameter, and its value.
@@ -42,7 +50,7 @@ def own_run(
     the metric has no direction. where: the fact of the trials that count, NAME=VALUE, or empty for all.
 
     Its limits are what values of the metric can't be, in the order of checks. instead: the sentence where nothing is
-    compared, else sizes: what there is to say beside trials of a batch size, and notes: for a run of another one.
+    compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages.
     """
     if metric is None:
         return None
@@ -52,18 +60,59 @@ def own_run(
         "limits": list(_limits(view, workload, metric, goal)),
         "goal": goal and goal.for_scripts,
         "instead": "",
+        "stored": "",
     }
     if workload is None:
         return about | {"instead": "Several workloads are shown here: open one of them for a comparison."}
     if goal is None:
         return about | {"instead": "There is no target to reach, so the curve alone is drawn."}
-    return about | _stored(view, workload, batch_size, goal, where)
+    query = [
+        *goal.asked.items(),
+        ("direction", goal.direction if view.metrics[metric].direction is None else None),
+        ("batch_size", batch_size),
+        ("where", where or None),
+        ("release", view.number),
+    ]
+    return about | {"stored": with_query(f"{_PATH}{quote(str(workload))}", query)}
 
 
-def _stored(
-    view: ReleaseView, workload: Workload, batch_size: int | None, goal: PageGoal, where: str
+class OwnRunParameters(DirectionParameters, GoalParameters):
+    """The query for the stored trials beside a run."""
+
+    comparator: Comparator | None = None
+    batch_size: int | None = None
+    where: str = ""
+
+
+def own_run_page(page: PageRequest) -> Page:
+    """Return the stored trials beside a run, for the script of the panel; raises BadParameter and UnknownName."""
+    requested: OwnRunParameters = page.parameters
+    view, workload = page.view, parse_workload(page.name)
+    facts = view.workload(workload)
+    if requested.batch_size is not None:
+        view.index_of(facts, requested.batch_size)
+    goal = page_goal(view, facts, requested.metric, requested.target, requested.direction)
+    goal = replace(goal, comparator=requested.comparator or goal.comparator)
+    stored = stored_beside(view, workload, requested.batch_size, goal, requested.where)
+    return Page(
+        template="own_run_stored.html",
+        title="Stored trials",
+        description="",
+        url=page.page_url(workload),
+        content={"stored": stored},
+    )
+
+
+OWN_RUN = PageKind(_PATH + "{name:path}", OwnRunParameters, own_run_page, is_fragment=True)
+
+
+def stored_beside(
+    view: ReleaseView, workload: Workload, batch_size: int | None, goal: PageGoal, where: str = ""
 ) -> dict[str, Any]:
-    """Return the trials of a page by batch size, with their steps to the goal, as sentences need them."""
+    """Return what a run is compared with: the trials of a page by batch size, with their steps to the goal.
+
+    sizes: what there is to say beside trials of a batch size. notes: for a run of another one.
+    """
     conditions = (where,) if where else ()
     selection = Selection((workload,), goal.metric, goal.direction, statuses=STATUSES, where=conditions)
     search, aim = open_search(view, selection, workload), Goal(goal.target, goal.comparator)

@@ -152,7 +152,7 @@ class PageKind:
 
     path: for the router. build: makes the page in a thread, and raises the same errors as REST. prepare: awaits data
     that the page needs, for its `prepared`; such pages are not cached. is_fragment: no page by itself, but what the
-    script of another page fetches.
+    script of another page fetches. is_of_release: it depends on releases and notices only, so that it is cached.
     """
 
     path: str
@@ -160,6 +160,7 @@ class PageKind:
     build: Callable[[PageRequest], Page]
     prepare: Prepare | None = None
     is_fragment: bool = False
+    is_of_release: bool = True
 
 
 @dataclass(frozen=True)

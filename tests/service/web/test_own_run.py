@@ -9,7 +9,7 @@ import pytest
 
 from losslake_schema import registry
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.own_run import own_run
+from losslake_service.web.own_run import own_run, stored_beside
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
 
@@ -59,9 +59,7 @@ def test_metric_has_no_limits_where_neither_registry_nor_values_say_them() -> No
 
 def about_of(rows: Sequence[Row], batch_size: int | None = None, **facts: Any) -> dict[str, Any]:
     """Return what a run is compared with on the page of these trials, or of those at a batch size."""
-    about = own_run(view_of(rows, **facts), WORKLOAD, batch_size, METRIC, GOAL)
-    assert about is not None
-    return about
+    return stored_beside(view_of(rows, **facts), WORKLOAD, batch_size, GOAL)
 
 
 def reaching(*steps: int | None, batch_size: int = 8) -> list[Row]:

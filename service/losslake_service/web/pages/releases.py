@@ -171,5 +171,6 @@ def _fetching(address: str, number: int) -> Iterator[Line]:
     yield Line("wget", f"{wget} && sha256sum --check SHA256SUMS")
 
 
-RELEASES = PageKind("/releases", ReleasesParameters, releases_page)
-RELEASE = PageKind("/releases/{name}", ReleasesParameters, release_page)
+# Maintenance unlists releases without a new one.
+RELEASES = PageKind("/releases", ReleasesParameters, releases_page, is_of_release=False)
+RELEASE = PageKind("/releases/{name}", ReleasesParameters, release_page, is_of_release=False)

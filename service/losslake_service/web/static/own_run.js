@@ -3,6 +3,7 @@
 import { batchSizesIn, guessed, plain } from "./own_run/columns.js";
 import { compared, curveOf, unlike } from "./own_run/curve.js";
 import { showOwnRun } from "./own_run/layer.js";
+import { storedBeside } from "./own_run/stored.js";
 import { readTable } from "./own_run/table.js";
 
 const KEPT = "losslake-own-run";
@@ -19,6 +20,8 @@ let table;
 let kept;
 // What is being read: an earlier file that is there later is outdated.
 let reading;
+// The stored trials of the page at an address, once they are there, or why they can't be.
+let stored;
 
 panel.hidden = false;
 controls.file.addEventListener("change", () => controls.file.files.length && readFile(controls.file.files));
@@ -114,6 +117,14 @@ function show() {
   const batchSize = about.batchSize ?? (Number(controls.batch_size.value) || undefined);
   showOwnRun({ ...curve, metric: about.metric, goal: about.goal, batchSize });
   const odd = curve.values.filter((each) => !Number.isFinite(each)).length;
+  if (about.stored && batchSize && stored?.address !== about.stored) {
+    load(about.stored);
+    return;
+  }
+  if (about.stored && batchSize && !stored.sizes) {
+    if (stored.trouble) tell(`The stored trials couldn't be loaded. ${stored.trouble}`);
+    return;
+  }
   const sentences = about.instead ? [about.instead] : comparison(curve, batchSize);
   if (odd) sentences.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
   if (plain(value) !== plain(about.metric)) sentences.push(`Its values are those of the column ${value}.`);
@@ -121,13 +132,26 @@ function show() {
   tell(sentences.join(" "));
 }
 
+/** Fetches the stored trials of the page, and then shows how the run compares to them. */
+async function load(address) {
+  const loading = (stored = { address });
+  try {
+    Object.assign(loading, await storedBeside(address));
+  } catch (error) {
+    loading.trouble = error.message;
+  }
+  if (loading === stored) show();
+  // The next run tries again.
+  if (loading === stored && loading.trouble) stored = undefined;
+}
+
 /** Returns how a run compares to the trials of a batch size, and what is odd about that, as sentences. */
 function comparison(curve, batchSize) {
   if (!batchSize) return [compared(curve, about.goal), "Give its batch size to compare it with stored trials."];
-  const { stored, notes } = about.sizes[batchSize] ?? { notes: about.notes };
-  const sentences = [compared(curve, about.goal, stored), ...notes];
-  const counted = Object.keys(about.sizes).filter((size) => about.sizes[size].stored);
-  if (!stored) sentences.push(`No trial that counts has batch size ${batchSize}${counted.length ? `: there are ${counted.join(", ")}` : ""}.`);
+  const { stored: trials, notes } = stored.sizes[batchSize] ?? { notes: stored.notes };
+  const sentences = [compared(curve, about.goal, trials), ...notes];
+  const counted = Object.keys(stored.sizes).filter((size) => stored.sizes[size].stored);
+  if (!trials) sentences.push(`No trial that counts has batch size ${batchSize}${counted.length ? `: there are ${counted.join(", ")}` : ""}.`);
   const stated = batchSizesIn(table);
   if (stated.length > 1) sentences.push(`Its batch size changes in its file (${stated.join(", ")}), and it is compared with trials at ${batchSize}.`);
   else if (stated.length && stated[0] !== batchSize) sentences.push(`Its file says batch size ${stated[0]}, and it is compared with trials at ${batchSize}.`);

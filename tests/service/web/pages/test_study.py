@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -195,3 +196,19 @@ def test_no_two_buttons_of_a_page_say_the_same(client: TestClient) -> None:
     text = re.sub(r"<nav class=.measures.*?</nav>", "", shown(client, **GOAL), flags=re.DOTALL)
     buttons = re.findall(r"<button[^>]*>([^<]*)</button>", text)
     assert len(buttons) == len(set(buttons))
+
+
+def test_own_run_is_compared_with_the_steps_of_rest(client: TestClient) -> None:
+    about = data_of(shown(client, **GOAL), "own-about")
+    stored = data_of(client.get(about["stored"], headers=BROWSER).text, "own-stored")["sizes"]["64"]["stored"]
+    counted = [row for row in answered(client) if row["status"] in ("COMPLETE", "MISSED")]
+    steps = [row["steps"] for row in counted if row["steps"] is not None]
+    assert stored["reached"].startswith(f"{len(steps):,} of {len(counted):,} trials reach it")
+    assert [each[2] for each in stored["nearest"]] == sorted(set(steps))
+
+
+def data_of(text: str, element: str) -> Any:
+    """Return the JSON in an element of a page."""
+    match = re.search(f'id="{element}"[^>]*>(.*?)</p>', text)
+    assert match is not None
+    return json.loads(unescape(match[1]))
