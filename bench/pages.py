@@ -20,6 +20,7 @@ from bench.scaling import askable
 from bench.servers import Server, get
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
+from losslake_service.web.own_run import stored_path
 from losslake_service.web.templates import page_path, with_query
 from losslake_service.web.workload.slider import stops_path
 
@@ -65,6 +66,12 @@ class Draw:
         workload = self.workload()
         return with_query(stops_path(workload), self.goal(workload))
 
+    def stored_trials(self) -> str:
+        """Return the address of the stored trials beside a run, on the page of a study."""
+        study = self.study()
+        query = [*self.goal(study.workload), ("batch_size", study.batch_size)]
+        return with_query(stored_path(study.workload), query)
+
     def rivals(self) -> list[tuple[str, object]]:
         """Two workloads on the same data set and model if there are, with a goal of the first."""
         one = self.workload()
@@ -83,6 +90,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("search", lambda draw: with_query("/workloads", [("q", draw.workload().dataset)])),
     ("workload", lambda draw: _with_goal(draw, draw.workload())),
     ("target stops", lambda draw: draw.stops()),
+    ("stored trials", lambda draw: draw.stored_trials()),
     ("study", lambda draw: _with_goal(draw, draw.study())),
     ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),

@@ -73,7 +73,12 @@ def own_run(
         ("where", where or None),
         ("release", view.number),
     ]
-    return about | {"stored": with_query(f"{_PATH}{quote(str(workload))}", query)}
+    return about | {"stored": with_query(stored_path(workload), query)}
+
+
+def stored_path(workload: Workload) -> str:
+    """Return the path of the stored trials of a workload."""
+    return f"{_PATH}{quote(str(workload))}"
 
 
 class OwnRunParameters(DirectionParameters, GoalParameters):
