@@ -117,13 +117,10 @@ function show() {
   const batchSize = about.batchSize ?? (Number(controls.batch_size.value) || undefined);
   showOwnRun({ ...curve, metric: about.metric, goal: about.goal, batchSize });
   const odd = curve.values.filter((each) => !Number.isFinite(each)).length;
-  if (about.stored && batchSize && stored?.address !== about.stored) {
-    load(about.stored);
-    return;
-  }
-  if (about.stored && batchSize && !stored.sizes) {
+  if (about.stored && batchSize) {
+    if (stored?.address !== about.stored) load(about.stored);
     if (stored.trouble) tell(`The stored trials couldn't be loaded. ${stored.trouble}`);
-    return;
+    if (!stored.sizes) return;
   }
   const sentences = about.instead ? [about.instead] : comparison(curve, batchSize);
   if (odd) sentences.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
