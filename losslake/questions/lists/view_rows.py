@@ -190,7 +190,7 @@ class AmountAtRow(_AmountRow):
     n_reached: Annotated[int, shown(21, "trials")]
     """Number of these trials that reached the target."""
     n_amounts: Annotated[int, shown(20, "trials")]
-    """Of how many of those the amount is known."""
+    """Number of these trials whose amount is known."""
 
 
 class PooledResultRow(StepsToResultViewRow):

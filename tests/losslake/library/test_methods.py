@@ -33,10 +33,10 @@ class Recorder:
         return pa.table({})
 
     def figure(self, kind: str, parameters: Mapping[str, Any], ending: str) -> bytes:
-        raise NotImplementedError
+        return b""
 
     def sql(self, statement: str, parameters: Any, release: int | None) -> pa.Table:
-        raise NotImplementedError
+        return pa.table({})
 
 
 def test_generated_files_are_those_of_the_questions() -> None:

@@ -35,7 +35,7 @@ def curve(run: Path) -> dict[str, dict[int, float]]:
 
 
 def remaining(lines: Iterable[Line]) -> dict[str, dict[int, float]]:
-    """What no later attempt supersedes, by metric and step: an attempt wins from its first step on."""
+    """Return the measurements that no later attempt replaces, by metric and step."""
     measured: dict[str, dict[int, float]] = {}
     attempts: set[int] = set()
     for attempt, from_step, line in lines:
