@@ -9,10 +9,11 @@ def counted(count: int, noun: str) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """Return a noun in the form that the count takes: `trial` for 1, else `trials`; `study`, `studies`."""
+    """Return a noun in the form that the count takes: `trial` for 1, else `trials`; `studies`, `days`."""
     if count == 1:
         return noun
-    return f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    is_of_consonant = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{noun.removesuffix('y')}ies" if is_of_consonant else f"{noun}s"
 
 
 def amount(value: float, digits: int = 3) -> str:

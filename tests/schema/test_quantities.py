@@ -36,3 +36,4 @@ def test_a_count_of_one_takes_the_singular(count: int, text: str) -> None:
 
 def test_a_noun_in_y_has_its_plural_in_ies() -> None:
     assert [plural("study", count) for count in (1, 2)] == ["study", "studies"]
+    assert [plural("day", count) for count in (1, 2)] == ["day", "days"]

@@ -12,6 +12,7 @@ from losslake_contributions.live.subject import Subject
 from losslake_contributions.live.watching import Overview
 from losslake_contributions.people.links import LIVE
 from losslake_contributions.store.tables import Link
+from losslake_schema.quantities import counted
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import with_query
 
@@ -87,7 +88,7 @@ def _curves(here: str, subject: Subject, candidate: Candidate, view: ReleaseView
         ("target", None if goal is None else repr(goal.target)),
         ("release", view.number),
     ]
-    trials = f"{drawn.n_stored:,} trial{'' if drawn.n_stored == 1 else 's'}"
+    trials = counted(drawn.n_stored, "trial")
     who = f"{drawn.n:,} of {trials}" if drawn.n < drawn.n_stored else trials
     sizes = " and ".join(f"{size:,}" for size in subject.sizes)
     about = f"This run over {who} of {candidate.workload} at batch size {sizes}."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake_contributions.live.stored_trials import StoredTrials
+from losslake_schema.quantities import counted
 from losslake_schema.reached import Floats, Integers, hits, sign_of
 from losslake_service.web.goals import PageGoal
 
@@ -54,7 +55,7 @@ def sentences(progress: Progress, goal: PageGoal | None, stored: StoredTrials | 
         said = [f"{_reached(progress, goal, step, is_finished)}{'; ' + _median(stored) if stored else ''}."]
     if goal is not None and stored is not None and stored.n_stopped_earlier:
         n = stored.n_stopped_earlier
-        said.append(f"{_trials(n)} stopped at an easier goal: the median takes them as not reaching this one.")
+        said.append(f"{counted(n, 'trial')} stopped at an easier goal: the median takes them as not reaching this one.")
     if progress.n_not_finite:
         odd = progress.n_not_finite
         said.append(f"{odd:,} of its {progress.n:,} values {'is' if odd == 1 else 'are'} not finite.")
@@ -64,17 +65,18 @@ def sentences(progress: Progress, goal: PageGoal | None, stored: StoredTrials | 
 def _reached(progress: Progress, goal: PageGoal, last_step: int, is_finished: bool) -> str:
     """Return the clause about the goal: reached, or the best value. last_step: of its curve."""
     if progress.reached_at is not None:
-        return f"Reached {goal.text} in {_steps(progress.reached_at)}"
+        return f"Reached {goal.text} in {counted(progress.reached_at, 'step')}"
     best = "no value is finite"
     if progress.best is not None:
         best = f"its best value is {progress.best[1]:.6g}, at step {progress.best[0]:,}"
-    until = f"Didn't reach {goal.text} in {_steps(last_step)}" if is_finished else f"Hasn't reached {goal.text} yet"
-    return f"{until}: {best}"
+    if is_finished:
+        return f"Didn't reach {goal.text} in {counted(last_step, 'step')}: {best}"
+    return f"Hasn't reached {goal.text} yet: {best}"
 
 
 def _median(stored: StoredTrials) -> str:
     """Return the clause about the steps of stored trials."""
-    trials, median = _trials(stored.n), stored.median
+    trials, median = counted(stored.n, "trial"), stored.median
     if not stored.n:
         return "no stored trial of its batch size counts"
     if median is not None:
@@ -83,11 +85,3 @@ def _median(stored: StoredTrials) -> str:
     if stored.n == 1:
         return "the one stored trial doesn't reach it"
     return f"the median of {trials} doesn't reach it ({stored.n_reached:,} {'does' if stored.n_reached == 1 else 'do'})"
-
-
-def _trials(n: int) -> str:
-    return f"{n:,} trial{'' if n == 1 else 's'}"
-
-
-def _steps(n: int) -> str:
-    return f"{n:,} step{'' if n == 1 else 's'}"

@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from losslake.record.layout import END, RUN
+from losslake.record.layout import END, RUN, document_bytes
 from losslake_contributions.intake.segment_files import read_segment
 from losslake_contributions.intake.segments import segment_of
 from losslake_contributions.protocol.contributions import Finish, Segment
@@ -191,7 +191,7 @@ def stored_run(database: Database, run: str, licence: str) -> StoredRun:
     return database.read(query)
 
 
-def _document(name: str, document: object) -> SpoolFile:
+def _document(name: str, document: Mapping[str, Any]) -> SpoolFile:
     """Return a document as the recorder writes it."""
-    data = json.dumps(document, indent=1, ensure_ascii=False).encode()
+    data = document_bytes(document)
     return SpoolFile(name, len(data), lambda: data)

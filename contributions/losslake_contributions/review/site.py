@@ -18,6 +18,7 @@ from losslake_contributions.people.sessions import find_session
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.store.database import Database
+from losslake_schema.quantities import counted
 from losslake_service.web.bare_page import SITE, accepts_html
 from losslake_service.web.templates import environment_of
 
@@ -121,8 +122,7 @@ def in_words(seconds: float) -> str:
     """Return a duration in its largest unit: 3 days."""
     for unit, length in _UNITS:
         if seconds >= length:
-            number = int(seconds // length)
-            return f"{number:,} {unit}{'' if number == 1 else 's'}"
+            return counted(int(seconds // length), unit)
     return "less than a minute"
 
 

@@ -23,6 +23,7 @@ from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema import registry
 from losslake_schema.names import Workload
+from losslake_schema.quantities import counted
 from losslake_schema.reached import NEVER, Comparator, Integers
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 from losslake_service.web.goals import PageGoal, page_goal
@@ -154,12 +155,13 @@ def _compared(size: int, steps: Integers, trial_id: Integers, place: str, rates:
     median = middle if math.isfinite(middle) else None
     in_words = "" if median is None else f"{median:,.1f}".removesuffix(".0")
     after = f", the median after {in_words}" if in_words else ""
+    trials = f"{counted(n, 'trial')}{place}"
     return {
-        "trials": f"{_trials(n)}{place}",
+        "trials": trials,
         "median": median,
         "medianText": in_words,
         "withoutRatio": "needs none" if median == 0 else f"doesn't reach it ({n_reached:,} {_does(n_reached)})",
-        "reached": f"{n_reached:,} of {_trials(n)}{place} reach{'es' if n == n_reached == 1 else ''} it{after}.",
+        "reached": f"{n_reached:,} of {trials} reach{'es' if n == n_reached == 1 else ''} it{after}.",
         "nearest": list(_nearest(size, steps, trial_id, rates)),
     }
 
@@ -204,15 +206,11 @@ def _uncounted(statuses: Integers, n_ended: int) -> Iterator[str]:
         if n:
             yield _dont_count(n, word)
     if n_ended:
-        yield f"{_trials(n_ended)} stopped at an easier goal: the median takes them as not reaching this one."
+        yield f"{counted(n_ended, 'trial')} stopped at an easier goal: the median takes them as not reaching this one."
 
 
 def _dont_count(n: int, word: str, place: str = "") -> str:
-    return f"{n:,} {word} trial{'' if n == 1 else 's'}{place} {_does(n)}n't count."
-
-
-def _trials(n: int) -> str:
-    return f"{n:,} trial{'' if n == 1 else 's'}"
+    return f"{counted(n, f'{word} trial')}{place} {_does(n)}n't count."
 
 
 def _does(n: int) -> str:

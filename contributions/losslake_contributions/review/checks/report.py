@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from losslake_contributions.review.checks.rules import CHECKS_VERSION, ERROR, Finding
+from losslake_schema.quantities import counted
 
 _MOST_OF_A_RULE = 20
 
@@ -66,7 +67,7 @@ def as_text(report: Report) -> Iterator[str]:
         rules = ", ".join(each.rule for each in report.not_run if each.reason == reason)
         yield f"not checked: {rules}: {reason}"
     severities = Counter(finding.severity for finding in report.findings)
-    counted = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items())
+    findings = ", ".join(counted(count, name) for name, count in severities.items())
     verdict = "refused" if report.refuses else "not refused"
-    runs = "1 run" if len(report.runs) == 1 else f"{len(report.runs):,} runs"
-    yield f"{runs}, {counted or 'nothing found'}, by version {report.version} of the checks: {verdict}"
+    runs = counted(len(report.runs), "run")
+    yield f"{runs}, {findings or 'nothing found'}, by version {report.version} of the checks: {verdict}"
