@@ -35,6 +35,15 @@ def test_make_alone_and_make_help_list_every_command(arguments: list[str]) -> No
         assert re.search(rf"^  make {found['name']} +{re.escape(found['says'])}$", shown.stdout, re.MULTILINE)
 
 
+def test_each_command_of_the_documents_has_a_line_of_its_own() -> None:
+    lines = [
+        line for name in ("README.md", "CONTRIBUTING.md") for line in (ROOT / name).read_text("utf-8").splitlines()
+    ]
+    commands = [line for line in lines if line.startswith("make ")]
+    assert {"run", "test"} <= {line.split()[1] for line in commands}
+    assert [line for line in commands if line.count("make ") > 1 or line.split()[1] not in PHONY.findall(text())] == []
+
+
 @pytest.mark.parametrize("command", ["test", "lint", "slow", "fuzz", "bench", "pictures"])
 def test_a_command_sets_up_what_it_needs(command: str) -> None:
     assert re.search(rf"^{command}: setup ##", text(), re.MULTILINE)
