@@ -134,8 +134,8 @@ def _values(
                 noise = LANGUAGE_NOISE if quantity == "cross_entropy_error" else PRECISION_NOISE
                 values = expected * np.exp(noise * rng.standard_normal(len(expected)))
             else:
-                left = expected / shape.start if not shape.is_maximized else (1 - expected) ** 2
-                values = shape.start_loss * left * np.exp(LOSS_NOISE * rng.standard_normal(len(expected)))
+                remaining = expected / shape.start if not shape.is_maximized else (1 - expected) ** 2
+                values = shape.start_loss * remaining * np.exp(LOSS_NOISE * rng.standard_normal(len(expected)))
             name = f"{split}/{quantity}"
             is_goal = name == metrics.goal_metric
             if is_goal:

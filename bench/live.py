@@ -78,9 +78,9 @@ def measured(archive: Path, n_runs: int, seconds: float) -> Iterator[Figure]:
             finally:
                 ends.touch()
             sent: Sent = sending.result().result
-    held = [lag for at, lag in polling.seen if began <= at <= began + seconds]
-    yield Figure("measurements held", len(held))
-    yield from spread("… after", held, "s", LONGEST_LAG)
+    lags = [lag for at, lag in polling.seen if began <= at <= began + seconds]
+    yield Figure("measurements held", len(lags))
+    yield from spread("… after", lags, "s", LONGEST_LAG)
     yield from spread(f"… seen on {WATCHED} pages after", watching.lags, "s", LONGEST_LAG)
     yield Figure("requests a second", len(sent.latencies) / sent.seconds)
     yield from spread("… each takes", [1000 * each for each in sent.latencies], "ms")

@@ -204,15 +204,15 @@ def _leveldb(records: list[bytes]) -> bytes:
     """Return records in LevelDB's log format, with W&B's file header."""
     data = bytearray(b":W&B" + struct.pack("<HB", 0xBEE1, 0))
     for record in records:
-        kind_of_next, left = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}, record
+        kind_of_next, rest = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}, record
         is_first = True
-        while left or is_first:
+        while rest or is_first:
             room = 32768 - len(data) % 32768
             if room < 7:
                 data += bytes(room)
                 room = 32768
-            piece, left = left[: room - 7], left[room - 7 :]
-            kind = kind_of_next[is_first, not left]
+            piece, rest = rest[: room - 7], rest[room - 7 :]
+            kind = kind_of_next[is_first, not rest]
             data += struct.pack("<IHB", zlib.crc32(bytes([kind]) + piece), len(piece), kind) + piece
             is_first = False
     return bytes(data)

@@ -65,9 +65,9 @@ def _parameters(plan: StudyPlan, trials: Trials, rng: np.random.Generator) -> Ma
         if name == "learning_rate":
             drawn[name] = []
         elif name == "momentum":
-            left = 10 ** rng.uniform(np.log10(1 - MOST_MOMENTUM), np.log10(1 - LEAST_MOMENTUM), n)
-            rates = rates * left
-            drawn[name] = (1 - left).tolist()
+            damping = 10 ** rng.uniform(np.log10(1 - MOST_MOMENTUM), np.log10(1 - LEAST_MOMENTUM), n)
+            rates = rates * damping
+            drawn[name] = (1 - damping).tolist()
         elif name == "label_smoothing":
             drawn[name] = rng.choice(SMOOTHINGS, n).tolist()
         elif name == "end_learning_rate_factor":

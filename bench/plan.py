@@ -83,7 +83,7 @@ def plans(scale: Scale) -> list[StudyPlan]:
     """Every study of the archive, in order of path; raises ValueError for a size that is no positive number."""
     if not (math.isfinite(scale.size) and scale.size > 0):
         raise ValueError(f"size is {scale.size}: give a number above 0")
-    roots = {known.root: known.collection for known in collections()}
+    roots = {each.root: each.collection for each in collections()}
     collection = roots.get(scale.root, scale.root)
     studies = [(workload, study) for workload in published() for study in workload.studies]
     unsized = [

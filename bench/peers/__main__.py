@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bench.lakes import ARCHIVE_HELP, benchmark_archive, benchmark_lake, temporary_folder
-from bench.peers.drawing import known_workloads, questions
+from bench.peers.drawing import drawable_workloads, questions
 from bench.peers.duckdb_parquet import DuckdbParquet
 from bench.peers.losslake import LossLake, LossLakeOverHttp
 from bench.peers.pandas_files import PandasFiles
@@ -54,11 +54,11 @@ def run(archive: Path, lake: Lake, patience: Patience) -> str:
     """Return the report."""
     release = lake.release()
     losslake = LossLake(ReleaseView.open(lake, release))
-    known = known_workloads(losslake.view)
+    workloads = drawable_workloads(losslake.view)
     times: list[PeerTimes] = []
-    with all_peers(archive, lake, [one.aim for one in known]) as peers:
+    with all_peers(archive, lake, [one.aim for one in workloads]) as peers:
         for kind in Kind:
-            times += in_turn(losslake, peers, kind, questions(known, kind), patience)
+            times += in_turn(losslake, peers, kind, questions(workloads, kind), patience)
             print(f"asked: {kind.title}", file=sys.stderr)
         return report(release, losslake, peers, times)
 

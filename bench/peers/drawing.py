@@ -1,4 +1,4 @@
-"""Drawing questions about a lake: random workloads, targets, trials and budgets, so that no answer is known before."""
+"""Drawing questions about a lake: random workloads, targets, trials and budgets, so that no answer is cached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPLETE = STATUSES.index("COMPLETE")
 
 
 @dataclass(frozen=True)
-class Known:
+class DrawableWorkload:
     """A workload of a lake, with what its archive was made from."""
 
     plan: PublishedWorkload
@@ -52,52 +52,54 @@ class Known:
         return self.plan.goal + part * (self.plan.start - self.plan.goal)
 
 
-def known_workloads(view: ReleaseView) -> list[Known]:
+def drawable_workloads(view: ReleaseView) -> list[DrawableWorkload]:
     """Return the synthetic workloads of a release; raise LossLakeError if it has none."""
     planned = [(Workload.parse(f"{Scale.root}/{plan.path}"), plan) for plan in published()]
-    known = [Known(plan, view.workloads[workload]) for workload, plan in planned if workload in view.workloads]
-    if not known:
+    workloads = [
+        DrawableWorkload(plan, view.workloads[workload]) for workload, plan in planned if workload in view.workloads
+    ]
+    if not workloads:
         raise LossLakeError(f"the lake has no workload of {Scale.root}: give one of an archive by bench.archive")
-    return known
+    return workloads
 
 
-def questions(known: list[Known], kind: Kind, seed: int = 1) -> Iterator[Question]:
+def questions(workloads: list[DrawableWorkload], kind: Kind, seed: int = 1) -> Iterator[Question]:
     """Endless questions of a kind; the same for the same seed."""
     chance = random.Random(f"{kind.name} {seed}")
     draw = _DRAWN[kind]
     while True:
-        yield draw(known, chance)
+        yield draw(workloads, chance)
 
 
-def _scaling(known: list[Known], chance: random.Random) -> Scaling:
-    chosen = chance.choice(known)
+def _scaling(workloads: list[DrawableWorkload], chance: random.Random) -> Scaling:
+    chosen = chance.choice(workloads)
     return Scaling(chosen.aim, chosen.target(chance))
 
 
-def _all_scalings(known: list[Known], chance: random.Random) -> AllScalings:
-    return AllScalings(tuple(Scaling(one.aim, one.target(chance)) for one in known))
+def _all_scalings(workloads: list[DrawableWorkload], chance: random.Random) -> AllScalings:
+    return AllScalings(tuple(Scaling(one.aim, one.target(chance)) for one in workloads))
 
 
-def _curve(known: list[Known], chance: random.Random) -> Curve:
-    chosen = chance.choice(known)
+def _curve(workloads: list[DrawableWorkload], chance: random.Random) -> Curve:
+    chosen = chance.choice(workloads)
     facts, study = chosen.facts, chance.randrange(len(chosen.facts.batch_sizes))
     trials = facts.trials[facts.rows_of(study)]
     trial_id = chance.choice(trials.trial_id[trials.status == COMPLETE].tolist())
     return Curve(Trial(Study(facts.workload, facts.batch_sizes[study]), trial_id), chosen.aim.metric)
 
 
-def _best(known: list[Known], chance: random.Random) -> Best:
-    chosen = chance.choice(known)
+def _best(workloads: list[DrawableWorkload], chance: random.Random) -> Best:
+    chosen = chance.choice(workloads)
     batch_size = chance.choice(chosen.facts.batch_sizes)
     return Best(chosen.aim, round(chosen.plan.steps_to_goal(batch_size) * chance.uniform(0.5, 3)))
 
 
-def _sweep(known: list[Known], chance: random.Random) -> Sweep:
-    chosen = chance.choice(known)
+def _sweep(workloads: list[DrawableWorkload], chance: random.Random) -> Sweep:
+    chosen = chance.choice(workloads)
     return Sweep(chosen.aim, chosen.targets(chance))
 
 
-_DRAWN: dict[Kind, Callable[[list[Known], random.Random], Question]] = {
+_DRAWN: dict[Kind, Callable[[list[DrawableWorkload], random.Random], Question]] = {
     Kind.ALL: _all_scalings,
     Kind.SCALING: _scaling,
     Kind.CURVE: _curve,

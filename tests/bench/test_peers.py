@@ -9,7 +9,7 @@ import pytest
 
 from bench.archive import write_studies
 from bench.lakes import benchmark_lake
-from bench.peers.drawing import known_workloads, questions
+from bench.peers.drawing import drawable_workloads, questions
 from bench.peers.losslake import LossLake
 from bench.peers.questions import Kind, Scaling, differences
 from bench.peers.turns import Differs, Patience, in_turn
@@ -43,7 +43,7 @@ class Wrong(LossLake):
 
 @pytest.mark.slow
 def test_an_answer_that_differs_in_its_last_bit_ends_the_run(view: ReleaseView) -> None:
-    drawn = questions(known_workloads(view), Kind.SCALING)
+    drawn = questions(drawable_workloads(view), Kind.SCALING)
     with pytest.raises(Differs, match="wrong differ"):
         in_turn(LossLake(view), [Wrong(view)], Kind.SCALING, drawn, Patience(1, 1))
 
