@@ -15,13 +15,13 @@ from pathlib import Path
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, remarks_in
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_all_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
-from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source
 
 _PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")
 _PLOTS = re.compile(r"(?:^|/)plots$")
@@ -73,10 +73,7 @@ class DVCLive:
                 pending.clear()
                 n_cells = 0
 
-        items = UntilBreak(read_files(source, lambda path: _PATH.fullmatch(path) is not None, add))
-        yield from items
-        yield from _all_merged(pending)
-        items.raise_break()
+        return read_all_files(source, lambda path: _PATH.fullmatch(path) is not None, add, lambda: _all_merged(pending))
 
 
 def metric_in(path: str, data: bytes) -> str | None:

@@ -17,7 +17,7 @@ from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule, UnknownFor
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.sources.member import Member, Refused, Source, Wanted
+from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak, Wanted
 
 GLIMPSE = 4096
 
@@ -111,3 +111,16 @@ def read_files(
             yield Quarantined(source.name, path, error.rule, error.message, error.line, missing=error.missing)
         except MemoryError:
             yield Quarantined(source.name, path, Rule.FILE_TOO_LARGE, NO_MEMORY)
+
+
+def read_all_files(
+    source: Source,
+    wanted: Wanted,
+    read: Callable[[Member], Iterable[Delivered | Quarantined]],
+    finish: Callable[[], Iterable[Delivered | Quarantined]],
+) -> Iterator[Delivered | Quarantined]:
+    """Read the wanted files of a source, then `finish` what was held back; a broken source is raised after that."""
+    items = UntilBreak(read_files(source, wanted, read))
+    yield from items
+    yield from finish()
+    items.raise_break()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.readers.plain_text import UTF8_MARK
-from losslake_ingest.readers.safe_parsing import flattened, printable, read_document
+from losslake_ingest.readers.safe_parsing import flattened, printable, read_document, scalars
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile
@@ -82,7 +83,6 @@ def _is_log(data: bytes) -> bool:
 
 def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
     """Return the run of a document with a list for each metric. Raises Refusal."""
-    fields: dict[str, Scalar] = {}
     lists: dict[str, Sequence[Any]] = {}
     remarks: Counter[str] = Counter()
     for name, value in flattened(document, _DEEPEST):
@@ -90,8 +90,7 @@ def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
             lists[printable(name)] = value
         elif isinstance(value, list):
             remarks[_EMPTY_LIST.format(name=shown(name))] += 1
-        elif isinstance(value, Scalar):
-            fields[printable(name)] = printable(value) if isinstance(value, str) else value
+    fields = scalars(flattened(document, _DEEPEST))
     if len(lists) > LARGEST_COLUMNS:
         raise Refusal(Rule.UNREADABLE_LOG, f"it has {len(lists):,} lists; at most {LARGEST_COLUMNS:,} are read")
     rows = _rows(lists)
@@ -115,8 +114,8 @@ def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
     rows = []
     for length, columns in by_length.items():
         check_size(length, len(columns) + 1)
-        known = LoggedRows.of({INDEX: (np.arange(length, dtype=np.float64), None)} | columns)
-        rows.append(LoggedRows(known.columns, known.missing, texts.get(length, {})))
+        indexed = LoggedRows.of({INDEX: (np.arange(length, dtype=np.float64), None)} | columns)
+        rows.append(replace(indexed, texts=texts.get(length, {})))
     return rows
 
 

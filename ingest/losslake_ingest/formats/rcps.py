@@ -6,8 +6,7 @@ repeated in the files of later rounds, where each counts once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from losslake_ingest.formats.csv_and_jsonl import read_tables
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.formats.rcp_file import UNITS, ReferenceRuns, reference_runs
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.safe_parsing import flattened, printable
+from losslake_ingest.readers.safe_parsing import flattened, printable, scalars
 from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Source
 from losslake_schema.statuses import COMPLETE
@@ -28,7 +27,7 @@ _HYPERPARAMETERS = "Hyperparams"
 _FACTS = ("Creator", "When", "Platform", "Precision")
 _CONVERGED = np.ones(1)
 # A record by its batch size and runs: later rounds rename benchmarks, and change what else a record says.
-_Key = tuple[float, tuple[float, ...]]
+_Key = tuple[int, tuple[float, ...]]
 
 
 class Rcps:
@@ -46,47 +45,40 @@ class Rcps:
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of each record; a record that another file has already is quarantined."""
-        known: dict[_Key, str] = {}
+        files: dict[_Key, str] = {}
 
         def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
             if not file.path.rpartition("/")[2].startswith(_START):
                 return iter(())
             try:
-                return _runs(reference_runs(data), file, known)
+                return _runs(reference_runs(data), file, files)
             except ValueError as error:
                 raise Refusal(Rule.UNREADABLE_LOG, str(error)) from None
 
         return read_tables(source, _ENDINGS, mapping, read)
 
 
-def _runs(reference: ReferenceRuns, file: TableFile, known: dict[_Key, str]) -> Iterator[RunLog | Quarantined]:
-    """Yield the runs of a file's records. known: the file of each record read so far; this file's are added."""
-    for batch_size, positions, (name, record) in zip(
-        reference.batch_sizes.tolist(), reference.runs, reference.records, strict=True
-    ):
-        first = known.setdefault((batch_size, tuple(positions.tolist())), file.path)
+def _runs(records: Sequence[ReferenceRuns], file: TableFile, files: dict[_Key, str]) -> Iterator[RunLog | Quarantined]:
+    """Yield the runs of a file's records. files: the file of each record read so far; this file's are added."""
+    for name, benchmark, unit, batch_size, runs, stated in records:
+        first = files.setdefault((batch_size, tuple(runs)), file.path)
         if first != file.path:
             yield file.quarantined(Rule.DUPLICATE_SOURCE, f"{shown(name)} is also in {first}, which is used", name=name)
             continue
-        fields: dict[str, Scalar] = {"benchmark": reference.benchmark, "record": printable(name)}
-        fields |= {key.lower(): printable(value) for key in _FACTS if isinstance(value := record.get(key), str)}
-        parameters = dict(_hyperparameters(record))
-        for number, position in enumerate(positions.tolist(), start=1):
-            columns = {reference.unit: (np.array([position]), None), "converged": (_CONVERGED, None)}
+        fields: dict[str, Scalar] = {"benchmark": benchmark, "record": printable(name)}
+        fields |= {key.lower(): printable(value) for key in _FACTS if isinstance(value := stated.get(key), str)}
+        hyperparameters = flattened(stated.get(_HYPERPARAMETERS) or {}, 4)
+        parameters = scalars((name, value) for name, value in hyperparameters if name)
+        for number, run in enumerate(runs, start=1):
+            columns = {unit: np.array([run]), "converged": _CONVERGED}
             yield RunLog(
                 f"{file.path}#{name}/{number}",
                 {file.path: file.sha256},
-                [LoggedRows.of(columns)],
-                {**parameters, **fields, "global_batch_size": int(batch_size)},
+                [LoggedRows(columns)],
+                {**parameters, **fields, "global_batch_size": batch_size},
                 {**parameters, **{key: fields[key] for key in ("record", "creator", "when") if key in fields}},
                 status=COMPLETE,
             )
-
-
-def _hyperparameters(record: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    for name, value in flattened(record.get(_HYPERPARAMETERS) or {}, 4):
-        if name and isinstance(value, Scalar):
-            yield printable(name), printable(value) if isinstance(value, str) else value
 
 
 FORMAT = Rcps()

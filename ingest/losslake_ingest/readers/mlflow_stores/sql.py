@@ -21,7 +21,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, RunLog, check_size, is_utf8
 from losslake_ingest.readers.mlflow_stores.stored_run import DELETED, Metric, StoredRun, as_floats
-from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite
+from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite, text_of
 from losslake_ingest.sources.member import Member
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
@@ -142,9 +142,7 @@ def _is_damaged(name: object) -> bool:
 
 
 def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return None if value is None else str(value)
+    return None if value is None else text_of(value)
 
 
 def _digest(log: RunLog) -> str:

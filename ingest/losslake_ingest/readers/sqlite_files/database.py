@@ -45,6 +45,11 @@ def query(name: str) -> str:
     return resources.files("losslake_ingest.readers.sqlite_files.queries").joinpath(f"{name}.sql").read_text("utf-8")
 
 
+def text_of(value: object) -> str:
+    """Return a text, which SQLite needn't store in UTF-8, or any other value as a text."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
 def is_written_ahead(data: bytes) -> bool:
     """Return True if a database has a write-ahead log."""
     return data[_LOG_MODE] == b"\2\2"
