@@ -18,11 +18,12 @@ from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import metric_line
 from losslake_ingest.mapping.row_keys import columns_used
 from losslake_ingest.readers.plain_text import in_utf8
+from losslake_ingest.readers.tables.cells import is_number
 from losslake_ingest.readers.tables.csv_layout import find_layout, with_newlines
 from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.readers.tables.runs import RowRules, runs_of
-from losslake_ingest.readers.tables.table import TableFile, is_number
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Member, Source, normalize_path
 
 TABLE_ENDINGS = (".csv", ".tsv")

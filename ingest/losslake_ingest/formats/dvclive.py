@@ -14,7 +14,7 @@ from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, remarks_in
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, RunLog, remarks_in
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_all_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
@@ -103,16 +103,7 @@ def _part(source: str, member: Member, metric: str) -> RunLog:
     for name, cell in part.rows[0].texts.items():
         if cell.text and (name == column or (name == _STEP and name in part.rows[0].columns)):
             raise not_a_number(name, cell)
-
-    def full(name: str) -> str:
-        return metric if name == column else name
-
-    def renamed(rows: LoggedRows) -> LoggedRows:
-        columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
-        texts = {full(c): cell for c, cell in rows.texts.items()}
-        return replace(rows, columns=columns, missing=missing, texts=texts)
-
-    return replace(part, rows=list(map(renamed, part.rows)))
+    return replace(part, rows=[rows.renamed(column, metric) for rows in part.rows])
 
 
 def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:

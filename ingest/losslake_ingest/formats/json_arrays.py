@@ -24,9 +24,10 @@ from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.readers.plain_text import UTF8_MARK
 from losslake_ingest.readers.safe_parsing import flattened, printable, read_document, scalars
+from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
 from losslake_ingest.readers.tables.runs import runs_of
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Source
 from losslake_schema.reached import Flags, Floats
 

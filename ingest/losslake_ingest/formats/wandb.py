@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence, Sized
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog
-from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.wandb_files.config import LARGEST_CONFIG, Config, read_config_yaml
 from losslake_ingest.readers.wandb_files.history import History, read_json_lines, read_parquet
 from losslake_ingest.readers.wandb_files.offline import OfflineRun
 from losslake_ingest.readers.wandb_files.panels import Panel, panel_confidence, panel_runs, read_panel
 from losslake_ingest.readers.wandb_files.records import HEADER
-from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source
 
 _CONFIG = "config.yaml"
 _EVENTS = "wandb-events.jsonl"
@@ -78,10 +78,7 @@ class _Reader:
 
     def read(self) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of the source."""
-        items = UntilBreak(read_files(self._source, _is_wanted, self._add))
-        yield from items
-        yield from self._flush()
-        items.raise_break()
+        return read_all_files(self._source, _is_wanted, self._add, self._flush)
 
     def _flush(self, except_for: str | None = None) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of all folders but one."""

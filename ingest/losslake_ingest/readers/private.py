@@ -111,8 +111,3 @@ def without_words(fields: Mapping[str, Scalar], words: Mapping[str, str]) -> tup
         else:
             kinds.add(kind)
     return remaining, kinds
-
-
-def clean_text(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 can't encode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -87,6 +87,11 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def clean_text(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 can't encode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def scalars(values: Iterable[tuple[str, object]]) -> dict[str, Scalar]:
     """Return the numbers and texts among some values, with their names, as they can be printed."""
     return {

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, TextCell
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.reached import Integers
 
-Cells = TypeVar("Cells", Floats, Flags)
 NO_METRIC = Damage("a row without the name of a metric: left out")
 
 
@@ -39,20 +36,8 @@ def split_metrics(
     split = []
     for code, at in zip(present.tolist(), np.split(order, np.cumsum(counts)[:-1]), strict=True):
         if code >= 0:
-            name = str(names[code])
-            columns, missing = _renamed(rows.columns, value, name, at), _renamed(rows.missing, value, name, at)
             text = text_of(places[at])
             texts = {column: cell for column, cell in rows.texts.items() if column != value}
-            with_text = texts if text is None else {**texts, name: text}
-            line_of = partial(_line_of, rows, at)
-            split.append(replace(rows, columns=columns, missing=missing, texts=with_text, line_of=line_of))
+            renamed = rows.at(at).renamed(value, str(names[code]))
+            split.append(replace(renamed, texts=texts if text is None else {**texts, str(names[code]): text}))
     return split
-
-
-def _line_of(rows: LoggedRows, at: Integers, row: int) -> int | None:
-    return rows.line_of(int(at[row]))
-
-
-def _renamed(columns: Mapping[str, Cells], value: str, name: str, at: Integers) -> dict[str, Cells]:
-    """Return some rows of columns, with the column of values under the name of its metric."""
-    return {name if column == value else column: cells[at] for column, cells in columns.items()}

@@ -30,27 +30,19 @@ Places = tuple[Integers, Integers]
 """Begin and end of a group in the bytes of a block, line by line; -1 for both where it isn't in the match."""
 
 
-@dataclass(frozen=True)
 class Block:
     """Lines of a log. data: their bytes between two margins, so that bytes beside a text can be looked at.
 
     starts: where each line begins in data. is_cut: the log ends with these lines, and the last one has no line end.
     """
 
-    lines: pa.Array
-    data: Integers
-    starts: Integers
-    is_cut: bool
-
-    @staticmethod
-    def of(lines: pa.Array, is_cut: bool) -> Block:
+    def __init__(self, lines: pa.Array, is_cut: bool) -> None:
         """Take binary lines that follow each other in their buffer."""
         _, offsets, data = lines.buffers()
         bounds = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
-        used = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
-        return Block(
-            lines, np.pad(used, _LONGEST_REST), bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST, is_cut
-        )
+        self.lines, self.is_cut = lines, is_cut
+        self.data = np.pad(np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]], _LONGEST_REST)
+        self.starts: Integers = bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST
 
 
 @dataclass
@@ -72,11 +64,11 @@ class Matches:
 
         first: the number of its first line. Raises Refusal if there are too many, or a group is a part of a number.
         """
-        found = find_groups(block.lines, self.expression)
-        all_rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        matches = find_groups(block.lines, self.expression)
+        all_rows = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
         if not len(all_rows):
             return all_rows
-        groups, rows = _places(found, block, all_rows), all_rows
+        groups, rows = _places(matches, block, all_rows), all_rows
         if block.is_cut and rows[-1] == len(block.lines) - 1:
             self._leave_out_cut(groups, len(block.data) - _LONGEST_REST)
         if {AT, END} <= groups.keys():
@@ -145,9 +137,9 @@ class Matches:
             yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
 
 
-def _places(found: pa.StructArray, block: Block, rows: Integers) -> dict[str, Places]:
+def _places(matches: pa.StructArray, block: Block, rows: Integers) -> dict[str, Places]:
     """Return where each group is in the bytes of a block."""
-    matched = found.take(pa.array(rows))
+    matched = matches.take(pa.array(rows))
     places = {}
     for group, spans in zip(matched.type, matched.flatten(), strict=True):
         is_there = spans.is_valid().to_numpy(zero_copy_only=False)
@@ -173,8 +165,8 @@ def _digit_before(data: Integers, starts: Integers, is_time: bool) -> Integers:
     one, two = data[starts - 1], data[starts - 2]
     digit, point = _is_digit(one), ((one == ord(".")) | (is_time & (one == ord(":")))) & _is_digit(two)
     minus = (one == ord("-")) & _MINUS[two]
-    found = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
-    return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), found, -1)
+    place = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
+    return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), place, -1)
 
 
 def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
@@ -191,8 +183,8 @@ def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool)
     minutes = is_time & (near[0] == ord(":")) & digit[1] & digit[2]
     unit = ~np.bool_(has_unit) & _UNITS[near[0]] & ~_IN_WORDS[near[1]]
     next_one = point | grouped | (exponent & digit[1]) | minutes
-    found = np.where(digit[0] | unit, stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
-    return np.where(_is_digit(data[stops - 1]), found, -1)
+    place = np.where(digit[0] | unit, stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
+    return np.where(_is_digit(data[stops - 1]), place, -1)
 
 
 def _is_digit(data: Integers) -> Flags:

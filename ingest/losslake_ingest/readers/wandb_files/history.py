@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, LoggedRows, check_size
-from losslake_ingest.readers.private import clean_text, private_text
+from losslake_ingest.readers.private import private_text
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
-from losslake_ingest.readers.safe_parsing import LONGEST_JSON, number_column, read_python_json
+from losslake_ingest.readers.safe_parsing import LONGEST_JSON, clean_text, number_column, read_python_json
 from losslake_schema.reached import Flags, Floats
 
 MOST_COLUMNS = 10_000

@@ -23,7 +23,8 @@ import pyarrow.csv as pa_csv
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size, remarks_in
 from losslake_ingest.readers.plain_text import UTF8_MARK
-from losslake_ingest.readers.private import clean_text, private_text
+from losslake_ingest.readers.private import private_text
+from losslake_ingest.readers.safe_parsing import clean_text
 from losslake_ingest.readers.wandb_files.history import floats_of
 from losslake_schema.reached import Flags, Floats, Integers
 
