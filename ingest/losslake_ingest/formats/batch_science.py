@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from losslake_ingest.contracts.report import Quarantined
@@ -68,8 +68,7 @@ class _Reader:
         self._source = source
         self._roots = {known.root: known.collection for known in collections()}
         self._collection = collection
-        self._last_folder: str | None = None
-        self._last_study: Study | str = ""
+        self._study_of = lru_cache(1)(self._study_at)
         self._current: Study | None = None
         self._studies: dict[Study, _Pending] = {}
         self._pending_size = 0
@@ -105,17 +104,13 @@ class _Reader:
             trial_id = natural_number(last)
             if trial_id is None:
                 raise Refusal(Rule.BAD_NAME, "it isn't in a …/batch_size/trial_id/ folder: see the layout")
-        if folder != self._last_folder:
-            self._last_folder, self._last_study = folder, self._study_at(folder)
-        if isinstance(self._last_study, str):
-            raise Refusal(Rule.BAD_NAME, self._last_study)
-        return self._last_study, trial_id
+        return self._study_of(folder), trial_id
 
-    def _study_at(self, folder: str) -> Study | str:
-        """Return the study of a folder, or why it has none."""
+    def _study_at(self, folder: str) -> Study:
+        """Return the study of a folder. Raises Refusal if it has none."""
         parts = folder.split("/")
         if len(parts) < 4 or (batch_size := natural_number(parts[-1])) is None or batch_size == 0:
-            return "it isn't in a dataset/model/optimizer/batch_size/ folder"
+            raise Refusal(Rule.BAD_NAME, "it isn't in a dataset/model/optimizer/batch_size/ folder")
         base, (dataset, model, optimizer) = parts[:-4], parts[-4:-1]
         # The folder or archive itself is the root if it was given without its parent.
         offered = self._source.path.resolve().name.split(".")[0]
@@ -126,7 +121,7 @@ class _Reader:
         for name in (*first.split("/"), *base[1:], dataset, model, optimizer):
             why = name_problem(name)
             if why:
-                return f"the name {name!r} {why}: rename the folder"
+                raise Refusal(Rule.BAD_NAME, f"the name {name!r} {why}: rename the folder")
         return Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size)
 
     def _keep(self, study: Study, trial_id: int | None, member: Member) -> bool:
@@ -335,11 +330,11 @@ class BatchSciencePart:
         if status == COMPLETE and table and b"\n" not in table:
             why = f"the trial is COMPLETE, but {_CURVE_FILE} ends within its first line: copy it again"
             raise Refusal(Rule.NO_MEASUREMENTS, why)
-        given = document.get("parameters")
-        if not isinstance(given, dict):
+        parameters = document.get("parameters")
+        if not isinstance(parameters, dict):
             raise Refusal(Rule.BAD_FIELD, "parameters is not an object")
-        numbers = {name: float(value) for name, value in given.items() if is_exact_float(value)}
-        others = {name: json.dumps(value, sort_keys=True) for name, value in given.items() if name not in numbers}
+        numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
+        others = {name: json.dumps(value, sort_keys=True) for name, value in parameters.items() if name not in numbers}
         sha256 = self._sha256[f"{trial_id}/{_CURVE_FILE}"]
         source = f"{trial.folder}/{_CURVE_FILE}"
         return TrialFacts(trial_id, str(status), _integer(document, "steps"), numbers, others, source, sha256)

@@ -10,7 +10,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,16 +33,14 @@ MOST_BLANK_LINES = 10
 _BLANK_ENDS = (b"\n\n", b"\n\r\n")
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """The columns of a file in order, and where its rows begin."""
 
     columns: tuple[str, ...]
     length: int
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Trials that were parsed together, by their positions among the files."""
 
     positions: Sequence[int]
@@ -62,13 +60,13 @@ class _Block:
         """Return why trials are refused that have values beyond the range of their metric, by position."""
         faults: dict[int, Refusal] = {}
         for name, values in self.curves.values.items():
-            known = metric_named(name)
-            if math.isinf(known.largest):
+            metric = metric_named(name)
+            if math.isinf(metric.largest):
                 continue
-            rows = np.flatnonzero(_out_of_range(known, values, self.curves.offsets))
+            rows = np.flatnonzero(_out_of_range(metric, values, self.curves.offsets))
             trials, first = np.unique(np.searchsorted(self.curves.offsets, rows, side="right") - 1, return_index=True)
             for trial, row in zip(trials.tolist(), rows[first].tolist(), strict=True):
-                what = f"{name} is {values[row]:.17g}, and {known.range_in_words}: correct it (unit: {known.unit})"
+                what = f"{name} is {values[row]:.17g}, and {metric.range_in_words}: correct it (unit: {metric.unit})"
                 line = row - int(self.curves.offsets[trial]) + 2
                 faults.setdefault(self.positions[trial], Refusal(Rule.OUT_OF_RANGE, what, line))
         return faults
@@ -111,18 +109,18 @@ def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Re
 
 def _headers(files: Sequence[bytes]) -> tuple[dict[int, _Header], dict[int, Refusal]]:
     """Return the header of each file with a valid one, and the errors of the others; equal headers are parsed once."""
-    known: dict[bytes, _Header | Refusal] = {}
+    by_line: dict[bytes, _Header | Refusal] = {}
     headers: dict[int, _Header] = {}
     faults: dict[int, Refusal] = {}
     for position, data in enumerate(files):
         end = data.find(b"\n", 0, _LONGEST_HEADER)
         line = data[: end + 1] if end >= 0 else data[: _LONGEST_HEADER + 1]
-        if line not in known:
+        if line not in by_line:
             try:
-                known[line] = _read_header(line)
+                by_line[line] = _read_header(line)
             except Refusal as refusal:
-                known[line] = refusal.with_traceback(None)  # which would keep `files` until garbage is collected
-        header = known[line]
+                by_line[line] = refusal.with_traceback(None)  # which would keep `files` until garbage is collected
+        header = by_line[line]
         if isinstance(header, Refusal):
             faults[position] = header
         else:

@@ -18,14 +18,13 @@ from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.plain_text import UTF8_MARK, check_nuls, in_utf8
+from losslake_ingest.readers.plain_text import LONGEST_LINE, UTF8_MARK, check_nuls, in_utf8, line_blocks
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
 from losslake_ingest.readers.safe_parsing import clean_text, nearest_float, number_column, printable
 from losslake_ingest.readers.tables.cells import EMPTY_WORDS, ENOUGH_WORDS, LARGEST_COLUMNS, LARGEST_WORDS
 from losslake_ingest.readers.tables.table import Codes, Numbers, Table, Words, check_run_column, text_left_out
 from losslake_schema.reached import Flags, Floats
 
-LONGEST_LINE = 1 << 22  # as objects, they need up to 30 times that
 _BLOCK = 1 << 18
 _DEEPEST = 16
 _ENOUGH_OTHER_LINES = 100_000
@@ -106,13 +105,12 @@ class _Reader:
         self._remarks: Counter[str] = Counter()
         self._columns = _Columns(run_column, self._remarks)
         self._n_other_lines = 0
-        self._next_line = 1
         self._end = NOT_ENDED
 
     def read(self) -> Table:
         """Return the table. Raises Refusal."""
-        for block in self._blocks():
-            self._read_block(block)
+        for first, block in line_blocks(self._data, _BLOCK, "a row per evaluation"):
+            self._read_block(first, block.replace(b"\r\n", b"\n").removesuffix(b"\n"))
             if self._n_other_lines > _ENOUGH_OTHER_LINES and self._n_other_lines > 9 * self._columns.n_rows:
                 break
             check_size(self._columns.n_rows, 1)
@@ -128,27 +126,10 @@ class _Reader:
         table.end = self._end
         return table
 
-    def _blocks(self) -> Iterator[bytes]:
-        """Yield the file in blocks of whole lines."""
-        start = 0
-        while start < len(self._data):
-            end = self._data.rfind(b"\n", start, start + _BLOCK) + 1
-            if not end:
-                end = self._data.find(b"\n", start, start + LONGEST_LINE) + 1
-            if not end and len(self._data) - start > LONGEST_LINE:
-                message = f"the line is longer than {LONGEST_LINE:,} bytes: is there a row per evaluation?"
-                raise Refusal(Rule.UNREADABLE_LOG, message, self._data.count(b"\n", 0, start) + 1)
-            end = end or len(self._data)
-            block = self._data[start:end]
-            if b"\r\n" in block:
-                block = block.replace(b"\r\n", b"\n")
-            yield block.removesuffix(b"\n")
-            start = end
-
-    def _read_block(self, block: bytes) -> None:
+    def _read_block(self, first: int, block: bytes) -> None:
+        """Add the rows of a block of lines. first: the number of its first line."""
         lines = block.split(b"\n")
-        first, self._next_line = self._next_line, self._next_line + len(lines)
-        numbers: Sequence[int] = range(first, self._next_line)
+        numbers: Sequence[int] = range(first, first + len(lines))
         if b"" in lines:
             numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
             lines = list(filter(None, lines))
