@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, point_at, pruned, reference_point
-from losslake_ingest.formats.rcp_file import ReferenceRuns, reference_runs
+from losslake_ingest.formats.rcps import ReferenceRuns, reference_runs
 from tests.conformance.corpora import sample
 from tests.losslake.analysis.test_rcp import bisected
 

@@ -18,7 +18,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, remarks_in
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import BundledFormat, Glimpse
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import read_python_json
@@ -37,13 +37,10 @@ _STORED_FLAGS = ("workload", "framework", "tuning_ruleset", "num_tuning_trials",
 _FOLDER = re.compile(r"(?:.*/)?(?P<workload>[^/]+?)(?:_(?P<framework>jax|pytorch))?/trial_[0-9]+")
 
 
-class AlgoPerf:
+class AlgoPerf(BundledFormat):
     """The format of AlgoPerf: one run per trial folder, with targets and metaparameters from its JSON files."""
 
     name = "algoperf"
-    reads = "trial_N/ with measurements.csv, eval_measurements.csv, hparams.json, meta_data_0.json, flags_0.json"
-    needs = "collection, optimizer, batch_size (not in the logs)"
-    defaults = defaults_of("algoperf")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a trial's CSV by its header and its metadata file by its content."""

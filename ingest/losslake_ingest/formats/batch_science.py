@@ -17,7 +17,7 @@ from typing import Any
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
-from losslake_ingest.formats.format import Glimpse, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.repeated_keys import distinct_pairs
 from losslake_ingest.readers.tables.csv_curves import count, read_curves
@@ -34,13 +34,10 @@ _LARGEST_JSON = 1 << 20
 _STUDY_FILE, _METADATA_FILE, _CURVE_FILE = "study.json", "metadata.json", "measurements.csv"
 
 
-class BatchScience:
+class BatchScience(BundledFormat):
     """The format of the published archive: complete studies that need no mapping."""
 
     name = NAME
-    reads = "study.json, and metadata.json and measurements.csv per trial: the archive of Shallue et al. 2019"
-    needs = "nothing"
-    defaults = ""
 
     def detect(self, file: Glimpse) -> float:
         """Recognize the three kinds of files by name and content."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, RunLog, remarks_in
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_all_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.tables.csv_table import read_csv
@@ -32,13 +32,10 @@ _HEADER = re.compile(rb"(?:timestamp\t)?step\t([^\t\r\n]+)\r?\n")
 LAYOUT = "plots/metrics/val/loss.tsv"
 
 
-class DVCLive:
+class DVCLive(BundledFormat):
     """The format of DVCLive: one run per folder with plots/metrics."""
 
     name = "dvclive"
-    reads = "plots/metrics/**/*.tsv of DVCLive, a file for each metric, and params.yaml"
-    needs = "collection, dataset, model, optimizer, batch_size; metrics that aren't named train/…, val/… or test/…"
-    defaults = defaults_of("dvclive")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a metric by its path and header."""

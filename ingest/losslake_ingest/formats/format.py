@@ -6,6 +6,7 @@ Formats are registered as entry points `losslake.formats`, by LossLake and by ot
 from __future__ import annotations
 
 import functools
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -64,6 +65,8 @@ class Format(Protocol):
 
 
 GROUP = "losslake.formats"
+_FOLDER = resources.files("losslake_ingest.formats")
+_DESCRIPTIONS = tomllib.loads(_FOLDER.joinpath("descriptions.toml").read_text("utf-8"))
 Delivered = TypeVar("Delivered", bound=RunLog | StudyPart)
 
 
@@ -91,8 +94,21 @@ def format_named(name: str) -> Format:
 
 
 def defaults_of(name: str) -> str:
-    """Return a format's own mapping as TOML text."""
-    return resources.files("losslake_ingest.formats.defaults").joinpath(f"{name}.toml").read_text("utf-8")
+    """Return the mapping of one of LossLake's own formats as TOML text, empty if it needs none."""
+    file = _FOLDER.joinpath("defaults", f"{name}.toml")
+    return file.read_text("utf-8") if file.is_file() else ""
+
+
+class BundledFormat:
+    """A format of LossLake's own: described in descriptions.toml, with its defaults in a file of its name."""
+
+    name: str
+
+    def __init__(self) -> None:
+        """Read what describes the format."""
+        self.reads: str = _DESCRIPTIONS[self.name]["reads"]
+        self.needs: str = _DESCRIPTIONS[self.name]["needs"]
+        self.defaults = defaults_of(self.name)
 
 
 def read_files(

@@ -21,7 +21,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_all_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import number_column, printable, read_document, scalars
 from losslake_ingest.sources.member import Member, Source
@@ -40,13 +40,10 @@ _SHORTER = "shorter history of the same run: skipped"
 _DIFFERENT = "shorter history of the same run isn't a prefix of the longest: the run was restarted differently"
 
 
-class HuggingFaceTrainer:
+class HuggingFaceTrainer(BundledFormat):
     """The format of the Hugging Face Trainer."""
 
     name = "hf_trainer"
-    reads = "trainer_state.json of the Hugging Face Trainer and its checkpoints"
-    needs = "collection, dataset, model, optimizer, and batch_size: the file states only the batch size of one process"
-    defaults = defaults_of("hf_trainer")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a trainer state by its `log_history`, or else by its name."""

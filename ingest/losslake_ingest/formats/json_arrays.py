@@ -18,7 +18,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.formats.csv_and_jsonl import read_tables, row_rules
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import BundledFormat, Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
@@ -45,15 +45,10 @@ _EMPTY_LIST = "an empty list left out: {name}"
 _NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it logs is nested in lists"
 
 
-class JsonArrays:
+class JsonArrays(BundledFormat):
     """The format of JSON documents with a list for each metric, or with a list of entries."""
 
     name = "json_arrays"
-    reads = "a .json with a list per metric (DeepOBS, Keras' History) or a list of entries (a log_history alone)"
-    needs = (
-        "collection, dataset, model, optimizer, batch_size, metrics, and the axis: a list, or index, the place in it"
-    )
-    defaults = defaults_of("json_arrays")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a document by a list of numbers with a name of a metric, or by its first entry."""

@@ -19,7 +19,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import read_json
 from losslake_ingest.sources.member import Member, Source
@@ -57,13 +57,10 @@ _PLACEHOLDER = re.compile(r"([0-9]+x)?SUBMISSION_(ORG|PLATFORM)_PLACEHOLDER")
 _PRIVATE = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\s*(?:~[/\\]|/[\w.~-]|[A-Za-z]:\\)")
 
 
-class Mllog:
+class Mllog(BundledFormat):
     """The format of MLPerf logs: one run per file, evaluations by epoch or by samples."""
 
     name = "mllog"
-    reads = "MLPerf training logs (.txt, .log, .out) with lines :::MLLOG, :::MLL or :::MLPv0.5.0"
-    needs = "collection, dataset, model, the metric of eval_accuracy, and examples per epoch if epochs are logged"
-    defaults = defaults_of("mllog")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a log by a marked line, or by its name as a published result."""

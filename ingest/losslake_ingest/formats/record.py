@@ -15,7 +15,7 @@ from losslake.record.layout import END, RUN, VERSION, SegmentName
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_all_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.recorded.recorded_run import RecordedRun
 from losslake_ingest.readers.safe_parsing import read_document
@@ -27,13 +27,10 @@ _MARK = re.compile(rb'\s*\{\s*"format"\s*:\s*"losslake-record/(?P<version>[^"]{0
 _SEGMENT = re.compile(r"(?P<folder>(?:.+/)?)(?P<name>[^/]+/[^/]+)")
 
 
-class Record:
+class Record(BundledFormat):
     """The format of losslake.record: one run per folder with a run.json."""
 
     name = "record"
-    reads = "run.json, end.json and NNNN/NNNNNN.jsonl of losslake.record, a folder for each run"
-    needs = "nothing but metrics that aren't named train/…, val/… or test/…"
-    defaults = defaults_of("record")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a run.json by its first key, and a segment by its place and its first line."""

@@ -17,7 +17,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import printable, read_document, unix_seconds
 from losslake_ingest.readers.side_files import LARGEST_SIDE_FILE, fields_in
@@ -34,13 +34,10 @@ _EXPERIMENT = "experiment.name"
 Beside = Mapping[str, tuple[str, Mapping[str, Scalar]]]
 
 
-class Sacred:
+class Sacred(BundledFormat):
     """The format of Sacred: one run per folder with a metrics.json."""
 
     name = "sacred"
-    reads = "metrics.json, run.json and config.json of a Sacred FileStorageObserver"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics; fields are the keys of config.json"
-    defaults = defaults_of("sacred")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a metrics.json by its first metric."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.text_logs.lines import falls, read_text
 from losslake_ingest.readers.text_logs.proposal import how_to_read_apart, is_text, proposed_line
@@ -19,15 +19,10 @@ from losslake_ingest.sources.member import Member, Source
 _NAME = re.compile(r"(?:.*\.)?(?:log|txt|out|err|stdout|stderr|[^.]*log[^.]*)(?:\.[0-9]{1,14})?|[^.]+", re.IGNORECASE)
 
 
-class Text:
+class Text(BundledFormat):
     """The format of text logs: one run per file."""
 
     name = "text"
-    reads = (
-        "lines of any text log, matched by expressions in the mapping: .log, .txt, .out, or a name without an ending"
-    )
-    needs = "[text] lines, collection, dataset, model, optimizer, batch_size, metrics; the axis if it isn't named step"
-    defaults = defaults_of("text")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a text file by its name; what its lines are, only the mapping knows."""

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import RunLog, Scalar
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import flattened, scalars, unix_seconds
 from losslake_ingest.readers.sqlite_files import database
@@ -29,13 +29,10 @@ _DEEPEST = 16
 _PRIVATE = "_Username"
 
 
-class Trackio:
+class Trackio(BundledFormat):
     """The format of Trackio's databases: one run per run id."""
 
     name = "trackio"
-    reads = "the SQLite file of a Trackio project (trackio/PROJECT.db)"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics; fields are the keys of the run's config"
-    defaults = defaults_of("trackio")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a database by the folder or by its write-ahead log, as its tables come later in the file."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_ingest.formats.rcp_file import reference_runs
+from losslake_ingest.formats.rcps import reference_runs
 
 
 def record(**changes: Any) -> dict[str, Any]:

@@ -11,18 +11,18 @@ import numpy.typing as npt
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, Scalar, TextCell
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LongTable
 from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
 from losslake_ingest.readers.tables.carried import carry
 from losslake_ingest.readers.tables.cells import is_number
-from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
 from losslake_ingest.readers.tables.row_words import joined, rows_by_words, whole_numbers
 from losslake_ingest.readers.tables.table import Codes, Numbers, Table, TableFile, Words, text_left_out
 from losslake_schema.reached import Floats, Integers
 
 LONGEST_RUN_NAME = 200
+NO_METRIC = Damage("a row without the name of a metric: left out")
 _LARGEST_BATCH = 1 << 20
 _LONGEST_INTEGER = 18
 
@@ -255,25 +255,38 @@ class _Runs:
         self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
     ) -> RunLog | Quarantined:
         """Return the run with the rows of each metric. parts: the positions of its rows in the run."""
-        names, values = self._table.words[long.name], self._table.words.get(long.value)
-        codes = names.codes[rows]
-
-        def text_of(at: Integers) -> TextCell | None:
-            if values is None or not (is_text := values.codes[rows][at] >= 0).any():
-                return None
-            row = rows.start + int(at[np.argmax(is_text)])
-            return self._table.text_cell(row, str(values.words[int(values.codes[row])]))
-
-        split = []
+        split: list[LoggedRows] = []
         try:
             for at, logged in zip(parts, run.rows, strict=True):
-                split += split_metrics(logged, at, codes[at], names.words, long.value, text_of)
+                split += self._rows_by_metric(long, logged, at + rows.start)
         except Refusal as refusal:
             return self._file.quarantined(refusal.rule, refusal.message, name=name)
-        n_nameless = int((codes < 0).sum())
+        n_nameless = int((self._table.words[long.name].codes[rows] < 0).sum())
         remarks = {**run.remarks, NO_METRIC: n_nameless} if n_nameless else run.remarks
         fields = {field: value for field, value in run.fields.items() if field != long.value}
         return replace(run, rows=split, fields=fields, remarks=remarks)
+
+    def _rows_by_metric(self, long: LongTable, logged: LoggedRows, places: Integers) -> Iterator[LoggedRows]:
+        """Yield the rows of each metric, whose values are a column with its name. Raises Refusal.
+
+        places: of the rows in the table.
+        """
+        names, values = self._table.words[long.name], self._table.words.get(long.value)
+        codes = names.codes[places]
+        present, counts = np.unique(codes, return_counts=True)
+        if len(present) * len(logged.columns) > LARGEST_CELLS:
+            most = f"{len(logged.columns):,} columns; at most {LARGEST_CELLS:,} cells are read"
+            raise Refusal(Rule.FILE_TOO_LARGE, f"{len(present):,} metrics in {most}")
+        order = np.argsort(codes, kind="stable")
+        for code, at in zip(present.tolist(), np.split(order, np.cumsum(counts)[:-1]), strict=True):
+            if code >= 0:
+                name = str(names.words[code])
+                texts = {column: cell for column, cell in logged.texts.items() if column != long.value}
+                with_text = [] if values is None else places[at][values.codes[places[at]] >= 0]
+                if values is not None and len(with_text):
+                    row = int(with_text[0])
+                    texts[name] = self._table.text_cell(row, str(values.words[int(values.codes[row])]))
+                yield replace(logged.at(at).renamed(long.value, name), texts=texts)
 
 
 def _number_statistics(column: Numbers, starts: Integers, stop: int) -> tuple[Integers, Floats]:
