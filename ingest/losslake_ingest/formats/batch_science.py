@@ -63,7 +63,7 @@ class _Reader:
 
     def __init__(self, source: Source, collection: str | None) -> None:
         self._source = source
-        self._roots = {known.root: known.collection for known in collections()}
+        self._roots = {each.root: each.collection for each in collections()}
         self._collection = collection
         self._study_of = lru_cache(1)(self._study_at)
         self._current: Study | None = None

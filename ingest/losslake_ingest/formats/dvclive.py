@@ -66,11 +66,11 @@ class DVCLive(BundledFormat):
             n_cells += sum(len(column) + _COLUMN for rows in parts[-1].rows for column in rows.columns.values())
             if n_cells > LARGEST_CELLS:
                 flushed.update(pending)
-                yield from _all_merged(pending)
+                yield from _merged(pending)
                 pending.clear()
                 n_cells = 0
 
-        return read_all_files(source, lambda path: _PATH.fullmatch(path) is not None, add, lambda: _all_merged(pending))
+        return read_all_files(source, lambda path: _PATH.fullmatch(path) is not None, add, lambda: _merged(pending))
 
 
 def metric_in(path: str, data: bytes) -> str | None:
@@ -103,16 +103,16 @@ def _part(source: str, member: Member, metric: str) -> RunLog:
     return replace(part, rows=[rows.renamed(column, metric) for rows in part.rows])
 
 
-def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
-    return (_merged(run, parts) for run, parts in sorted(pending.items()) if any(part.files for part in parts))
-
-
-def _merged(run: str, parts: Sequence[RunLog]) -> RunLog:
-    remarks: Counter[str] = Counter()
-    for part in parts:
-        remarks.update(remarks_in(part.remarks, part.run))
-    files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
-    return RunLog(run, dict(sorted(files.items())), [rows for part in parts for rows in part.rows], remarks=remarks)
+def _merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
+    """Yield each run with the rows of all its metrics."""
+    for run, parts in sorted(pending.items()):
+        files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
+        if files:
+            remarks: Counter[str] = Counter()
+            for part in parts:
+                remarks.update(remarks_in(part.remarks, part.run))
+            rows = [rows for part in parts for rows in part.rows]
+            yield RunLog(run, dict(sorted(files.items())), rows, remarks=remarks)
 
 
 FORMAT = DVCLive()

@@ -112,14 +112,22 @@ class BundledFormat:
 
 
 def read_files(
-    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]]
+    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]], once: bool = False
 ) -> Iterator[Delivered | Quarantined]:
-    """Apply `read` to the wanted files of a source; if it raises Refusal or MemoryError, the file is quarantined."""
+    """Apply `read` to the wanted files of a source; if it raises Refusal or MemoryError, the file is quarantined.
+
+    once: only the first file of each path counts.
+    """
+    seen: set[str] = set()
     for member in source.members(wanted):
         path = member.path
         try:
             if isinstance(member, Refused):
                 raise Refusal(member.rule, member.message)
+            if once:
+                if path in seen:
+                    raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+                seen.add(path)
             files = read(member)
             del member  # The next file is read before this name would be given to it.
             yield from files

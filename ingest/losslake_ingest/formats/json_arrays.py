@@ -98,20 +98,19 @@ def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
 
 def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
     """Return rows for the lists of each length, with the place in the list, from 0. Raises Refusal."""
-    by_length: dict[int, dict[str, tuple[Floats, Flags | None]]] = {}
-    texts: dict[int, dict[str, TextCell]] = {}
+    by_length: dict[int, tuple[dict[str, tuple[Floats, Flags | None]], dict[str, TextCell]]] = {}
     for name, values in lists.items():
         column, text = list_column(values)
-        group = by_length.setdefault(len(values), {})
+        columns, texts = by_length.setdefault(len(values), ({}, {}))
         if column is not None:
-            group[name] = column
+            columns[name] = column
         if text is not None:
-            texts.setdefault(len(values), {})[name] = TextCell(text, None)
+            texts[name] = TextCell(text, None)
     rows = []
-    for length, columns in by_length.items():
+    for length, (columns, texts) in by_length.items():
         check_size(length, len(columns) + 1)
-        indexed = LoggedRows.of({INDEX: (np.arange(length, dtype=np.float64), None)} | columns)
-        rows.append(replace(indexed, texts=texts.get(length, {})))
+        index = np.arange(length, dtype=np.float64)
+        rows.append(replace(LoggedRows.of({INDEX: (index, None)} | columns), texts=texts))
     return rows
 
 

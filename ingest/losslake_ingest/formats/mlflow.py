@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from sqlalchemy import Connection, text
 
@@ -61,9 +62,8 @@ def _is_wanted(path: str) -> bool:
 
 def _read_database(source: DatabaseSource) -> Iterator[RunLog | Quarantined]:
     """Yield the runs of a database, streamed in one snapshot."""
-    name = source.name
     with source.connect() as connection:
-        yield from read_tables(name, name, lambda query: rows_in_chunks(connection, query), None, {})
+        yield from read_tables(source.name, source.name, partial(rows_in_chunks, connection), None, {})
 
 
 def rows_in_chunks(connection: Connection, query: str) -> Iterator[Sequence[SqliteRow]]:

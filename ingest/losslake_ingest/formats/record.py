@@ -22,7 +22,7 @@ from losslake_ingest.readers.safe_parsing import read_document
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
 LARGEST_DOCUMENT = 1 << 20
-LARGEST_PENDING = 2**23  # cells of the runs that are held until all of their segments were read
+LARGEST_PENDING = 2**23  # cells of the runs that wait until all of their segments were read
 _MARK = re.compile(rb'\s*\{\s*"format"\s*:\s*"losslake-record/(?P<version>[^"]{0,20})"')
 _SEGMENT = re.compile(r"(?P<folder>(?:.+/)?)(?P<name>[^/]+/[^/]+)")
 
@@ -122,7 +122,7 @@ class _Reader:
                 message = "its run's other files come much earlier in the archive: sort the archive by path"
                 raise Refusal(Rule.DUPLICATE_FILE, message)
             if folder in self._refused:
-                return  # said of its run.json
+                return  # reported for its run.json
             message = f"there is no {RUN} of losslake.record beside its folder: copy the whole folder of the run"
             raise Refusal(Rule.MISSING_FILE, message)
         self._n_cells += run.add(segment, member.path, member.data, self._source.name)

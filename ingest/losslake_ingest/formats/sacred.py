@@ -56,15 +56,9 @@ class Sacred(BundledFormat):
             except ValueError as error:
                 message = f"{' '.join(str(error).split())[:200]}: correct it, or copy it again"
                 yield Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message)
-        seen: set[str] = set()
-
-        def runs(member: Member) -> Iterator[RunLog]:
-            if member.path in seen:
-                raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
-            seen.add(member.path)
-            yield _run(member, beside)
-
-        yield from read_files(source, lambda path: _name(path) == _FILE, runs)
+        yield from read_files(
+            source, lambda path: _name(path) == _FILE, lambda member: [_run(member, beside)], once=True
+        )
 
 
 def _run(member: Member, beside: Beside) -> RunLog:

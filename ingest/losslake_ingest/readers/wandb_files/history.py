@@ -237,10 +237,10 @@ class HistoryTable:
         nested = [name for name, value in row.items() if type(value) is dict]
         for name, value in [(name, row.pop(name)) for name in nested]:
             for leaf_name, leaf in self._leaves(name, value, 1):
-                known = row.get(leaf_name)
-                if known is None:
+                earlier = row.get(leaf_name)
+                if earlier is None:
                     row[leaf_name] = leaf
-                elif leaf is not None and repr(known) != repr(leaf):
+                elif leaf is not None and repr(earlier) != repr(leaf):
                     raise nested_twin(leaf_name)
 
     def _leaves(self, name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -79,9 +79,8 @@ def parse_header(text: str) -> Header | None:
         return None
     if len(names) < 2 or BETWEEN in names[0] or not names[0].strip():
         return None
-    known = set(names)
-    width = len(_BOUNDS[0])
-    bounds = {name: name[:-width] for name in names if name.endswith(_BOUNDS) and name[:-width] in known}
+    width, distinct = len(_BOUNDS[0]), set(names)
+    bounds = {name: name[:-width] for name in names if name.endswith(_BOUNDS) and name[:-width] in distinct}
     curves = {at: name for at, name in enumerate(names) if at and name not in bounds}
     if not all(BETWEEN in name.strip() for name in curves.values()):
         return None
@@ -335,4 +334,4 @@ def _splits(column: str) -> list[tuple[str, str]]:
 
 def _best(ways: list[tuple[str, str]], preferred: tuple[tuple[int, set[str]], ...]) -> tuple[str, str]:
     """Return the first split with a preferred run (0) or metric (1), else the first split."""
-    return next((way for part, known in preferred for way in ways if way[part] in known), ways[0])
+    return next((way for part, names in preferred for way in ways if way[part] in names), ways[0])
