@@ -131,17 +131,16 @@ class _Reader:
             if pending.study_file is not None:
                 return False
             pending.folder, pending.study_file = folder, data
-            self._pending_size += len(data) + _PER_FILE
-            return True
-        if trial_id in pending.seen_trials:
+        elif trial_id in pending.seen_trials:
             return False
-        trial = pending.new_trials.setdefault(trial_id, TrialFiles(trial_id, folder))
-        if name in trial.files:
-            return False
-        trial.files[name] = data
-        memory = footprint(data)
-        trial.footprint += memory
-        pending.footprint += memory
+        else:
+            trial = pending.new_trials.setdefault(trial_id, TrialFiles(trial_id, folder))
+            if name in trial.files:
+                return False
+            trial.files[name] = data
+            memory = footprint(data)
+            trial.footprint += memory
+            pending.footprint += memory
         self._pending_size += len(data) + _PER_FILE
         return True
 
@@ -153,7 +152,7 @@ class _Reader:
                 message = f"{_STUDY_FILE} is missing: {len(pending.new_trials)} trials can't be stored without it"
                 yield self._quarantined(f"{pending.folder}/{_STUDY_FILE}", Rule.MISSING_FILE, message, study)
             return
-        complete = sorted((number for number, trial in pending.new_trials.items() if trial.is_complete), reverse=True)
+        complete = sorted((each for each, trial in pending.new_trials.items() if len(trial.files) == 2), reverse=True)
         if at_end and not (pending.new_trials or pending.seen_trials):
             message = "the study has no trials: add them to the archive"
             yield self._quarantined(pending.folder, Rule.MISSING_FILE, message, study)
@@ -165,7 +164,7 @@ class _Reader:
                 number = complete.pop()
                 trial = part[number] = pending.new_trials.pop(number)
                 size += trial.footprint
-                self._pending_size -= trial.size + 2 * _PER_FILE
+                self._pending_size -= sum(map(len, trial.files.values())) + 2 * _PER_FILE
             pending.footprint -= size
             yield BatchSciencePart(study, self._source.name, pending.folder, pending.study_file, part)
         if at_end:
@@ -212,16 +211,6 @@ class TrialFiles:
     folder: str
     files: dict[str, bytes] = field(default_factory=dict)
     footprint: int = 0
-
-    @property
-    def is_complete(self) -> bool:
-        """True if both files were read."""
-        return len(self.files) == 2
-
-    @property
-    def size(self) -> int:
-        """The size of the files in bytes."""
-        return sum(map(len, self.files.values()))
 
 
 @dataclass(frozen=True)

@@ -282,8 +282,7 @@ class _Runs:
             if code >= 0:
                 name = str(names.words[code])
                 texts = {column: cell for column, cell in logged.texts.items() if column != long.value}
-                with_text = [] if values is None else places[at][values.codes[places[at]] >= 0]
-                if values is not None and len(with_text):
+                if values is not None and len(with_text := places[at][values.codes[places[at]] >= 0]):
                     row = int(with_text[0])
                     texts[name] = self._table.text_cell(row, str(values.words[int(values.codes[row])]))
                 yield replace(logged.at(at).renamed(long.value, name), texts=texts)

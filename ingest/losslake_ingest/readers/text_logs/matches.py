@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +27,7 @@ _BEFORE = np.isin(np.arange(256), list(b"0123456789.-"))  # of a number that a t
 _AFTER = np.isin(np.arange(256), list(b"0123456789.,eE")) | _UNITS
 _COLON = np.arange(256) == ord(":")  # of a time
 
+Bytes = npt.NDArray[np.uint8]
 Places = tuple[Integers, Integers]
 """Begin and end of a group in the bytes of a block, line by line; -1 for both where it isn't in the match."""
 
@@ -91,7 +93,7 @@ class Matches:
                 starts[-1] = stops[-1] = -1
                 self.is_cut = True
 
-    def _check_whole(self, data: Integers, groups: dict[str, Places], lines: Integers) -> None:
+    def _check_whole(self, data: Bytes, groups: dict[str, Places], lines: Integers) -> None:
         """Raise Refusal if a group begins or ends within a number, such as `[0-9.]+` in 1.5e-4 or 1.5k.
 
         It may if another group has the rest, as in `(?P<epoch>[0-9]+)[.](?P<batch>[0-9]+)`, or if the expression names
@@ -150,7 +152,7 @@ def _places(matches: pa.StructArray, block: Block, rows: Integers) -> dict[str, 
     return places
 
 
-def _texts(data: Integers, places: Places) -> pa.Array:
+def _texts(data: Bytes, places: Places) -> pa.Array:
     """Return the texts at some places; an empty one where there is none."""
     starts, stops = places
     lengths = stops - starts
@@ -160,7 +162,7 @@ def _texts(data: Integers, places: Places) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data[at])])
 
 
-def _digit_before(data: Integers, starts: Integers, is_time: bool) -> Integers:
+def _digit_before(data: Bytes, starts: Integers, is_time: bool) -> Integers:
     """Return where the number begins to the left of the texts, -1 where it doesn't: a digit, `1.` or the sign."""
     one, two = data[starts - 1], data[starts - 2]
     digit, point = _is_digit(one), ((one == ord(".")) | (is_time & (one == ord(":")))) & _is_digit(two)
@@ -169,7 +171,7 @@ def _digit_before(data: Integers, starts: Integers, is_time: bool) -> Integers:
     return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), place, -1)
 
 
-def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
+def _digit_after(data: Bytes, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
     """Return where the number goes on after the texts, -1 where it doesn't: a digit, `.5`, `e-4`, `,000` or a unit.
 
     is_time: as well in `:30`. has_unit: a unit is no part of it.
@@ -187,11 +189,11 @@ def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool)
     return np.where(_is_digit(data[stops - 1]), place, -1)
 
 
-def _is_digit(data: Integers) -> Flags:
+def _is_digit(data: Bytes) -> Flags:
     return (data >= ord("0")) & (data <= ord("9"))
 
 
-def _cut(data: Integers, name: str, place: tuple[int, int], line: int, is_start: bool) -> Refusal:
+def _cut(data: Bytes, name: str, place: tuple[int, int], line: int, is_start: bool) -> Refusal:
     start, stop = place
     text = bytes(data[start:stop]).decode("utf-8", "replace")
     if is_start:

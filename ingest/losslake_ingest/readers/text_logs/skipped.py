@@ -71,8 +71,9 @@ class _Words:
     def named(self) -> Named | None:
         """Return all lines that name the axis, None if there are none."""
         if len(self.blocks) > 1:
-            *arrays, texts = zip(*self.blocks, strict=True)
-            self.blocks = [Named(*map(np.concatenate, arrays), pa.concat_arrays(texts))]
+            lines, steps, flags, texts = zip(*self.blocks, strict=True)
+            arrays = np.concatenate(lines), np.concatenate(steps), np.concatenate(flags)
+            self.blocks = [Named(*arrays, pa.concat_arrays(texts))]
         return self.blocks[0] if self.blocks else None
 
 
