@@ -1,4 +1,4 @@
-"""Keys that a JSON object has twice, with different values: a parser keeps the last of them without a word.
+"""Keys that a JSON object has twice, with different values: parsers silently keep the last one.
 
 What such an object means is open (RFC 8259, section 4), so nothing of it is stored.
 """

@@ -19,6 +19,8 @@ import pyarrow.csv
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, LARGEST_ROWS, check_size
 from losslake_ingest.contracts.study import Curves, concatenate, offsets_of
+from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE
+from losslake_ingest.readers.tables.csv_table import long_line
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Flags, Floats, Integers
@@ -27,7 +29,6 @@ from losslake_schema.registry import Metric, metric_named
 STEP = "step"
 _LONGEST_HEADER = 1 << 16
 _LONGEST_QUOTE = 40
-_LONGEST_LINE = 1 << 20
 _COUNTED_AT_ONCE = 1 << 20
 MOST_BLANK_LINES = 10
 _BLANK_ENDS = (b"\n\n", b"\n\r\n")
@@ -182,7 +183,7 @@ def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) ->
     counts = [count(body, "\n") + (not ended) for body, ended in zip(bodies, is_ended, strict=True)]
     if max(counts) > LARGEST_ROWS or max(counts) * len(header.columns) > LARGEST_CELLS:
         return None
-    if any(_has_long_line(files[position]) for position in positions):
+    if any(long_line(files[position], 0) is not None for position in positions):
         return None
     if sum(counts) * (len(header.columns) - 1) > sum(count(body, ",") for body in bodies):
         return None  # Some row lacks cells. pyarrow would need 50 times the memory of a blank line to say so.
@@ -216,11 +217,6 @@ def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
         )
     except (pa.ArrowInvalid, MemoryError):
         return None
-
-
-def _has_long_line(data: bytes) -> bool:
-    windows = range(0, len(data) - _LONGEST_LINE + 1, _LONGEST_LINE)
-    return any(data.find(b"\n", start, start + _LONGEST_LINE) < 0 for start in windows)
 
 
 def count(text: bytes | memoryview, character: str) -> int:
@@ -260,13 +256,13 @@ def _first_error(data: bytes, header: _Header) -> Refusal:
             return refusal.with_traceback(None)
     lines = io.BytesIO(_without_blank_end(data))
     lines.seek(header.length)
-    for number, ended in enumerate(iter(lambda: lines.readline(_LONGEST_LINE + 2), b""), start=2):
+    for number, ended in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 2), b""), start=2):
         line = ended.removesuffix(b"\n")
         if not line.strip():
             message = f"the line is blank; at most {MOST_BLANK_LINES} are ignored, at the end: remove it"
             return Refusal(Rule.BLANK_LINE, message, number)
-        if len(line) > _LONGEST_LINE:
-            message = f"the row is longer than {_LONGEST_LINE:,} bytes: is this a CSV?"
+        if len(line) > LONGEST_LINE:
+            message = f"the row is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
             return Refusal(Rule.UNREADABLE_CSV, message, number)
         cells = _cells(line)
         if cells is None or len(cells) != len(columns):

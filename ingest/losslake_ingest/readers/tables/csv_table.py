@@ -81,13 +81,10 @@ def read_csv(data: bytes, run_column: str | None = None, axes: Collection[str] =
     return table
 
 
-def _check_line_lengths(data: bytes, layout: Layout) -> None:
-    """Raise Refusal for a line that spans whole windows, before anything is parsed."""
-    for start in range(layout.start, len(data) - LONGEST_LINE + 1, LONGEST_LINE):
-        if data.find(b"\n", start, start + LONGEST_LINE) < 0:
-            line_number = data.count(b"\n", 0, start) + 1
-            message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
-            raise Refusal(Rule.UNREADABLE_CSV, message, line_number)
+def long_line(data: bytes, start: int) -> int | None:
+    """Return the offset of a window of LONGEST_LINE bytes without a newline, None if there is none."""
+    windows = range(start, len(data) - LONGEST_LINE + 1, LONGEST_LINE)
+    return next((at for at in windows if data.find(b"\n", at, at + LONGEST_LINE) < 0), None)
 
 
 def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, int]:
@@ -144,7 +141,10 @@ class _Rows:
 
     def __init__(self, data: bytes, layout: Layout, run_column: str | None) -> None:
         """Take the rows of a CSV. Raises Refusal if a line is too long for a log."""
-        _check_line_lengths(data, layout)
+        at = long_line(data, layout.start)
+        if at is not None:
+            message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
+            raise Refusal(Rule.UNREADABLE_CSV, message, data.count(b"\n", 0, at) + 1)
         self.layout, self.run_column = layout, run_column
         body, self.headers_repeated = _without_headers(data, layout)
         self.is_quoted = data.find(b'"', layout.start) >= 0
