@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, point_at, pruned, reference_point
-from losslake_ingest.formats.rcp_file import ReferenceRuns, reference_runs
+from losslake_ingest.formats.rcps import ReferenceRuns, reference_runs
 from tests.conformance.corpora import sample
 from tests.losslake.analysis.test_rcp import bisected
 
@@ -20,15 +20,17 @@ def files() -> list[Path]:
     return sorted(sample("mlperf_rcp").glob("mlperf_logging/rcp_checker/*/rcps_*.json"))
 
 
-def read(version: str, benchmark: str) -> ReferenceRuns:
+def read(version: str, benchmark: str) -> list[ReferenceRuns]:
     path = sample("mlperf_rcp") / "mlperf_logging/rcp_checker" / f"training_{version}" / f"rcps_{benchmark}.json"
     return reference_runs(path.read_bytes(), path.name)
 
 
 def points(version: str, benchmark: str, rules: Rules) -> dict[float, ReferencePoint]:
-    found = read(version, benchmark)
-    pairs = zip(found.batch_sizes.tolist(), found.runs, strict=True)
-    return {size: reference_point(size, runs, rules) for size, runs in pairs}
+    return {each.batch_size: point_of(each, rules) for each in read(version, benchmark)}
+
+
+def point_of(reference: ReferenceRuns, rules: Rules) -> ReferencePoint:
+    return reference_point(reference.batch_size, np.array(reference.runs), rules)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +90,8 @@ def test_olympic_means_are_those_published(version: str, benchmark: str, rules: 
 
 
 def test_the_stray_digit_of_gpt3_gives_a_warning_and_no_speedup() -> None:
-    given = read("4.1.0", "gpt3")
-    warnings = [
-        text for size, runs in zip(given.batch_sizes, given.runs, strict=True) for text in outlying_runs(size, runs)
-    ]
+    references = read("4.1.0", "gpt3")
+    warnings = [text for each in references for text in outlying_runs(each.batch_size, np.array(each.runs))]
     assert len(warnings) == 1
     assert warnings[0].startswith(
         "at batch size 3072 runs are far from the median of 1,207,959,552: 13,790,871,552 (11.4"
@@ -104,11 +104,12 @@ def test_the_stray_digit_of_gpt3_gives_a_warning_and_no_speedup() -> None:
 def test_closed_form_equals_the_checkers_bisection_for_all_records() -> None:
     rules, found = [], []
     for path in files():
-        given = reference_runs(path.read_bytes(), path.name)
-        own = Rules(40, trimmed=4) if given.benchmark == "unet3d" else Rules(max(3, len(given.runs[0]) // 2))
-        for size, runs in zip(given.batch_sizes.tolist(), given.runs, strict=True):
+        references = reference_runs(path.read_bytes(), path.name)
+        first = references[0]
+        own = Rules(40, trimmed=4) if first.benchmark == "unet3d" else Rules(max(3, len(first.runs) // 2))
+        for each in references:
             rules.append(own)
-            found.append(reference_point(size, runs, own))
+            found.append(point_of(each, own))
     assert len(found) >= 536
     mean, stdev, n = (
         np.array([getattr(point, name) for point in found], np.float64) for name in ("mean", "stdev", "n_compared")
@@ -122,9 +123,8 @@ def test_outlying_runs_are_rare_among_all_records() -> None:
     texts = [
         text
         for path in files()
-        for given in [reference_runs(path.read_bytes(), path.name)]
-        for size, runs in zip(given.batch_sizes.tolist(), given.runs, strict=True)
-        for text in outlying_runs(size, runs)
+        for each in reference_runs(path.read_bytes(), path.name)
+        for text in outlying_runs(each.batch_size, np.array(each.runs))
     ]
     assert len(texts) == 1
 

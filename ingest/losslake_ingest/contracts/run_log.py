@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from losslake_ingest.contracts.rules import Refusal, Rule
-from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, Flags, Floats
+from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, Flags, Floats, Integers
 from losslake_schema.registry import Direction
 
 Scalar = str | int | float | bool
@@ -100,6 +100,20 @@ class LoggedRows:
         """Return flags of the cells of a column that aren't empty."""
         missing = self.missing.get(column)
         return ~missing if missing is not None else np.ones(len(self.columns[column]), np.bool_)
+
+    def at(self, places: Integers) -> LoggedRows:
+        """Return some of the rows."""
+        columns: dict[str, Floats] = {name: values[places] for name, values in self.columns.items()}
+        missing: dict[str, Flags] = {name: flags[places] for name, flags in self.missing.items()}
+        line_of = self.line_of
+        return replace(self, columns=columns, missing=missing, line_of=lambda row: line_of(int(places[row])))
+
+    def renamed(self, column: str, name: str) -> LoggedRows:
+        """Return the rows with another name for a column."""
+        names = {each: name if each == column else each for each in (*self.columns, *self.texts)}
+        columns = {names[each]: values for each, values in self.columns.items()}
+        missing = {names[each]: flags for each, flags in self.missing.items()}
+        return replace(self, columns=columns, missing=missing, texts={names[e]: cell for e, cell in self.texts.items()})
 
     @staticmethod
     def of(columns: Mapping[str, tuple[Floats, Flags | None]]) -> LoggedRows:

@@ -11,13 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, remarks_in
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import BundledFormat, Glimpse
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import read_python_json
@@ -36,13 +37,10 @@ _STORED_FLAGS = ("workload", "framework", "tuning_ruleset", "num_tuning_trials",
 _FOLDER = re.compile(r"(?:.*/)?(?P<workload>[^/]+?)(?:_(?P<framework>jax|pytorch))?/trial_[0-9]+")
 
 
-class AlgoPerf:
+class AlgoPerf(BundledFormat):
     """The format of AlgoPerf: one run per trial folder, with targets and metaparameters from its JSON files."""
 
     name = "algoperf"
-    reads = "trial_N/ with measurements.csv, eval_measurements.csv, hparams.json, meta_data_0.json, flags_0.json"
-    needs = "collection, optimizer, batch_size (not in the logs)"
-    defaults = defaults_of("algoperf")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a trial's CSV by its header and its metadata file by its content."""
@@ -54,28 +52,24 @@ class AlgoPerf:
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per trial folder."""
-        trial: _TrialFiles | None = None
         seen: set[str] = set()
         members = UntilBreak(source.members(_is_wanted))
-        for member in members:
-            folder, _, name = member.path.rpartition("/")
-            if trial is not None and folder != trial.folder:
+        for folder, files in groupby(members, lambda member: member.path.rpartition("/")[0]):
+            trial, is_first = _TrialFiles(folder), folder not in seen
+            for member in files:
+                if isinstance(member, Refused):
+                    yield Quarantined(source.name, member.path, member.rule, member.message)
+                elif not is_first:
+                    message = "its trial's other files are elsewhere in the archive: sort the archive by path"
+                    yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
+                else:
+                    seen.add(folder)
+                    if not trial.add(member.path.rpartition("/")[2], member.data):
+                        message = f"its trial's files have more than {LARGEST_FILE:,} bytes: remove what isn't needed"
+                        yield Quarantined(source.name, member.path, Rule.FILE_TOO_LARGE, message)
+                del member
+            if is_first and folder in seen:
                 yield trial.run(source.name)
-                trial = None
-            if isinstance(member, Refused):
-                yield Quarantined(source.name, member.path, member.rule, member.message)
-            elif trial is None and folder in seen:
-                message = "its trial's other files are elsewhere in the archive: sort the archive by path"
-                yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
-            else:
-                seen.add(folder)
-                trial = trial or _TrialFiles(folder)
-                if not trial.add(name, member.data):
-                    message = f"its trial's files have more than {LARGEST_FILE:,} bytes: remove what isn't needed"
-                    yield Quarantined(source.name, member.path, Rule.FILE_TOO_LARGE, message)
-            del member
-        if trial is not None:
-            yield trial.run(source.name)
         members.raise_break()
 
 
@@ -165,9 +159,7 @@ def _rows(tables: Mapping[str, LoggedRows], remarks: Counter[str]) -> list[Logge
     only_there = int((is_evaluation & ~in_both).sum())
     if only_there:
         remarks[f"evaluation that only {ALL} has"] = only_there
-    columns = {name: values[~in_both] for name, values in everything.columns.items()}
-    missing = {name: flags[~in_both] for name, flags in everything.missing.items()}
-    return [LoggedRows(columns, missing), evaluations]
+    return [everything.at(np.flatnonzero(~in_both)), evaluations]
 
 
 def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:

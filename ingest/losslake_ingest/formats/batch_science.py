@@ -11,13 +11,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
-from losslake_ingest.formats.format import Glimpse, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.repeated_keys import distinct_pairs
 from losslake_ingest.readers.tables.csv_curves import count, read_curves
@@ -34,13 +34,10 @@ _LARGEST_JSON = 1 << 20
 _STUDY_FILE, _METADATA_FILE, _CURVE_FILE = "study.json", "metadata.json", "measurements.csv"
 
 
-class BatchScience:
+class BatchScience(BundledFormat):
     """The format of the published archive: complete studies that need no mapping."""
 
     name = NAME
-    reads = "study.json, and metadata.json and measurements.csv per trial: the archive of Shallue et al. 2019"
-    needs = "nothing"
-    defaults = ""
 
     def detect(self, file: Glimpse) -> float:
         """Recognize the three kinds of files by name and content."""
@@ -66,10 +63,9 @@ class _Reader:
 
     def __init__(self, source: Source, collection: str | None) -> None:
         self._source = source
-        self._roots = {known.root: known.collection for known in collections()}
+        self._roots = {each.root: each.collection for each in collections()}
         self._collection = collection
-        self._last_folder: str | None = None
-        self._last_study: Study | str = ""
+        self._study_of = lru_cache(1)(self._study_at)
         self._current: Study | None = None
         self._studies: dict[Study, _Pending] = {}
         self._pending_size = 0
@@ -105,17 +101,13 @@ class _Reader:
             trial_id = natural_number(last)
             if trial_id is None:
                 raise Refusal(Rule.BAD_NAME, "it isn't in a …/batch_size/trial_id/ folder: see the layout")
-        if folder != self._last_folder:
-            self._last_folder, self._last_study = folder, self._study_at(folder)
-        if isinstance(self._last_study, str):
-            raise Refusal(Rule.BAD_NAME, self._last_study)
-        return self._last_study, trial_id
+        return self._study_of(folder), trial_id
 
-    def _study_at(self, folder: str) -> Study | str:
-        """Return the study of a folder, or why it has none."""
+    def _study_at(self, folder: str) -> Study:
+        """Return the study of a folder. Raises Refusal if it has none."""
         parts = folder.split("/")
         if len(parts) < 4 or (batch_size := natural_number(parts[-1])) is None or batch_size == 0:
-            return "it isn't in a dataset/model/optimizer/batch_size/ folder"
+            raise Refusal(Rule.BAD_NAME, "it isn't in a dataset/model/optimizer/batch_size/ folder")
         base, (dataset, model, optimizer) = parts[:-4], parts[-4:-1]
         # The folder or archive itself is the root if it was given without its parent.
         offered = self._source.path.resolve().name.split(".")[0]
@@ -126,7 +118,7 @@ class _Reader:
         for name in (*first.split("/"), *base[1:], dataset, model, optimizer):
             why = name_problem(name)
             if why:
-                return f"the name {name!r} {why}: rename the folder"
+                raise Refusal(Rule.BAD_NAME, f"the name {name!r} {why}: rename the folder")
         return Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size)
 
     def _keep(self, study: Study, trial_id: int | None, member: Member) -> bool:
@@ -139,17 +131,16 @@ class _Reader:
             if pending.study_file is not None:
                 return False
             pending.folder, pending.study_file = folder, data
-            self._pending_size += len(data) + _PER_FILE
-            return True
-        if trial_id in pending.seen_trials:
+        elif trial_id in pending.seen_trials:
             return False
-        trial = pending.new_trials.setdefault(trial_id, TrialFiles(trial_id, folder))
-        if name in trial.files:
-            return False
-        trial.files[name] = data
-        memory = footprint(data)
-        trial.footprint += memory
-        pending.footprint += memory
+        else:
+            trial = pending.new_trials.setdefault(trial_id, TrialFiles(trial_id, folder))
+            if name in trial.files:
+                return False
+            trial.files[name] = data
+            memory = footprint(data)
+            trial.footprint += memory
+            pending.footprint += memory
         self._pending_size += len(data) + _PER_FILE
         return True
 
@@ -161,7 +152,7 @@ class _Reader:
                 message = f"{_STUDY_FILE} is missing: {len(pending.new_trials)} trials can't be stored without it"
                 yield self._quarantined(f"{pending.folder}/{_STUDY_FILE}", Rule.MISSING_FILE, message, study)
             return
-        complete = sorted((number for number, trial in pending.new_trials.items() if trial.is_complete), reverse=True)
+        complete = sorted((each for each, trial in pending.new_trials.items() if len(trial.files) == 2), reverse=True)
         if at_end and not (pending.new_trials or pending.seen_trials):
             message = "the study has no trials: add them to the archive"
             yield self._quarantined(pending.folder, Rule.MISSING_FILE, message, study)
@@ -173,7 +164,7 @@ class _Reader:
                 number = complete.pop()
                 trial = part[number] = pending.new_trials.pop(number)
                 size += trial.footprint
-                self._pending_size -= trial.size + 2 * _PER_FILE
+                self._pending_size -= sum(map(len, trial.files.values())) + 2 * _PER_FILE
             pending.footprint -= size
             yield BatchSciencePart(study, self._source.name, pending.folder, pending.study_file, part)
         if at_end:
@@ -220,16 +211,6 @@ class TrialFiles:
     folder: str
     files: dict[str, bytes] = field(default_factory=dict)
     footprint: int = 0
-
-    @property
-    def is_complete(self) -> bool:
-        """True if both files were read."""
-        return len(self.files) == 2
-
-    @property
-    def size(self) -> int:
-        """The size of the files in bytes."""
-        return sum(map(len, self.files.values()))
 
 
 @dataclass(frozen=True)
@@ -335,11 +316,11 @@ class BatchSciencePart:
         if status == COMPLETE and table and b"\n" not in table:
             why = f"the trial is COMPLETE, but {_CURVE_FILE} ends within its first line: copy it again"
             raise Refusal(Rule.NO_MEASUREMENTS, why)
-        given = document.get("parameters")
-        if not isinstance(given, dict):
+        parameters = document.get("parameters")
+        if not isinstance(parameters, dict):
             raise Refusal(Rule.BAD_FIELD, "parameters is not an object")
-        numbers = {name: float(value) for name, value in given.items() if is_exact_float(value)}
-        others = {name: json.dumps(value, sort_keys=True) for name, value in given.items() if name not in numbers}
+        numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
+        others = {name: json.dumps(value, sort_keys=True) for name, value in parameters.items() if name not in numbers}
         sha256 = self._sha256[f"{trial_id}/{_CURVE_FILE}"]
         source = f"{trial.folder}/{_CURVE_FILE}"
         return TrialFacts(trial_id, str(status), _integer(document, "steps"), numbers, others, source, sha256)

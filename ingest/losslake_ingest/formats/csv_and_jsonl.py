@@ -13,16 +13,17 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats import dvclive
-from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import GLIMPSE, BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import metric_line
 from losslake_ingest.mapping.row_keys import columns_used
 from losslake_ingest.readers.plain_text import in_utf8
+from losslake_ingest.readers.tables.cells import is_number
 from losslake_ingest.readers.tables.csv_layout import find_layout, with_newlines
 from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.readers.tables.runs import RowRules, runs_of
-from losslake_ingest.readers.tables.table import TableFile, is_number
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Member, Source, normalize_path
 
 TABLE_ENDINGS = (".csv", ".tsv")
@@ -37,13 +38,10 @@ _ASSUMED_SPLIT = "table_split"  # of columns whose name has none, in defaults/cs
 Read = Callable[[TableFile, bytes], Iterable[RunLog | Quarantined]]
 
 
-class WideCsv:
+class WideCsv(BundledFormat):
     """The format of CSV tables with a column per axis and metric."""
 
     name = "csv"
-    reads = "a .csv or .tsv with a header and a row per evaluation (Keras, Lightning, Ultralytics, any wide table)"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
-    defaults = defaults_of("csv")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a table of evaluations by its header and first row."""
@@ -78,15 +76,10 @@ class WideCsv:
         return read_tables(source, TABLE_ENDINGS, mapping, read)
 
 
-class JsonLines:
+class JsonLines(BundledFormat):
     """The format of logs with a JSON object per line."""
 
     name = "jsonl"
-    reads = (
-        "JSON lines, an object per evaluation: .jsonl, .ndjson, or a .json, .txt or .log that begins with such lines"
-    )
-    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
-    defaults = defaults_of("jsonl")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a log by its first lines, one of which must be an object with a number."""

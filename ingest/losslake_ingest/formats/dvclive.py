@@ -14,14 +14,14 @@ from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, remarks_in
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, RunLog, remarks_in
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.tables.csv_table import read_csv
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
-from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source
 
 _PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")
 _PLOTS = re.compile(r"(?:^|/)plots$")
@@ -32,13 +32,10 @@ _HEADER = re.compile(rb"(?:timestamp\t)?step\t([^\t\r\n]+)\r?\n")
 LAYOUT = "plots/metrics/val/loss.tsv"
 
 
-class DVCLive:
+class DVCLive(BundledFormat):
     """The format of DVCLive: one run per folder with plots/metrics."""
 
     name = "dvclive"
-    reads = "plots/metrics/**/*.tsv of DVCLive, a file for each metric, and params.yaml"
-    needs = "collection, dataset, model, optimizer, batch_size; metrics that aren't named train/…, val/… or test/…"
-    defaults = defaults_of("dvclive")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a metric by its path and header."""
@@ -69,14 +66,11 @@ class DVCLive:
             n_cells += sum(len(column) + _COLUMN for rows in parts[-1].rows for column in rows.columns.values())
             if n_cells > LARGEST_CELLS:
                 flushed.update(pending)
-                yield from _all_merged(pending)
+                yield from _merged(pending)
                 pending.clear()
                 n_cells = 0
 
-        items = UntilBreak(read_files(source, lambda path: _PATH.fullmatch(path) is not None, add))
-        yield from items
-        yield from _all_merged(pending)
-        items.raise_break()
+        return read_all_files(source, lambda path: _PATH.fullmatch(path) is not None, add, lambda: _merged(pending))
 
 
 def metric_in(path: str, data: bytes) -> str | None:
@@ -106,28 +100,19 @@ def _part(source: str, member: Member, metric: str) -> RunLog:
     for name, cell in part.rows[0].texts.items():
         if cell.text and (name == column or (name == _STEP and name in part.rows[0].columns)):
             raise not_a_number(name, cell)
-
-    def full(name: str) -> str:
-        return metric if name == column else name
-
-    def renamed(rows: LoggedRows) -> LoggedRows:
-        columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
-        texts = {full(c): cell for c, cell in rows.texts.items()}
-        return replace(rows, columns=columns, missing=missing, texts=texts)
-
-    return replace(part, rows=list(map(renamed, part.rows)))
+    return replace(part, rows=[rows.renamed(column, metric) for rows in part.rows])
 
 
-def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
-    return (_merged(run, parts) for run, parts in sorted(pending.items()) if any(part.files for part in parts))
-
-
-def _merged(run: str, parts: Sequence[RunLog]) -> RunLog:
-    remarks: Counter[str] = Counter()
-    for part in parts:
-        remarks.update(remarks_in(part.remarks, part.run))
-    files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
-    return RunLog(run, dict(sorted(files.items())), [rows for part in parts for rows in part.rows], remarks=remarks)
+def _merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
+    """Yield each run with the rows of all its metrics."""
+    for run, parts in sorted(pending.items()):
+        files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
+        if files:
+            remarks: Counter[str] = Counter()
+            for part in parts:
+                remarks.update(remarks_in(part.remarks, part.run))
+            rows = [rows for part in parts for rows in part.rows]
+            yield RunLog(run, dict(sorted(files.items())), rows, remarks=remarks)
 
 
 FORMAT = DVCLive()

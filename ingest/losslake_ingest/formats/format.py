@@ -6,6 +6,7 @@ Formats are registered as entry points `losslake.formats`, by LossLake and by ot
 from __future__ import annotations
 
 import functools
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -17,7 +18,7 @@ from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule, UnknownFor
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.sources.member import Member, Refused, Source, Wanted
+from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak, Wanted
 
 GLIMPSE = 4096
 
@@ -64,6 +65,8 @@ class Format(Protocol):
 
 
 GROUP = "losslake.formats"
+_FOLDER = resources.files("losslake_ingest.formats")
+_DESCRIPTIONS = tomllib.loads(_FOLDER.joinpath("descriptions.toml").read_text("utf-8"))
 Delivered = TypeVar("Delivered", bound=RunLog | StudyPart)
 
 
@@ -91,19 +94,40 @@ def format_named(name: str) -> Format:
 
 
 def defaults_of(name: str) -> str:
-    """Return a format's own mapping as TOML text."""
-    return resources.files("losslake_ingest.formats.defaults").joinpath(f"{name}.toml").read_text("utf-8")
+    """Return the mapping of one of LossLake's own formats as TOML text, empty if it needs none."""
+    file = _FOLDER.joinpath("defaults", f"{name}.toml")
+    return file.read_text("utf-8") if file.is_file() else ""
+
+
+class BundledFormat:
+    """A format of LossLake's own: described in descriptions.toml, with its defaults in a file of its name."""
+
+    name: str
+
+    def __init__(self) -> None:
+        """Read what describes the format."""
+        self.reads: str = _DESCRIPTIONS[self.name]["reads"]
+        self.needs: str = _DESCRIPTIONS[self.name]["needs"]
+        self.defaults = defaults_of(self.name)
 
 
 def read_files(
-    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]]
+    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]], once: bool = False
 ) -> Iterator[Delivered | Quarantined]:
-    """Apply `read` to the wanted files of a source; if it raises Refusal or MemoryError, the file is quarantined."""
+    """Apply `read` to the wanted files of a source; if it raises Refusal or MemoryError, the file is quarantined.
+
+    once: only the first file of each path counts.
+    """
+    seen: set[str] = set()
     for member in source.members(wanted):
         path = member.path
         try:
             if isinstance(member, Refused):
                 raise Refusal(member.rule, member.message)
+            if once:
+                if path in seen:
+                    raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+                seen.add(path)
             files = read(member)
             del member  # The next file is read before this name would be given to it.
             yield from files
@@ -111,3 +135,16 @@ def read_files(
             yield Quarantined(source.name, path, error.rule, error.message, error.line, missing=error.missing)
         except MemoryError:
             yield Quarantined(source.name, path, Rule.FILE_TOO_LARGE, NO_MEMORY)
+
+
+def read_all_files(
+    source: Source,
+    wanted: Wanted,
+    read: Callable[[Member], Iterable[Delivered | Quarantined]],
+    finish: Callable[[], Iterable[Delivered | Quarantined]],
+) -> Iterator[Delivered | Quarantined]:
+    """Read the wanted files of a source, then `finish` what was held back; a broken source is raised after that."""
+    items = UntilBreak(read_files(source, wanted, read))
+    yield from items
+    yield from finish()
+    items.raise_break()

@@ -11,20 +11,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.safe_parsing import number_column, printable, read_document
-from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.readers.safe_parsing import number_column, printable, read_document, scalars
+from losslake_ingest.sources.member import Member, Source
 from losslake_schema.reached import Flags, Floats
 
 LARGEST_STATE = 64 * 2**20
@@ -40,13 +40,10 @@ _SHORTER = "shorter history of the same run: skipped"
 _DIFFERENT = "shorter history of the same run isn't a prefix of the longest: the run was restarted differently"
 
 
-class HuggingFaceTrainer:
+class HuggingFaceTrainer(BundledFormat):
     """The format of the Hugging Face Trainer."""
 
     name = "hf_trainer"
-    reads = "trainer_state.json of the Hugging Face Trainer and its checkpoints"
-    needs = "collection, dataset, model, optimizer, and batch_size: the file states only the batch size of one process"
-    defaults = defaults_of("hf_trainer")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a trainer state by its `log_history`, or else by its name."""
@@ -70,10 +67,7 @@ class _Reader:
 
     def read(self) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of the source."""
-        items = UntilBreak(read_files(self._source, lambda path: path.rpartition("/")[2] == _FILE, self._add))
-        yield from items
-        yield from self._flush()
-        items.raise_break()
+        return read_all_files(self._source, lambda path: path.rpartition("/")[2] == _FILE, self._add, self._flush)
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
         """Collect the state of a file; yield runs when too much memory is held. Raises Refusal."""
@@ -104,35 +98,26 @@ class _Reader:
         best = min(states, key=_preference)
         if not best.rows.columns:
             message = "log_history is empty: nothing was logged"
-            return Quarantined(self._source.name, best.path, Rule.NO_MEASUREMENTS, message)
+            return Quarantined(self._source.name, best.log.run, Rule.NO_MEASUREMENTS, message)
         others = [state for state in states if state is not best]
         remarks = Counter({_SHORTER: len(others), _DIFFERENT: sum(not state.is_prefix_of(best) for state in others)})
-        return RunLog(
-            run=run,
-            files={state.path: state.sha256 for state in sorted(states, key=lambda state: state.path)},
-            rows=[best.rows],
-            fields=best.fields,
-            parameters=best.parameters,
-            status="finished" if best.is_finished else "stopped",
-            private=best.private,
-            remarks=dict(remarks + best.remarks),
+        files = {state.log.run: state.log.files[state.log.run] for state in states}
+        return replace(
+            best.log, run=run, files=dict(sorted(files.items())), remarks=dict(remarks + Counter(best.log.remarks))
         )
 
 
-@dataclass(frozen=True)
-class _State:
-    """The state of a run in one trainer_state.json. length: of its history."""
+class _State(NamedTuple):
+    """The state of a run in one trainer_state.json: its log, by the path of the file, and its length."""
 
-    path: str
-    sha256: str
-    rows: LoggedRows
+    log: RunLog
     length: int
     global_step: int
-    is_finished: bool
-    fields: Mapping[str, Scalar]
-    parameters: Mapping[str, Scalar]
-    private: Sequence[str]
-    remarks: Counter[str]
+
+    @property
+    def rows(self) -> LoggedRows:
+        """The history."""
+        return self.log.rows[0]
 
     @property
     def size(self) -> int:
@@ -172,18 +157,18 @@ def _parse_state(path: str, data: bytes) -> _State:
     columns = {printable(name): _column([entry.get(name) for entry in entries], remarks) for name in names}
     global_step, max_steps = _count(document.get("global_step")), _count(document.get("max_steps"))
     trial = document.get("trial_params")
-    return _State(
-        path=path,
-        sha256=hashlib.sha256(data).hexdigest(),
-        rows=LoggedRows.of(columns),
-        length=len(entries),
-        global_step=global_step,
-        is_finished=global_step >= max_steps > 0 or "train_runtime" in columns,
-        fields=_fields(document),
-        parameters=_scalars(trial) if isinstance(trial, dict) else {},
+    is_finished = global_step >= max_steps > 0 or "train_runtime" in columns
+    log = RunLog(
+        path,
+        {path: hashlib.sha256(data).hexdigest()},
+        [LoggedRows.of(columns)],
+        _fields(document),
+        parameters=scalars(trial.items()) if isinstance(trial, dict) else {},
+        status="finished" if is_finished else "stopped",
         private=["paths of the machine"] if document.get("best_model_checkpoint") else [],
         remarks=remarks,
     )
+    return _State(log, len(entries), global_step)
 
 
 def _column(values: list[Any], remarks: Counter[str]) -> tuple[Floats, Flags | None]:
@@ -200,17 +185,12 @@ def _count(value: object) -> int:
 
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Scalar]:
-    fields = _scalars({name: document.get(name) for name in _FIELDS})
+    fields = scalars((name, document.get(name)) for name in _FIELDS)
     # The batch of one process's data loader: `per_device_train_batch_size` times the GPUs of the process, usually
     # one. The number of processes and gradient accumulation, which make the global batch, are not in the file.
     if "train_batch_size" in fields:
         fields["per_device_train_batch_size"] = fields["train_batch_size"]
     return fields
-
-
-def _scalars(values: Mapping[str, object]) -> dict[str, Scalar]:
-    scalars = {printable(name): value for name, value in values.items() if isinstance(value, Scalar)}
-    return {name: printable(value) if isinstance(value, str) else value for name, value in scalars.items()}
 
 
 def _run_of(path: str) -> str:
@@ -222,8 +202,8 @@ def _run_of(path: str) -> str:
 
 def _preference(state: _State) -> tuple[int, int, bool, str]:
     """Return a sort key: longest history first, then furthest step, then files outside checkpoints."""
-    folder = state.path.rpartition("/")[0].rpartition("/")[2]
-    return -state.length, -state.global_step, bool(_CHECKPOINT.fullmatch(folder)), state.path
+    folder = state.log.run.rpartition("/")[0].rpartition("/")[2]
+    return -state.length, -state.global_step, bool(_CHECKPOINT.fullmatch(folder)), state.log.run
 
 
 FORMAT = HuggingFaceTrainer()

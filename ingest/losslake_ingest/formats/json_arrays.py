@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,16 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.formats.csv_and_jsonl import read_tables, row_rules
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import BundledFormat, Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.readers.plain_text import UTF8_MARK
-from losslake_ingest.readers.safe_parsing import flattened, printable, read_document
+from losslake_ingest.readers.safe_parsing import flattened, printable, read_document, scalars
+from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
 from losslake_ingest.readers.tables.runs import runs_of
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, TableFile
+from losslake_ingest.readers.tables.table import TableFile
 from losslake_ingest.sources.member import Source
 from losslake_schema.reached import Flags, Floats
 
@@ -43,15 +45,10 @@ _EMPTY_LIST = "an empty list left out: {name}"
 _NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it logs is nested in lists"
 
 
-class JsonArrays:
+class JsonArrays(BundledFormat):
     """The format of JSON documents with a list for each metric, or with a list of entries."""
 
     name = "json_arrays"
-    reads = "a .json with a list per metric (DeepOBS, Keras' History) or a list of entries (a log_history alone)"
-    needs = (
-        "collection, dataset, model, optimizer, batch_size, metrics, and the axis: a list, or index, the place in it"
-    )
-    defaults = defaults_of("json_arrays")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a document by a list of numbers with a name of a metric, or by its first entry."""
@@ -82,7 +79,6 @@ def _is_log(data: bytes) -> bool:
 
 def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
     """Return the run of a document with a list for each metric. Raises Refusal."""
-    fields: dict[str, Scalar] = {}
     lists: dict[str, Sequence[Any]] = {}
     remarks: Counter[str] = Counter()
     for name, value in flattened(document, _DEEPEST):
@@ -90,8 +86,7 @@ def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
             lists[printable(name)] = value
         elif isinstance(value, list):
             remarks[_EMPTY_LIST.format(name=shown(name))] += 1
-        elif isinstance(value, Scalar):
-            fields[printable(name)] = printable(value) if isinstance(value, str) else value
+    fields = scalars(flattened(document, _DEEPEST))
     if len(lists) > LARGEST_COLUMNS:
         raise Refusal(Rule.UNREADABLE_LOG, f"it has {len(lists):,} lists; at most {LARGEST_COLUMNS:,} are read")
     rows = _rows(lists)
@@ -103,20 +98,19 @@ def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
 
 def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
     """Return rows for the lists of each length, with the place in the list, from 0. Raises Refusal."""
-    by_length: dict[int, dict[str, tuple[Floats, Flags | None]]] = {}
-    texts: dict[int, dict[str, TextCell]] = {}
+    by_length: dict[int, tuple[dict[str, tuple[Floats, Flags | None]], dict[str, TextCell]]] = {}
     for name, values in lists.items():
         column, text = list_column(values)
-        group = by_length.setdefault(len(values), {})
+        columns, texts = by_length.setdefault(len(values), ({}, {}))
         if column is not None:
-            group[name] = column
+            columns[name] = column
         if text is not None:
-            texts.setdefault(len(values), {})[name] = TextCell(text, None)
+            texts[name] = TextCell(text, None)
     rows = []
-    for length, columns in by_length.items():
+    for length, (columns, texts) in by_length.items():
         check_size(length, len(columns) + 1)
-        known = LoggedRows.of({INDEX: (np.arange(length, dtype=np.float64), None)} | columns)
-        rows.append(LoggedRows(known.columns, known.missing, texts.get(length, {})))
+        index = np.arange(length, dtype=np.float64)
+        rows.append(replace(LoggedRows.of({INDEX: (index, None)} | columns), texts=texts))
     return rows
 
 

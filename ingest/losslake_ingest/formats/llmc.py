@@ -15,7 +15,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.sources.member import Member, Source
 from losslake_schema.names import real_number
@@ -29,13 +29,10 @@ _PAIR = re.compile(rb"([A-Za-z_][\w/.-]{0,40}):(\S+)")
 _FIRST = re.compile(rb"(?:[^\n]{0,400}\n){0,3}s:[0-9]+ (tel|trl|eval):")
 
 
-class LlmC:
+class LlmC(BundledFormat):
     """The format of llm.c: one run per file."""
 
     name = "llmc"
-    reads = "main.log of llm.c: lines 's:STEP trl:LOSS' and 's:STEP tel:LOSS'"
-    needs = 'collection, dataset, model, optimizer, batch_size (with batch_unit = "tokens")'
-    defaults = defaults_of("llmc")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a log by the step line among its first four lines."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from sqlalchemy import Connection, text
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.contracts.run_log import RunLog
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.mlflow_stores.files import META, FileStoreReader, is_of_file_store
 from losslake_ingest.readers.mlflow_stores.sql import read_sqlite, read_tables
@@ -22,13 +23,10 @@ _RUN_IDS = (b"\nrun_id:", b"\nrun_uuid:")
 _TRACES_OF_TABLES = (b"latest_metrics", b"experiment_tags", b"registered_models")
 
 
-class MLflow:
+class MLflow(BundledFormat):
     """The format of MLflow's tracking stores."""
 
     name = "mlflow"
-    reads = "mlruns folders, SQLite files (mlflow.db) and PostgreSQL databases of MLflow"
-    needs = "collection, dataset, model, optimizer, batch_size, and which metric is which: MLflow fixes no names"
-    defaults = defaults_of("mlflow")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize the meta.yaml of a run, or a database of MLflow."""
@@ -64,9 +62,8 @@ def _is_wanted(path: str) -> bool:
 
 def _read_database(source: DatabaseSource) -> Iterator[RunLog | Quarantined]:
     """Yield the runs of a database, streamed in one snapshot."""
-    name = source.name
     with source.connect() as connection:
-        yield from read_tables(name, name, lambda query: rows_in_chunks(connection, query), None, {})
+        yield from read_tables(source.name, source.name, partial(rows_in_chunks, connection), None, {})
 
 
 def rows_in_chunks(connection: Connection, query: str) -> Iterator[Sequence[SqliteRow]]:

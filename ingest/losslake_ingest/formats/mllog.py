@@ -11,19 +11,19 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import read_json
 from losslake_ingest.sources.member import Member, Source
+from losslake_schema.names import real_number
 from losslake_schema.reached import Floats
 
 LONGEST_LINE = 1 << 20
@@ -57,13 +57,10 @@ _PLACEHOLDER = re.compile(r"([0-9]+x)?SUBMISSION_(ORG|PLATFORM)_PLACEHOLDER")
 _PRIVATE = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\s*(?:~[/\\]|/[\w.~-]|[A-Za-z]:\\)")
 
 
-class Mllog:
+class Mllog(BundledFormat):
     """The format of MLPerf logs: one run per file, evaluations by epoch or by samples."""
 
     name = "mllog"
-    reads = "MLPerf training logs (.txt, .log, .out) with lines :::MLLOG, :::MLL or :::MLPv0.5.0"
-    needs = "collection, dataset, model, the metric of eval_accuracy, and examples per epoch if epochs are logged"
-    defaults = defaults_of("mllog")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a log by a marked line, or by its name as a published result."""
@@ -246,9 +243,9 @@ def _check(log: _Log) -> None:
     """Raise Refusal if the log is contradictory or incomplete."""
     if not (log.fields or log.columns or log.stops):
         raise Refusal(Rule.UNREADABLE_LOG, "it has no readable MLPerf line (:::MLLOG, :::MLL, :::MLPv0.5.0)")
-    changing = next((key for key in _MUST_AGREE if key in log.changing), None)
-    if changing is not None:
-        raise Refusal(Rule.FACTS_DISAGREE, f"{changing} is logged with different values: the right one is unclear")
+    for key in _MUST_AGREE:
+        if key in log.changing:
+            raise Refusal(Rule.FACTS_DISAGREE, f"{key} is logged with different values: the right one is unclear")
     if len(set(log.stops)) > 1:
         words = " and ".join(sorted(set(log.stops)))
         message = f"it has several run_stop lines, with {words}: the final status is unclear"
@@ -266,20 +263,17 @@ def _stop_word(line: LogLine) -> str:
 
 def _value(value: object) -> float | None:
     """Return a number, or the number that a text represents; else None."""
-    if type(value) is float:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+    if isinstance(value, str):
+        return real_number(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    if isinstance(value, str) and "_" in value:
-        return None  # only Python accepts 1_000 as a number
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
 
 
-@dataclass(frozen=True)
-class LogLine:
+class LogLine(NamedTuple):
     """A key and its value. time: Unix seconds, NaN if unknown."""
 
     key: str
@@ -307,14 +301,9 @@ def _parse_mllog(rest: bytes) -> LogLine | None:
     document = _entry(rest)
     if document is None or not isinstance(document.get("key"), str):
         return None
-    time = _seconds(document.get("time_ms"))
+    time_ms = document.get("time_ms")
+    time = time_ms / 1000.0 if isinstance(time_ms, (int, float)) and abs(time_ms) <= LATEST else math.nan
     return LogLine(document["key"], document["value"], document["metadata"], time)
-
-
-def _seconds(milliseconds: object) -> float:
-    if not isinstance(milliseconds, (int, float)) or abs(milliseconds) > LATEST:
-        return math.nan
-    return milliseconds / 1000.0
 
 
 def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
@@ -322,11 +311,9 @@ def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
     if match is None:
         return None
     benchmark, seconds, key, text = match.groups()
-    try:
-        time = float(seconds)
-    except ValueError:
+    time, text = real_number(seconds), (text or b"").strip()
+    if time is None:
         return None
-    text = (text or b"").strip()
     if is_first:
         return _first_dialect_line(key.decode(), read_json(text) if text else None, text, time)
     document = _entry(text)

@@ -15,25 +15,22 @@ from losslake.record.layout import END, RUN, VERSION, SegmentName
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.recorded.recorded_run import RecordedRun
 from losslake_ingest.readers.safe_parsing import read_document
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
 LARGEST_DOCUMENT = 1 << 20
-LARGEST_PENDING = 2**23  # cells of the runs that are held until all of their segments were read
+LARGEST_PENDING = 2**23  # cells of the runs that wait until all of their segments were read
 _MARK = re.compile(rb'\s*\{\s*"format"\s*:\s*"losslake-record/(?P<version>[^"]{0,20})"')
 _SEGMENT = re.compile(r"(?P<folder>(?:.+/)?)(?P<name>[^/]+/[^/]+)")
 
 
-class Record:
+class Record(BundledFormat):
     """The format of losslake.record: one run per folder with a run.json."""
 
     name = "record"
-    reads = "run.json, end.json and NNNN/NNNNNN.jsonl of losslake.record, a folder for each run"
-    needs = "nothing but metrics that aren't named train/…, val/… or test/…"
-    defaults = defaults_of("record")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a run.json by its first key, and a segment by its place and its first line."""
@@ -61,10 +58,7 @@ class _Reader:
     def read(self) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of the source."""
         yield from self._documents()
-        items = UntilBreak(read_files(self._source, lambda path: _segment_at(path) is not None, self._add))
-        yield from items
-        yield from self._flush(None)
-        items.raise_break()
+        yield from read_all_files(self._source, lambda path: _segment_at(path) is not None, self._add, self._flush)
 
     def _documents(self) -> Iterator[Quarantined]:
         """Read every run.json and the end.json beside it; yield those that can't be used."""
@@ -99,12 +93,13 @@ class _Reader:
             shown = version.decode("ascii", "backslashreplace")
             message = f"it has layout {shown} of losslake.record, and this version of losslake reads 1 to {VERSION}"
             raise Refusal(Rule.UNREADABLE_LOG, f"{message}: install a newer losslake")
-        run = RecordedRun.of(_document(member), hashlib.sha256(member.data).hexdigest(), member.path, folder)
+        sha256 = hashlib.sha256(member.data).hexdigest()
+        run = RecordedRun(folder, sha256, _document(member), {member.path: sha256})
         collection, licence = run.facts.get("collection"), run.facts.get("licence")
         if isinstance(collection, str) and isinstance(licence, str):
-            known, where = self._licences.setdefault(collection, (licence, member.path))
-            if known != licence:
-                message = f"its licence is {licence[:80]!r}, and {where} of the same collection has {known[:80]!r}"
+            first, where = self._licences.setdefault(collection, (licence, member.path))
+            if first != licence:
+                message = f"its licence is {licence[:80]!r}, and {where} of the same collection has {first[:80]!r}"
                 raise Refusal(Rule.FACTS_DISAGREE, f"{message}: correct one of them, or use two collections")
         self._refused.discard(folder)
         self._runs[folder] = run
@@ -127,14 +122,14 @@ class _Reader:
                 message = "its run's other files come much earlier in the archive: sort the archive by path"
                 raise Refusal(Rule.DUPLICATE_FILE, message)
             if folder in self._refused:
-                return  # said of its run.json
+                return  # reported for its run.json
             message = f"there is no {RUN} of losslake.record beside its folder: copy the whole folder of the run"
             raise Refusal(Rule.MISSING_FILE, message)
         self._n_cells += run.add(segment, member.path, member.data, self._source.name)
         if self._n_cells > LARGEST_PENDING:
             yield from self._flush(folder)
 
-    def _flush(self, current: str | None) -> Iterator[RunLog | Quarantined]:
+    def _flush(self, current: str | None = None) -> Iterator[RunLog | Quarantined]:
         """Yield the runs in order of path, but not the current one."""
         for folder in sorted(self._runs):
             run = self._runs[folder]

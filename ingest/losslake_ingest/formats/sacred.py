@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.safe_parsing import printable, read_document, unix_seconds
 from losslake_ingest.readers.side_files import LARGEST_SIDE_FILE, fields_in
@@ -33,13 +34,10 @@ _EXPERIMENT = "experiment.name"
 Beside = Mapping[str, tuple[str, Mapping[str, Scalar]]]
 
 
-class Sacred:
+class Sacred(BundledFormat):
     """The format of Sacred: one run per folder with a metrics.json."""
 
     name = "sacred"
-    reads = "metrics.json, run.json and config.json of a Sacred FileStorageObserver"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics; fields are the keys of config.json"
-    defaults = defaults_of("sacred")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a metrics.json by its first metric."""
@@ -58,24 +56,17 @@ class Sacred:
             except ValueError as error:
                 message = f"{' '.join(str(error).split())[:200]}: correct it, or copy it again"
                 yield Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message)
-        seen: set[str] = set()
-
-        def runs(member: Member) -> Iterator[RunLog]:
-            if member.path in seen:
-                raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
-            seen.add(member.path)
-            yield _run(member, beside)
-
-        yield from read_files(source, lambda path: _name(path) == _FILE, runs)
+        yield from read_files(
+            source, lambda path: _name(path) == _FILE, lambda member: [_run(member, beside)], once=True
+        )
 
 
 def _run(member: Member, beside: Beside) -> RunLog:
     """Return the run of a metrics.json. Raises Refusal."""
     document = read_document(member.data)
     if not isinstance(document, dict):
-        raise Refusal(
-            Rule.UNREADABLE_LOG, "the JSON isn't an object with a key for each metric: Sacred didn't write it"
-        )
+        message = "the JSON isn't an object with a key for each metric: Sacred didn't write it"
+        raise Refusal(Rule.UNREADABLE_LOG, message)
     rows = [_rows(printable(name), series) for name, series in document.items()]
     check_size(sum(len(each.columns[STEP]) for each in rows), 3)
     paths = [member.path.removesuffix(_FILE) + name for name in _BESIDE]
@@ -97,20 +88,17 @@ def _rows(name: str, series: Any) -> LoggedRows:
     keys = ("steps", "values", "timestamps")
     lists = [series[key] for key in keys if isinstance(series.get(key), list)] if isinstance(series, dict) else []
     if len(lists) < len(keys) or len(set(map(len, lists))) > 1:
-        message = (
-            f"{shown(name)} doesn't have lists of steps, values and timestamps of equal length: copy the file again"
-        )
-        raise Refusal(Rule.UNREADABLE_LOG, message)
+        message = f"{shown(name)} doesn't have lists of steps, values and timestamps of equal length"
+        raise Refusal(Rule.UNREADABLE_LOG, f"{message}: copy the file again")
     steps, values, times = lists
-    columns: dict[str, tuple[Floats, Flags | None]] = {TIME: (_times(times), None)}
+    columns: dict[str, tuple[Floats, Flags | None]] = {TIME: (np.array([*map(unix_seconds, times)], np.float64), None)}
     texts: dict[str, TextCell] = {}
     for column, cells in ((name, [_number(value) for value in values]), (STEP, steps)):
         numbers, text = list_column(cells)
         columns[column] = numbers or (np.full(len(cells), np.nan), np.ones(len(cells), np.bool_))
         if text is not None:
             texts[column] = TextCell(text, None)
-    known = LoggedRows.of(columns)
-    return LoggedRows(known.columns, known.missing, texts)
+    return replace(LoggedRows.of(columns), texts=texts)
 
 
 def _number(value: object) -> object:
@@ -118,10 +106,6 @@ def _number(value: object) -> object:
     if isinstance(value, dict) and str(value.get("py/object", "")).startswith("numpy"):
         return value.get("value", value)
     return value
-
-
-def _times(times: Sequence[object]) -> Floats:
-    return np.array([unix_seconds(text) for text in times], np.float64)
 
 
 def _name(path: str) -> str:

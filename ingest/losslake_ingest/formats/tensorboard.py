@@ -14,30 +14,23 @@ from collections.abc import Iterator
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_all_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.readers.event_files.events import Session
 from losslake_ingest.readers.event_files.file import EventFile, read_event_file
 from losslake_ingest.readers.event_files.folder import ReadFile, run_log, session_of
 from losslake_ingest.readers.event_files.layouts import POINT
 from losslake_ingest.readers.event_files.records import HEADER, length_at
-from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source
 
 LARGEST_PENDING = LARGEST_RUN = 1 << 27
 _PER_FILE = 4096
 
 
-class TensorBoard:
+class TensorBoard(BundledFormat):
     """The format of TensorBoard's event files."""
 
     name = "tensorboard"
-    reads = (
-        "TensorBoard event files (*tfevents*): scalars of TF1, TF2 and PyTorch, hyperparameters of the HParams plugin"
-    )
-    needs = (
-        "collection, dataset, model, optimizer, batch_size (often in HParams or the path), and a metric for each tag"
-    )
-    defaults = defaults_of("tensorboard")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a file by its name and a valid first record; an empty file by its name."""
@@ -76,10 +69,7 @@ class _Reader:
 
     def read(self) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of the source."""
-        items = UntilBreak(read_files(self._source, _is_wanted, self._add))
-        yield from items
-        yield from self._flush()
-        items.raise_break()
+        return read_all_files(self._source, _is_wanted, self._add, self._flush)
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
         """Add a file to its run; yield runs when too much memory is held. Raises Refusal."""

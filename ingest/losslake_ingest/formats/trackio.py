@@ -13,17 +13,11 @@ from operator import itemgetter
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import RunLog, Scalar
-from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.formats.format import BundledFormat, Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.readers.safe_parsing import flattened, printable, unix_seconds
-from losslake_ingest.readers.sqlite_files.database import (
-    MAGIC,
-    SUFFIXES,
-    SqliteRow,
-    is_written_ahead,
-    open_sqlite,
-    query,
-)
+from losslake_ingest.readers.safe_parsing import flattened, scalars, unix_seconds
+from losslake_ingest.readers.sqlite_files import database
+from losslake_ingest.readers.sqlite_files.database import MAGIC, SUFFIXES, SqliteRow, text_of
 from losslake_ingest.readers.tables.json_table import parse_line, read_json_entries
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
@@ -35,19 +29,16 @@ _DEEPEST = 16
 _PRIVATE = "_Username"
 
 
-class Trackio:
+class Trackio(BundledFormat):
     """The format of Trackio's databases: one run per run id."""
 
     name = "trackio"
-    reads = "the SQLite file of a Trackio project (trackio/PROJECT.db)"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics; fields are the keys of the run's config"
-    defaults = defaults_of("trackio")
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a database by the folder or by its write-ahead log, as its tables come later in the file."""
         if not file.start.startswith(MAGIC):
             return 0.0
-        return 0.9 if "trackio" in file.path.lower() else 0.45 if is_written_ahead(file.start) else 0.0
+        return 0.9 if "trackio" in file.path.lower() else 0.45 if database.is_written_ahead(file.start) else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield the runs of every database."""
@@ -61,12 +52,12 @@ class Trackio:
 
 def _runs(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
     """Yield the runs of a database. Raises Refusal."""
-    with open_sqlite(member.data, _TABLES, _ADVICE) as database:
-        configs = {row[0]: row[1:] for rows in database.stream(query("trackio_configs")) for row in rows}
-        calls = chain.from_iterable(database.stream(query("trackio_metrics")))
+    with database.open_sqlite(member.data, _TABLES, _ADVICE) as file:
+        configs = {row[0]: row[1:] for rows in file.stream(database.query("trackio_configs")) for row in rows}
+        calls = chain.from_iterable(file.stream(database.query("trackio_metrics")))
         sha256 = hashlib.sha256(member.data).hexdigest()
         for run_id, rows in groupby(calls, key=itemgetter(0)):
-            run = _text(run_id)
+            run = text_of(run_id)
             names: dict[str, None] = {}
             table = read_json_entries(_blocks(rows, names))
             config, created_at = configs.get(run_id, (b"", b""))
@@ -82,9 +73,9 @@ def _runs(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
                     files={member.path: sha256},
                     fields={**item.fields, "run_id": run, "run_name": next(iter(names)), **parameters},
                     parameters=parameters,
-                    started_at=unix_seconds(settings.get("_Created", _text(created_at))),
+                    started_at=unix_seconds(settings.get("_Created", text_of(created_at))),
                     private=["user name"] if is_private else [],
-                    remarks={**item.remarks, **database.remarks},
+                    remarks={**item.remarks, **file.remarks},
                 )
 
 
@@ -92,9 +83,9 @@ def _blocks(rows: Iterator[SqliteRow], names: dict[str, None]) -> Iterator[Seque
     """Yield the values of calls in blocks, with their step and time. names: of the run, added to."""
     block: list[object] = []
     for _, run_name, step, time, values in rows:
-        names[_text(run_name)] = None
+        names[text_of(run_name)] = None
         logged = parse_line(values) if isinstance(values, bytes) else None
-        block.append(None if logged is None else {**logged, "step": step, "timestamp": unix_seconds(_text(time))})
+        block.append(None if logged is None else {**logged, "step": step, "timestamp": unix_seconds(text_of(time))})
         if len(block) == 1024:
             yield block
             block = []
@@ -104,16 +95,7 @@ def _blocks(rows: Iterator[SqliteRow], names: dict[str, None]) -> Iterator[Seque
 def _settings(config: object) -> dict[str, Scalar]:
     """Return the values of a run's configuration."""
     document: Mapping[str, object] | None = parse_line(config) if isinstance(config, bytes) else None
-    leaves = flattened(document or {}, _DEEPEST)
-    return {
-        printable(name): printable(value) if isinstance(value, str) else value
-        for name, value in leaves
-        if isinstance(value, Scalar)
-    }
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    return scalars(flattened(document or {}, _DEEPEST))
 
 
 FORMAT = Trackio()

@@ -99,7 +99,7 @@ def _samples(reading: SourceReading) -> list[_Sample]:
 
 def _sample(source: Source, log_format: Format, mapping: LogMapping) -> _Sample:
     defaults = with_defaults(mapping, log_format)
-    side = SideFiles.read(source, defaults.files.side)
+    side = SideFiles(source, defaults.files.side)
     runs: list[str] = []
     fields: dict[str, Scalar] = {}
     columns: dict[str, None] = {}

@@ -222,7 +222,7 @@ class SourceReading:
         mapping = replace(mapping, contributor=[*self._everywhere, *mapping.contributor])
         source = self._with_noted_mappings(self.part(log_format.name))
         gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark, place_of(self.source))
-        side = SideFiles.read(source, mapping.files.side)
+        side = SideFiles(source, mapping.files.side)
         yield from side.unreadable
         self._unread -= {path for path in self._unread if path.rpartition("/")[2] in mapping.files.side}
         logs = UntilBreak(log_format.read(source, mapping))

@@ -1,4 +1,4 @@
-"""Keys that a JSON object has twice, with different values: a parser keeps the last of them without a word.
+"""Keys that a JSON object has twice, with different values: parsers silently keep the last one.
 
 What such an object means is open (RFC 8259, section 4), so nothing of it is stored.
 """
@@ -58,12 +58,12 @@ def nested_twin(name: str, line: int | None = None) -> Refusal:
 
 def distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of some pairs, as json's `object_pairs_hook`. Raises RepeatedKey."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         for name, value in pairs:
-            if repr(found[name]) != repr(value):
+            if repr(document[name]) != repr(value):
                 raise RepeatedKey(f"{shown(name)} is there twice, with different values")
-    return found
+    return document
 
 
 def _n_keys(parsed: Any) -> int:

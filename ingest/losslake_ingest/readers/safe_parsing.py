@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import orjson
 import yaml
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.readers.repeated_keys import RepeatedKey, check_repeats, distinct_pairs
 from losslake_schema.reached import Flags, Floats
 
@@ -86,20 +87,26 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def clean_text(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 can't encode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def scalars(values: Iterable[tuple[str, object]]) -> dict[str, Scalar]:
+    """Return the numbers and texts among some values, with their names, as they can be printed."""
+    return {
+        printable(name): printable(value) if isinstance(value, str) else value
+        for name, value in values
+        if isinstance(value, Scalar)
+    }
+
+
 def unix_seconds(text: object) -> float | None:
     """Return the Unix seconds of an ISO time, in UTC unless it says its zone; None if it isn't one."""
     try:
         time = datetime.fromisoformat(str(text))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        return None
-
-
-def read_number(text: bytes) -> float | None:
-    """Parse a float64; return None if the text isn't a number. Rejects `1_000`, which only Python accepts."""
-    try:
-        return None if b"_" in text else float(text)
-    except ValueError:
         return None
 
 

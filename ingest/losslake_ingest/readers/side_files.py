@@ -27,23 +27,14 @@ DEEPEST = 16
 class SideFiles:
     """The fields in the side files of a source. unreadable: files with such a name that give no fields."""
 
-    def __init__(
-        self, names: Sequence[str], fields: Mapping[str, Mapping[str, Scalar]], unreadable: Sequence[Quarantined]
-    ) -> None:
-        """Take the names of side files, and the fields of each file by its path."""
-        self._names = names
-        self._fields = fields
-        self.unreadable = unreadable
-        self._broken = {each.path for each in unreadable}
-
-    @staticmethod
-    def read(source: Source, names: Sequence[str]) -> SideFiles:
+    def __init__(self, source: Source, names: Sequence[str]) -> None:
         """Read every file with one of these names; links, and unreadable or too large ones, are listed.
 
         A broken source is read up to the break, which is reported when its runs are read.
         """
-        fields: dict[str, Mapping[str, Scalar]] = {}
-        unreadable: list[Quarantined] = []
+        self._names = names
+        self._fields: dict[str, Mapping[str, Scalar]] = {}
+        self.unreadable: list[Quarantined] = []
         if names:
             members = source.members(lambda path: path.rpartition("/")[2] in names, LARGEST_SIDE_FILE + 1)
             for member in UntilBreak(members):
@@ -53,11 +44,11 @@ class SideFiles:
                 try:
                     if isinstance(member, Refused):
                         raise ValueError(member.message)
-                    fields[member.path] = fields_in(member.data, name)
+                    self._fields[member.path] = fields_in(member.data, name)
                 except ValueError as error:
                     message = f"{' '.join(str(error).split())[:200]}: its fields are unknown, correct or remove it"
-                    unreadable.append(Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message))
-        return SideFiles(names, fields, unreadable)
+                    self.unreadable.append(Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message))
+        self._broken = {each.path for each in self.unreadable}
 
     def beside(self, run: str) -> dict[str, Scalar]:
         """Return the fields for a run, from its folder and those above; the nearest folder with a field wins.

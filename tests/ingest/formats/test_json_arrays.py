@@ -15,7 +15,7 @@ from losslake_ingest.formats.json_arrays import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.pipeline.reading import Request, with_defaults
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS
+from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS
 from tests.ingest.formats.reading import cells, read, runs
 
 LISTS = {"train_losses": [2.5, 1.5, math.nan], "test_losses": [2.75, None, 1e400], "lr": 0.1, "h": {"momentum": 0.9}}

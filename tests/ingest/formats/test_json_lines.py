@@ -20,8 +20,10 @@ from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.csv_and_jsonl import JSON_LINES
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates
-from losslake_ingest.readers.tables.json_table import LONGEST_LINE, read_json_lines
-from losslake_ingest.readers.tables.table import EMPTY_WORDS, Table
+from losslake_ingest.readers.plain_text import LONGEST_LINE
+from losslake_ingest.readers.tables.cells import EMPTY_WORDS
+from losslake_ingest.readers.tables.json_table import read_json_lines
+from losslake_ingest.readers.tables.table import Table
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.table_reading import columns, same

@@ -12,7 +12,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import SessionEndInfo, SessionS
 
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.tensorboard import FORMAT
-from losslake_ingest.readers.event_files.file import NOT_A_PARAMETER
+from losslake_ingest.readers.event_files.file import NO_PARAMETER
 from losslake_ingest.readers.event_files.folder import NAMED_LIKE_AN_AXIS, WRITTEN_TWICE
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.tensorboard_files import (
@@ -103,7 +103,7 @@ def test_hyperparameters_that_are_no_scalars_are_counted(tmp_path: Path) -> None
     start = session(session_start_info=info)
     (run,) = runs(FORMAT, tmp_path, {FILE: event_file([event(1.0, 0, start, simple("loss", 1))])})
     assert dict(run.parameters) == {"lr": math.inf}
-    assert run.remarks == {NOT_A_PARAMETER: 2}
+    assert run.remarks == {NO_PARAMETER: 2}
 
 
 def test_runs_below_a_folder_with_hyperparameters_have_them_too(tmp_path: Path) -> None:

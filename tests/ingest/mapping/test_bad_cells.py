@@ -9,7 +9,7 @@ import pytest
 
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
-from losslake_ingest.readers.tables.table import EMPTY_WORDS
+from losslake_ingest.readers.tables.cells import EMPTY_WORDS
 
 MAPPING = """
 collection.name = "c"

@@ -51,7 +51,7 @@ def test_nearest_side_file_above_a_run_wins(tmp_path: Path) -> None:
         "a/b/log.csv": b"",
         "c/config.json": b'{"lr": 3}',
     }
-    side = SideFiles.read(open_source(unpacked(tmp_path, files)), ["config.json"])
+    side = SideFiles(open_source(unpacked(tmp_path, files)), ["config.json"])
     assert side.beside("a/b/log.csv") == {"lr": 2, "model": "cnn"}
     assert side.beside("a/b/log.csv#run") == {"lr": 2, "model": "cnn"}
     assert side.beside("d.csv") == {"lr": 1, "model": "cnn"}
@@ -67,7 +67,7 @@ def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path,
         (tmp_path / "b/hparams.yaml").symlink_to(tmp_path / "hparams.yaml")
     else:
         unpacked(tmp_path, {"b/hparams.yaml": data, "b/c/hparams.yaml": b"batch_size: 16"})
-    side = SideFiles.read(open_source(folder), ["hparams.yaml"])
+    side = SideFiles(open_source(folder), ["hparams.yaml"])
     assert [(each.rule, each.path) for each in side.unreadable] == [("unreadable_side_file", "b/hparams.yaml")]
     assert side.beside("a/m.csv") == {"batch_size": 32}
     with pytest.raises(Refusal, match=r"b/hparams\.yaml can't be read") as refused:
@@ -79,7 +79,7 @@ def test_a_run_whose_nearest_side_file_cannot_be_read_is_refused(tmp_path: Path,
 
 def test_entries_that_are_skipped_anyway_are_no_side_files(tmp_path: Path) -> None:
     files = {"../config.json": b'{"lr": 1}', "../log.csv": b"", "a/config.json": b'{"lr": 2}'}
-    side = SideFiles.read(open_source(written(tmp_path / "a.tar", tar_bytes(files))), ["config.json"])
+    side = SideFiles(open_source(written(tmp_path / "a.tar", tar_bytes(files))), ["config.json"])
     assert (list(side.unreadable), side.beside("a/log.csv")) == ([], {"lr": 2})
 
 
@@ -107,5 +107,5 @@ def test_merged_yaml_may_override_a_key() -> None:
 def test_of_two_side_files_in_a_folder_the_first_in_the_list_counts(tmp_path: Path) -> None:
     files = {"a/x.json": b'{"lr": 1, "b": 2}', "a/y.json": b'{"lr": 3, "c": 4}', "y.json": b'{"c": 5}'}
     source = open_source(unpacked(tmp_path, files))
-    assert SideFiles.read(source, ["y.json", "x.json"]).beside("a/log.csv") == {"lr": 3, "b": 2, "c": 4}
-    assert SideFiles.read(source, ["x.json", "y.json"]).beside("a/log.csv") == {"lr": 1, "b": 2, "c": 4}
+    assert SideFiles(source, ["y.json", "x.json"]).beside("a/log.csv") == {"lr": 3, "b": 2, "c": 4}
+    assert SideFiles(source, ["x.json", "y.json"]).beside("a/log.csv") == {"lr": 1, "b": 2, "c": 4}

@@ -13,18 +13,8 @@ from itertools import islice
 
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.protobuf import (
-    BYTES,
-    FIXED32,
-    FIXED64,
-    VARINT,
-    Field,
-    NotAMessage,
-    fields,
-    places,
-    signed,
-    varint,
-)
+from losslake_ingest.readers import protobuf
+from losslake_ingest.readers.protobuf import BYTES, FIXED32, FIXED64, VARINT, NotAMessage, fields, places, varint
 
 HPARAMS = b"hparams"
 
@@ -128,7 +118,7 @@ def parse_event(data: bytes, start: int, stop: int) -> Event:
         if number == _EVENT_WALL_TIME and kind == FIXED64:
             (event.wall_time,) = struct.unpack_from("<d", data, begin)
         elif number == _EVENT_STEP and kind == VARINT:
-            event.step = signed(varint(data, begin, end)[0])
+            event.step = protobuf.signed(varint(data, begin, end)[0])
         elif number == _EVENT_SUMMARY and kind == BYTES:
             event.rest = at
             value_places = islice(places(data, begin, end, 1, BYTES), _MOST_VALUES + 1)
@@ -210,7 +200,7 @@ def _from_content(dtype: int, content: bytes, at: int) -> tuple[float | None, in
     return float(struct.unpack(code, content)[0]), at, "" if code == "<?" else code
 
 
-def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | None, int, str]:
+def _from_list(data: bytes, dtype: int, parts: list[protobuf.Field]) -> tuple[float | None, int, str]:
     """Return the single number of a repeated field, packed or not."""
     wanted, code = _FLOATS.get(dtype, (VARINT, ""))
     offsets = []
@@ -228,7 +218,7 @@ def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | Non
     if dtype in (_HALF, _BFLOAT16):
         raw = struct.pack("<H", number & 0xFFFF)
         return float(struct.unpack("<e", raw)[0]) if dtype == _HALF else _bfloat16(raw), 0, ""
-    return float(number if dtype in _UNSIGNED else signed(number)), 0, ""
+    return float(number if dtype in _UNSIGNED else protobuf.signed(number)), 0, ""
 
 
 def _bfloat16(raw: bytes) -> float:

@@ -22,7 +22,7 @@ CUT_SHORT = Damage("the last record of a file is cut short: left out")
 DAMAGED = Damage("records after damage were not read")
 NO_EVENT = Damage("a record isn't an event: left out")
 NO_SCALAR = "a value isn't a scalar (a text, an image, a histogram): left out"
-NOT_A_PARAMETER = "a hyperparameter is neither a number, a text nor a flag: left out"
+NO_PARAMETER = "a hyperparameter is neither a number, a text nor a flag: left out"
 
 
 @dataclass

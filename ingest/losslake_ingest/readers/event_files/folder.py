@@ -14,14 +14,7 @@ from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, remarks_in
 from losslake_ingest.mapping.steps import are_counted_from_0
 from losslake_ingest.readers.event_files.events import Session, text
-from losslake_ingest.readers.event_files.file import (
-    LARGEST_TAGS,
-    NO_SCALAR,
-    NOT_A_PARAMETER,
-    SCALARS,
-    EventFile,
-    in_order,
-)
+from losslake_ingest.readers.event_files.file import LARGEST_TAGS, NO_PARAMETER, NO_SCALAR, SCALARS, EventFile, in_order
 from losslake_ingest.readers.event_files.layouts import Points
 from losslake_schema.reached import Integers
 
@@ -68,7 +61,7 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Sessio
     for file in ordered:
         noted = file.events.remarks
         remarks.update(remarks_in(noted, file.path) if len(ordered) > 1 else noted)
-    remarks[NOT_A_PARAMETER] += session.unread
+    remarks[NO_PARAMETER] += session.unread
     rows = list(_rows([file.events for file in ordered], remarks))
     if not rows:
         raise _no_scalars(ordered)

@@ -7,8 +7,7 @@ other events are left to the careful parser, so that a wrong guess costs only ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple, TypeGuard
@@ -63,15 +62,30 @@ class _Rows(NamedTuple):
         return _Rows(*(column[which] for column in self))
 
 
-@dataclass(frozen=True)
 class _Layouts:
     """The expected summaries of groups of events: templates and masks by group, word by word from the end."""
 
-    templates: Words
-    masks: Words
-    n_words: Offsets
-    checksums: Words32
-    events: Sequence[Event | None]
+    def __init__(self, data: Data, firsts: _Rows, width: int) -> None:
+        """Take the first rows of groups; an event without a layout matches nothing."""
+        self.events: list[Event | None] = []
+        templates, masks = [], []
+        for start, rest, end in zip(firsts.start.tolist(), firsts.rest.tolist(), firsts.end.tolist(), strict=True):
+            event = _parse_with_layout(data.raw, start, end)
+            self.events.append(event)
+            mask = bytearray(b"\xff" * (end - rest))
+            for value in event.values if event is not None else ():
+                size = np.dtype(value.code).itemsize
+                mask[value.at - rest : value.at - rest + size] = bytes(size)
+            templates.append(data.raw[rest:end].rjust(width, b"\0"))
+            masks.append(mask.rjust(width, b"\0"))
+        mask_bytes = np.frombuffer(b"".join(masks), np.uint8)
+        fixed = np.frombuffer(b"".join(templates), np.uint8) & mask_bytes
+        zeros = google_crc32c.value(bytes(width))
+        crcs = [google_crc32c.value(line.tobytes()) ^ zeros for line in fixed.reshape(-1, width)]
+        self.checksums: Words32 = np.array(crcs, np.uint32)
+        self.templates: Words = fixed.view("<u8").reshape(-1, width // 8)[:, ::-1]
+        self.masks: Words = mask_bytes.view("<u8").reshape(-1, width // 8)[:, ::-1]
+        self.n_words: Offsets = -(-(firsts.end - firsts.rest) // 8)
 
 
 def read_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Alike], Offsets, Offsets]:
@@ -151,12 +165,12 @@ def _round(data: Data, rows: _Rows, bits: np.uint64, alike: list[Alike], wrong: 
     most = max(16, _LARGEST_TEMPLATES // width)
     if len(firsts) > most:
         order, group, firsts = order[: firsts[most]], group[: firsts[most]], firsts[:most]
-    layouts = _layouts(data, rows.only(order[firsts]), width)
+    layouts = _Layouts(data, rows.only(order[firsts]), width)
     fits = _fits(data, rows.end[order], group, layouts)
     is_read = np.zeros(len(rows.row), np.bool_)
     is_read[order[fits]] = True
     if fits.any():
-        matched = _matched(data, rows.only(order[fits]), group[fits], layouts)
+        matched = _Matched(data, rows.only(order[fits]), group[fits], layouts)
         alike += matched.alike()
         wrong.append(matched.rows.row[masked(matched.checksums) != data.numbers("<u4")[matched.rows.end]])
     return is_read
@@ -169,31 +183,6 @@ def _hash(data: Data, rows: _Rows) -> Words:
         mixed = (mixed ^ data.words[np.minimum(rows.rest + at, rows.head - 8)]) * _MIX
         mixed ^= mixed >> np.uint64(29)
     return mixed
-
-
-def _layouts(data: Data, firsts: _Rows, width: int) -> _Layouts:
-    """Return the layouts of the first rows of groups; an event without a layout matches nothing."""
-    events: list[Event | None] = []
-    templates, masks = [], []
-    for start, rest, end in zip(firsts.start.tolist(), firsts.rest.tolist(), firsts.end.tolist(), strict=True):
-        event = _parse_with_layout(data.raw, start, end)
-        events.append(event)
-        mask = bytearray(b"\xff" * (end - rest))
-        for value in event.values if event is not None else ():
-            size = np.dtype(value.code).itemsize
-            mask[value.at - rest : value.at - rest + size] = bytes(size)
-        templates.append(data.raw[rest:end].rjust(width, b"\0"))
-        masks.append(mask.rjust(width, b"\0"))
-    mask_bytes = np.frombuffer(b"".join(masks), np.uint8)
-    fixed = np.frombuffer(b"".join(templates), np.uint8) & mask_bytes
-    zeros = google_crc32c.value(bytes(width))
-    return _Layouts(
-        fixed.view("<u8").reshape(-1, width // 8)[:, ::-1],
-        mask_bytes.view("<u8").reshape(-1, width // 8)[:, ::-1],
-        -(-(firsts.end - firsts.rest) // 8),
-        np.array([google_crc32c.value(line.tobytes()) ^ zeros for line in fixed.reshape(-1, width)], np.uint32),
-        events,
-    )
 
 
 def _parse_with_layout(data: bytes, start: int, end: int) -> Event | None:
@@ -218,67 +207,60 @@ def _fits(data: Data, ends: Offsets, group: Offsets, layouts: _Layouts) -> Flags
     return fits
 
 
-@dataclass(frozen=True)
 class _Matched:
-    """Rows that match their group's layout, in order of groups. checksums: of each row, once its values are read."""
+    """Rows that match their group's layout, in order of groups. checksums: of each row, once its values are read.
 
-    data: Data
-    rows: _Rows
-    group: Offsets
-    layouts: _Layouts
-    table: Words32
-    checksums: Words32
+    A CRC is linear over GF(2): the CRC of a record is the XOR of each byte's contribution, which depends on the byte
+    and its distance from the record's end, and of the CRC of as many zeros.
+    """
+
+    def __init__(self, data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> None:
+        """Take the rows, with the checksums that they would have if all values were zero."""
+        self._data, self.rows, self._group, self._events = data, rows, group, layouts.events
+        length = rows.end - rows.start
+        longest = int(length.max())
+        self._table, zeros = _contributions(next(size for size in (128, 512, 1024, _LONGEST) if longest <= size))
+        last = (length - 1) * 256
+        sums = zeros[length] ^ layouts.checksums[group]
+        sums ^= self._table.take(last + _WALL_TIME_KEY)
+        sums ^= np.where(rows.has_step, self._table.take(last - 9 * 256 + _STEP_KEY), np.uint32(0))
+        sums ^= _contribution(self._table, data.words[rows.start + 1], last - 256, 8)
+        size = int((rows.rest - rows.start).max()) - 10
+        sums ^= _contribution(self._table, rows.step_bits, last - 10 * 256, size)
+        self.checksums: Words32 = sums
 
     def alike(self) -> Iterator[Alike]:
         """Yield the values of the rows, tag by tag."""
-        events = [event for event in self.layouts.events if event is not None]
+        events = [event for event in self._events if event is not None]
         for value_at in range(max(len(event.values) for event in events)):
             for code in sorted({event.values[value_at].code for event in events if _has(event, value_at)}):
                 yield from self._values(value_at, code)
 
     def _values(self, value_at: int, code: str) -> Iterator[Alike]:
         """Yield the n-th values with this struct code, and add their part to the checksums."""
-        data, rows, events = self.data, self.rows, self.layouts.events
+        data, rows, events = self._data, self.rows, self._events
         offsets = np.full(len(events), -1)
         for number, event in enumerate(events):
             if _has(event, value_at) and event.values[value_at].code == code:
                 offsets[number] = event.values[value_at].at - event.rest
-        offset = offsets[self.group]
+        offset = offsets[self._group]
         members = np.flatnonzero(offset >= 0)
         places = rows.rest[members] + offset[members]
         numbers = data.numbers(code)[places]
         size = numbers.dtype.itemsize
         bits = numbers.view(f"<u{size}").astype(np.uint64)
-        self.checksums[members] ^= _contribution(self.table, bits, (rows.end[members] - places - 1) * 256, size)
+        self.checksums[members] ^= _contribution(self._table, bits, (rows.end[members] - places - 1) * 256, size)
         points = np.empty(len(members), POINT)
         points["place"], points["step"] = places, rows.step[members]
         points["wall_time"] = data.words[rows.start[members] + 1].view("<f8")
         with np.errstate(invalid="ignore"):  # of a signalling NaN
             points["value"] = numbers
-        row, group = rows.row[members], self.group[members]
+        row, group = rows.row[members], self._group[members]
         edges = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1], [True])))
         for begin, stop in pairwise(edges.tolist()):
             event = events[group[begin]] if stop else None
             if _has(event, value_at):
                 yield Alike(event.values[value_at], row[begin:stop], points[begin:stop])
-
-
-def _matched(data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> _Matched:
-    """Return the matched rows with the checksums that they would have if all values were zero.
-
-    A CRC is linear over GF(2): the CRC of a record is the XOR of each byte's contribution, which depends on the byte
-    and its distance from the record's end, and of the CRC of as many zeros.
-    """
-    length = rows.end - rows.start
-    longest = int(length.max())
-    table, zeros = _contributions(next(size for size in (128, 512, 1024, _LONGEST) if longest <= size))
-    last = (length - 1) * 256
-    sums = zeros[length] ^ layouts.checksums[group]
-    sums ^= table.take(last + _WALL_TIME_KEY)
-    sums ^= np.where(rows.has_step, table.take(last - 9 * 256 + _STEP_KEY), np.uint32(0))
-    sums ^= _contribution(table, data.words[rows.start + 1], last - 256, 8)
-    sums ^= _contribution(table, rows.step_bits, last - 10 * 256, int((rows.rest - rows.start).max()) - 10)
-    return _Matched(data, rows, group, layouts, table, sums)
 
 
 def _has(event: Event | None, value_at: int) -> TypeGuard[Event]:

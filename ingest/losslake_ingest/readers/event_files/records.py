@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import google_crc32c
 import numpy as np
@@ -29,16 +28,14 @@ _PATTERN = 64
 _Checksum = TypeVar("_Checksum", int, Words32)
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """Consecutive records of a file, by the bounds of their data. The data's checksums are not verified yet."""
 
     starts: Offsets
     ends: Offsets
 
 
-@dataclass(frozen=True)
-class Break:
+class Break(NamedTuple):
     """The offset at which the records can't be followed further. is_cut: only the last record is unfinished."""
 
     at: int
@@ -135,25 +132,25 @@ class _Walk:
         """Advance while the records' lengths repeat those of the previous cycle."""
         edges = np.frombuffer(places[-_HISTORY:], np.int64)
         sizes = np.diff(edges).astype("<u4")
-        known = sizes.tobytes()
-        seen = known.rfind(known[-4 * _PATTERN :], 0, len(known) - 4)
+        history = sizes.tobytes()
+        seen = history.rfind(history[-4 * _PATTERN :], 0, len(history) - 4)
         if seen < 0 or seen % 4:
             return
-        period = (len(known) - seen) // 4 - _PATTERN
+        period = (len(history) - seen) // 4 - _PATTERN
         of_period = edges[-1 - period : -1]
         repeats = max(1, _HISTORY // period)
         cycle, cycle_sizes = np.tile(of_period, repeats), np.tile(sizes[-period:], repeats)
-        held = len(cycle)
-        while held == len(cycle) and self.at < stop:
+        n_same = len(cycle)
+        while n_same == len(cycle) and self.at < stop:
             after = self.at + np.cumsum(cycle_sizes, dtype=np.int64)
             before = np.concatenate(([self.at], after[:-1]))
             before = before[: int(np.searchsorted(before, min(stop, self.end - HEADER + 1)))]
             expected = cycle[: len(before)]
             same = self._data.words[before] == self._data.words[expected]
             same &= self._checks[before + 8] == self._checks[expected + 8]
-            held = len(same) if same.all() else int(same.argmin())
-            if held:
-                places.frombytes(after[:held].tobytes())
+            n_same = len(same) if same.all() else int(same.argmin())
+            if n_same:
+                places.frombytes(after[:n_same].tobytes())
                 self.at = places[-1]
 
     def _learn(self, at: int) -> None:

@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 @dataclass
 class _Run:
-    """The files of a run read so far."""
+    """The files of a run or an experiment read so far."""
 
     meta: dict[str, str | None] | None = None
     metrics: dict[str, bytes] = field(default_factory=dict)
@@ -52,14 +52,6 @@ class _Run:
     long_texts: int = 0
     files: dict[str, str] = field(default_factory=dict)
     size: int = 0
-
-
-@dataclass(frozen=True)
-class _Experiment:
-    """The meta.yaml of an experiment, and its digest by path."""
-
-    meta: dict[str, str | None] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
 
 
 def place_of(path: str) -> Place | None:
@@ -89,7 +81,7 @@ class FileStoreReader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._runs: dict[str, _Run] = {}
-        self._experiments: dict[str, _Experiment] = {}
+        self._experiments: dict[str, _Run] = {}
         self._size = 0
         self._deleted = 0
         self._finished: set[str] = set()
@@ -115,9 +107,7 @@ class FileStoreReader:
             run = self._runs.pop(folder)
             self._size -= run.size
             self._finished.add(folder)
-            result = self._log(folder, run)
-            if result:
-                yield result
+            yield from self._log(folder, run)
 
     def flush_broken(self) -> Iterator[RunLog | Quarantined]:
         """Yield the complete runs of a broken source; the last one may lack files and is quarantined."""
@@ -135,10 +125,10 @@ class FileStoreReader:
             self._keep_meta(place.folder, member)
             return
         is_left_out = place.kind != _METRICS and len(member.data) > LARGEST_TEXT
-        held = 0 if is_left_out else len(member.data)
-        if self._runs.get(place.folder, _Run()).size + held > LARGEST_FILE:
+        size = 0 if is_left_out else len(member.data)
+        if self._runs.get(place.folder, _Run()).size + size > LARGEST_FILE:
             raise Refusal(Rule.FILE_TOO_LARGE, f"its run's files have more than {LARGEST_FILE:,} bytes: log less often")
-        run = self._run_with(place.folder, held + _PER_FILE)
+        run = self._run_with(place.folder, size + _PER_FILE)
         if place.kind == _TAGS and not is_used_tag(place.name):
             run.tags[place.name] = ""
             return
@@ -166,7 +156,7 @@ class FileStoreReader:
             run.meta = meta
             run.files[member.path] = sha256
         elif meta.get("experiment_id"):
-            self._experiments[folder] = _Experiment(meta, {member.path: sha256})
+            self._experiments[folder] = _Run(meta, files={member.path: sha256})
 
     def _run_with(self, folder: str, size: int) -> _Run:
         """Return the run of a folder, and count `size` more bytes for it."""
@@ -186,41 +176,41 @@ class FileStoreReader:
                     with suppress(Refusal):
                         self._keep_meta(member.path.rpartition("/")[0], member)
 
-    def _log(self, folder: str, run: _Run) -> RunLog | Quarantined | None:
-        """Return the log of a run; None if it is deleted or isn't a run."""
-        experiment = self._experiments.get(folder.rpartition("/")[0], _Experiment())
+    def _log(self, folder: str, run: _Run) -> Iterator[RunLog | Quarantined]:
+        """Yield the log of a run; nothing if it is deleted or isn't a run."""
+        above = self._experiments.get(folder.rpartition("/")[0], _Run())
+        experiment = above.meta or {}
         if run.meta is None:
-            if folder in self._experiments or not run.metrics:
-                return None
-            message = f"{META} is missing or unreadable: without it the folder isn't a run of MLflow"
-            return self._quarantined(f"{folder}/{META}", Rule.MISSING_FILE, message)
-        if "deleted" in (run.meta.get("lifecycle_stage"), experiment.meta.get("lifecycle_stage")):
+            if folder not in self._experiments and run.metrics:
+                message = f"{META} is missing or unreadable: without it the folder isn't a run of MLflow"
+                yield self._quarantined(f"{folder}/{META}", Rule.MISSING_FILE, message)
+            return
+        if "deleted" in (run.meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")):
             self._deleted += 1
-            return None
-        experiment_id = run.meta.get("experiment_id") or experiment.meta.get("experiment_id")
-        stored = StoredRun(folder or ".", run.meta, experiment.meta.get("name"), experiment_id, run.params, run.tags)
+            return
+        experiment_id = run.meta.get("experiment_id") or experiment.get("experiment_id")
+        stored = StoredRun(folder or ".", run.meta, experiment.get("name"), experiment_id, run.params, run.tags)
         names = sorted(run.metrics)
         try:
             check_size(sum(data.count(b"\n") for data in run.metrics.values()), 3)
         except Refusal as refusal:
-            return self._quarantined(f"{folder}/{_METRICS}", refusal.rule, refusal.message)
+            yield self._quarantined(f"{folder}/{_METRICS}", refusal.rule, refusal.message)
+            return
         metrics = parse_metric_files({f"{_METRICS}/{name}": run.metrics[name] for name in names}, stored.remarks)
         for name, metric in zip(names, metrics, strict=True):
             if len(metric.values):
                 stored.add(name, metric)
-        if not stored.rows:
-            return self._without_values(folder, run)
-        stored.remarks[DELETED] += self._deleted
-        stored.remarks["param or tag of more than 64 KiB: left out"] += run.long_texts
-        self._deleted = 0
-        return stored.log(dict(sorted((run.files | experiment.files).items())))
-
-    def _without_values(self, folder: str, run: _Run) -> Quarantined:
-        filled = next((name for name in sorted(run.metrics) if run.metrics[name]), None)
-        if filled is None:
-            return self._quarantined(f"{folder}/{META}", Rule.NO_MEASUREMENTS, "the run has no metrics")
-        message = "no line of the run's metrics is `timestamp value step`: restore the files"
-        return self._quarantined(f"{folder}/{_METRICS}/{filled}", Rule.UNREADABLE_LOG, message, 1)
+        filled = next((name for name in names if run.metrics[name]), None)
+        if stored.rows:
+            stored.remarks[DELETED] += self._deleted
+            stored.remarks["param or tag of more than 64 KiB: left out"] += run.long_texts
+            self._deleted = 0
+            yield stored.log(dict(sorted((run.files | above.files).items())))
+        elif filled is None:
+            yield self._quarantined(f"{folder}/{META}", Rule.NO_MEASUREMENTS, "the run has no metrics")
+        else:
+            message = "no line of the run's metrics is `timestamp value step`: restore the files"
+            yield self._quarantined(f"{folder}/{_METRICS}/{filled}", Rule.UNREADABLE_LOG, message, 1)
 
     def _quarantined(self, path: str, rule: Rule, message: str, line: int | None = None) -> Quarantined:
         return Quarantined(self._source.name, path.lstrip("/"), rule, message, line)

@@ -21,7 +21,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.run_log import Damage, RunLog, check_size, is_utf8
 from losslake_ingest.readers.mlflow_stores.stored_run import DELETED, Metric, StoredRun, as_floats
-from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite
+from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite, text_of
 from losslake_ingest.sources.member import Member
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
@@ -82,17 +82,12 @@ class _TableByRun:
 
 
 def _stored_run(path: str, row: SqliteRow) -> StoredRun:
-    run_id, name, status, start, experiment_id, experiment, has_user, has_code, has_paths = row
-    facts = {
-        "run_id": _text(run_id),
-        "run_name": _text(name),
-        "status": _text(status),
-        "start_time": _text(start),
-        "user_id": "left out" if has_user else None,
-        "source_name": "left out" if has_code else None,
-        "artifact_uri": "left out" if has_paths else None,
-    }
-    return StoredRun(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
+    *texts, has_user, has_code, has_paths = row
+    run_id, name, status, start, experiment_id, experiment = map(_text, texts)
+    facts = {"run_id": run_id, "run_name": name, "status": status, "start_time": start}
+    private = {"user_id": has_user, "source_name": has_code, "artifact_uri": has_paths}
+    facts |= {name: "left out" for name, is_there in private.items() if is_there}
+    return StoredRun(f"{path}#{run_id}", facts, experiment, experiment_id)
 
 
 def _texts(groups: Iterator[list[SqliteRow]], remarks: Counter[str]) -> dict[str, str]:
@@ -142,9 +137,7 @@ def _is_damaged(name: object) -> bool:
 
 
 def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return None if value is None else str(value)
+    return None if value is None else text_of(value)
 
 
 def _digest(log: RunLog) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,6 @@ from numpy.typing import NDArray
 from losslake.record.layout import ELAPSED, STEP
 from losslake_ingest.contracts.run_log import LoggedRows
 from losslake_schema.reached import Flags
-
-
-@dataclass(frozen=True)
-class Part:
-    """The rows of a segment."""
-
-    attempt: int
-    number: int
-    rows: Sequence[LoggedRows]
 
 
 def replaced_from(begins: Mapping[int, int | None], attempt: int) -> float:
@@ -38,19 +28,16 @@ def last_written(steps: NDArray[np.generic]) -> NDArray[np.intp]:
     return rows
 
 
-def current_rows(parts: Sequence[Part], begins: Mapping[int, int | None]) -> tuple[list[LoggedRows], int, int]:
+def current_rows(
+    segments: Mapping[tuple[int, int], Sequence[LoggedRows]], begins: Mapping[int, int | None]
+) -> tuple[list[LoggedRows], int, int]:
     """Return the rows that count, and the numbers of measurements that an attempt replaced and that were repeated.
 
-    parts: in the order written. begins: as of `replaced_from`.
+    segments: by attempt and number. begins: as of `replaced_from`.
     """
-    rows: list[LoggedRows] = []
-    n_replaced = 0
-    for part in parts:
-        until = replaced_from(begins, part.attempt)
-        for each in part.rows:
-            kept = _before(each, until)
-            n_replaced += _measured(each) - _measured(kept)
-            rows.append(kept)
+    written = [(attempt, each) for (attempt, _), rows in sorted(segments.items()) for each in rows]
+    rows = [_before(each, replaced_from(begins, attempt)) for attempt, each in written]
+    n_replaced = sum(_measured(each) for _, each in written) - sum(map(_measured, rows))
     rows = [each for each in rows if len(next(iter(each.columns.values()), ()))]
     n_measured = sum(map(_measured, rows))
     rows = _last_values(rows)
@@ -64,12 +51,7 @@ def _before(rows: LoggedRows, step: float) -> LoggedRows:
     kept = np.flatnonzero(~(rows.known(STEP) & (rows.columns[STEP] >= step)))
     if len(kept) == len(rows.columns[STEP]):
         return rows
-    return LoggedRows(
-        {name: values[kept] for name, values in rows.columns.items()},
-        {name: flags[kept] for name, flags in rows.missing.items()},
-        rows.texts,
-        rows.fields,
-    )
+    return rows.at(kept)
 
 
 def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
@@ -79,20 +61,17 @@ def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
     for name in names:
         holding = [at for at, each in enumerate(rows) if name in each.columns and STEP in each.columns]
         cells = [np.flatnonzero(rows[at].known(name) & rows[at].known(STEP)) for at in holding]
-        steps = [rows[at].columns[STEP][known] for at, known in zip(holding, cells, strict=True)]
+        steps = [rows[at].columns[STEP][measured] for at, measured in zip(holding, cells, strict=True)]
         written = np.concatenate(steps) if steps else np.zeros(0)
         if len(written) < 2 or (written[1:] > written[:-1]).all():
             continue
-        is_last = np.zeros(len(written), np.bool_)
-        is_last[last_written(written)] = True
-        start = 0
-        for at, known in zip(holding, cells, strict=True):
-            stale = known[~is_last[start : start + len(known)]]
-            start += len(known)
-            if len(stale):
-                flags = ~rows[at].known(name)
-                flags[stale] = True
-                missing[at][name] = flags
+        is_stale = np.ones(len(written), np.bool_)
+        is_stale[last_written(written)] = False
+        ends = np.cumsum(list(map(len, cells)))
+        for at, measured, stale in zip(holding, cells, np.split(is_stale, ends[:-1]), strict=True):
+            if stale.any():
+                missing[at][name] = ~rows[at].known(name)
+                missing[at][name][measured[stale]] = True
     return [LoggedRows(each.columns, flags, each.texts, each.fields) for each, flags in zip(rows, missing, strict=True)]
 
 

@@ -94,13 +94,13 @@ class Spool:
         named = self.end.get("segments") if self.end is not None else None
         if not isinstance(named, dict):
             return []
-        held = {segment.path: segment for segment in self.segments}
-        missing = [f"{name} is missing" for name in sorted(named.keys() - held.keys())]
-        added = [f"{name} isn't named by {END}" for name in sorted(held.keys() - named.keys())]
+        stored = {segment.path: segment for segment in self.segments}
+        missing = [f"{name} is missing" for name in sorted(named.keys() - stored.keys())]
+        added = [f"{name} isn't named by {END}" for name in sorted(stored.keys() - named.keys())]
         changed = [
             f"{name} isn't as it was when the run ended"
-            for name in sorted(held.keys() & named.keys())
-            if not isinstance(named[name], dict) or named[name].get("sha256") != held[name].sha256()
+            for name in sorted(stored.keys() & named.keys())
+            if not isinstance(named[name], dict) or named[name].get("sha256") != stored[name].sha256()
         ]
         return [*missing, *added, *changed]
 

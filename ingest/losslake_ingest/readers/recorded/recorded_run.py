@@ -14,8 +14,8 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.recorded.attempts import Part, current_rows
-from losslake_ingest.readers.safe_parsing import printable
+from losslake_ingest.readers.recorded.attempts import current_rows
+from losslake_ingest.readers.safe_parsing import printable, scalars
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
@@ -53,21 +53,16 @@ class RecordedRun:
     files: dict[str, str]
     end: Mapping[str, object] | None = None
     n_cells: int = 0
-    parts: dict[tuple[int, int], Part] = field(default_factory=dict)
+    segments: dict[tuple[int, int], Sequence[LoggedRows]] = field(default_factory=dict)
     empty: set[tuple[int, int]] = field(default_factory=set)  # segments without a whole line
     begins: dict[int, int | None] = field(default_factory=dict)  # the first step of each attempt
     remarks: Counter[str] = field(default_factory=Counter)
     unread: set[str] = field(default_factory=set)
 
-    @staticmethod
-    def of(facts: Mapping[str, object], sha256: str, path: str, folder: str) -> RecordedRun:
-        """Return a run without measurements."""
-        return RecordedRun(folder, sha256, facts, {path: sha256})
-
     @property
     def has_segments(self) -> bool:
         """True if a segment was added."""
-        return bool(self.parts or self.empty or self.unread)
+        return bool(self.segments or self.empty or self.unread)
 
     def set_end(self, document: Mapping[str, object], sha256: str, path: str) -> None:
         """Add end.json. Raises Refusal."""
@@ -96,46 +91,39 @@ class RecordedRun:
             self.files[path] = digest
             return 0
         try:
-            log = self._read(path, whole + newline, digest, source)
+            (log,) = runs_of(read_json_lines(whole + newline), TableFile(source, path, digest), None)
+            if isinstance(log, Quarantined):
+                raise Refusal(Rule(log.rule), log.message, log.line)
         except Refusal:
             self.unread.add(path)
             raise
         self.files[path] = digest
         self.begins[segment.attempt] = segment.from_step
-        self.parts[place] = Part(segment.attempt, segment.number, log.rows)
+        self.segments[place] = log.rows
         self.remarks.update(log.remarks)
         n_cells = sum(len(column) for rows in log.rows for column in rows.columns.values())
         self.n_cells += n_cells
         return n_cells
 
-    def _read(self, path: str, data: bytes, digest: str, source: str) -> RunLog:
-        """Return the rows of a segment. Raises Refusal."""
-        (log,) = runs_of(read_json_lines(data), TableFile(source, path, digest), None)
-        if isinstance(log, Quarantined):
-            raise Refusal(Rule(log.rule), log.message, log.line)
-        return log
-
     def log(self) -> RunLog:
         """Return the run as its log. Raises Refusal if it is too large, or its steps began again."""
-        _check_cells(self.n_cells)
+        if self.n_cells > LARGEST_CELLS:
+            most = f"at most {LARGEST_CELLS:,} are read: log less often"
+            raise Refusal(Rule.FILE_TOO_LARGE, f"{self.n_cells:,} cells in all of its segments; {most}")
         self._check_steps()
-        remarks = Counter(self.remarks)
-        parts = [self.parts[place] for place in sorted(self.parts)]
-        rows, n_replaced, n_repeated = current_rows(parts, self.begins)
-        remarks.update({REPLACED: n_replaced, REPEATED: n_repeated})
-        remarks.update(self._faults())
-        parameters = self.facts.get("parameters")
-        known = _scalars(parameters)
-        remarks[_BAD_PARAMETER] += len(parameters) - len(known) if isinstance(parameters, dict) else 0
-        started = self.facts.get("started_at")
+        rows, n_replaced, n_repeated = current_rows(self.segments, self.begins)
+        remarks = self.remarks + Counter({REPLACED: n_replaced, REPEATED: n_repeated}) + self._faults()
+        stated = self.facts.get("parameters")
+        parameters = _scalars(stated)
+        remarks[_BAD_PARAMETER] += len(stated) - len(parameters) if isinstance(stated, dict) else 0
         return RunLog(
             self.folder.rstrip("/") or ".",
             dict(sorted(self.files.items())),
             rows,
             fields=_scalars({name: value for name, value in self.facts.items() if name != "format"}),
-            parameters=known,
+            parameters=parameters,
             status=printable(str(self.end["status"])) if self.end is not None else NO_END,
-            started_at=_number(started, 0, 1e12),
+            started_at=_number(self.facts.get("started_at"), 0, 1e12),
             goals=list(self._goals(rows, remarks)),
             remarks=dict(+remarks),
             steps=_whole(self.facts.get("steps")),
@@ -149,74 +137,65 @@ class RecordedRun:
         if not _count(end.get("assumed_rewinds")) or end.get("began_again") == 0:
             return
         lowest = math.inf
-        for place in sorted(self.parts):
-            part = self.parts[place]
-            begin = self.begins[part.attempt]
+        for (attempt, _), rows in sorted(self.segments.items()):
+            begin = self.begins[attempt]
             if begin is not None and begin <= lowest < math.inf:
                 what = f"step goes back to {begin:,}, where the run began, and run.rewind() wasn't called"
                 advice = "log the number of updates so far as step, in all epochs, and record it again"
                 raise Refusal(Rule.STEP_DOUBTFUL, f"{what}: {advice} (docs/recording.md)")
-            steps = [rows.columns[STEP][rows.known(STEP)] for rows in part.rows if STEP in rows.columns]
+            steps = [each.columns[STEP][each.known(STEP)] for each in rows if STEP in each.columns]
             lowest = min([lowest, *(float(each.min()) for each in steps if len(each))])
 
     def _faults(self) -> Counter[str]:
         """Count what isn't as the end of the run names it, and what the recorder says is missing."""
         faults: Counter[str] = Counter({UNREAD: len(self.unread)})
         numbers: dict[int, set[int]] = {}
-        for attempt, number in self.parts.keys() | self.empty:
+        for attempt, number in self.segments.keys() | self.empty:
             numbers.setdefault(attempt, set()).add(number)
-        faults[MISSING] = sum(max(known) - len(known) for known in numbers.values()) if not self.unread else 0
+        faults[MISSING] = sum(max(each) - len(each) for each in numbers.values()) if not self.unread else 0
         if self.end is None:
             return faults
         named = self.end["segments"]
         assert isinstance(named, dict)
         faults[MISSING] = 0
-        held = {path.removeprefix(self.folder) for path in self.files if path.endswith(".jsonl")}
+        stored = {path.removeprefix(self.folder) for path in self.files if path.endswith(".jsonl")}
         for name, digest in named.items():
             path = f"{self.folder}{name}"
-            if name not in held:
+            if name not in stored:
                 faults[MISSING] += path not in self.unread
             elif not isinstance(digest, dict) or digest.get("sha256") != self.files[path]:
                 faults[LOST] += 1
-        faults[UNNAMED] = len(held - named.keys())
+        faults[UNNAMED] = len(stored - named.keys())
         faults[ASSUMED] = _count(self.end.get("assumed_rewinds"))
         faults.update(self._gaps(self.end))
         return faults
 
     def _gaps(self, end: Mapping[str, object]) -> Mapping[str, int]:
         """Return the numbers of measurements that the recorder dropped, by a remark that says at which steps."""
-        found: Counter[str] = Counter()
+        gaps: Counter[str] = Counter()
         rows = end.get("gaps")
         for row in rows[:_MOST_GAPS] if isinstance(rows, list) else ():
             if isinstance(row, dict) and _count(row.get("n")):
                 first, last = row.get("first_step"), row.get("last_step")
                 steps = f", steps {first:,} to {last:,}" if type(first) is int and type(last) is int else ""
                 reason = printable(str(row.get("reason", "")))[:200]
-                found[Damage(f"{DROPPED} ({reason}{steps})")] += _count(row.get("n"))
-        rest = _count(end.get("n_dropped")) - sum(found.values())
+                gaps[Damage(f"{DROPPED} ({reason}{steps})")] += _count(row.get("n"))
+        rest = _count(end.get("n_dropped")) - sum(gaps.values())
         if rest > 0:
-            found[DROPPED] = rest
-        return found
+            gaps[DROPPED] = rest
+        return gaps
 
     def _goals(self, rows: Sequence[LoggedRows], remarks: Counter[str]) -> Iterator[LoggedGoal]:
         """Yield the goals of the run that a column is measured for."""
         stated = self.facts.get("goals")
         measured = {name for each in rows for name in each.columns}
-        for goal in stated[:_MOST_GOALS] if isinstance(stated, list) else ():
-            known = _goal(goal)
-            if known is None:
+        for goal in map(_goal, stated[:_MOST_GOALS] if isinstance(stated, list) else ()):
+            if goal is None:
                 remarks[_BAD_GOAL] += 1
-            elif known.column not in measured:
+            elif goal.column not in measured:
                 remarks[_UNMEASURED_GOAL] += 1
             else:
-                yield known
-
-
-def _check_cells(n_cells: int) -> None:
-    """Raise Refusal for a run that is too large for memory."""
-    if n_cells > LARGEST_CELLS:
-        message = f"{n_cells:,} cells in all of its segments; at most {LARGEST_CELLS:,} are read: log less often"
-        raise Refusal(Rule.FILE_TOO_LARGE, message)
+                yield goal
 
 
 def _goal(goal: object) -> LoggedGoal | None:
@@ -237,14 +216,8 @@ def _goal(goal: object) -> LoggedGoal | None:
 
 def _scalars(document: object) -> dict[str, Scalar]:
     """Return the numbers and texts of an object; NaN and infinities are texts there."""
-    if not isinstance(document, dict):
-        return {}
-    scalars = {printable(str(name)): value for name, value in document.items() if isinstance(value, Scalar)}
-    return {name: _scalar(value) for name, value in scalars.items()}
-
-
-def _scalar(value: Scalar) -> Scalar:
-    return NUMBER_WORDS.get(value, printable(value)) if isinstance(value, str) else value
+    stated = scalars(document.items()) if isinstance(document, dict) else {}
+    return {name: NUMBER_WORDS.get(value, value) if isinstance(value, str) else value for name, value in stated.items()}
 
 
 def _whole(value: object) -> int | None:
@@ -257,14 +230,13 @@ def _attributes(document: object) -> dict[str, object]:
     """Return the attributes of an object, which are stored as JSON; texts as they can be printed."""
     if not isinstance(document, dict):
         return {}
-    return {printable(str(name)): _scalar(v) if isinstance(v, str) else v for name, v in document.items()}
+    return {printable(name): value for name, value in document.items()} | _scalars(document)
 
 
 def _directions(document: object) -> dict[str, Direction]:
     """Return the directions of metrics that an object states."""
     stated = document.items() if isinstance(document, dict) else ()
-    known: Mapping[object, Direction] = {direction: direction for direction in DIRECTIONS}
-    return {str(name): known[value] for name, value in stated if isinstance(value, str) and value in known}
+    return {str(name): direction for name, value in stated for direction in DIRECTIONS if value == direction}
 
 
 def _number(value: object, lowest: float, highest: float) -> float | None:

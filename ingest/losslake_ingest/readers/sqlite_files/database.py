@@ -36,13 +36,14 @@ class SqliteFile:
     remarks: Mapping[str, int]
 
 
-class _TooMuchWork(Exception):
-    """A database causes more work than its size explains."""
-
-
 def query(name: str) -> str:
     """Return one of the SQL statements in the `queries` folder."""
     return resources.files("losslake_ingest.readers.sqlite_files.queries").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+def text_of(value: object) -> str:
+    """Return a text, which SQLite needn't store in UTF-8, or any other value as a text."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def is_written_ahead(data: bytes) -> bool:
@@ -55,13 +56,14 @@ def open_sqlite(data: bytes, tables: Set[str], advice: str) -> Iterator[SqliteFi
     """Open a database that has these tables; whatever goes wrong while it is open becomes a Refusal with the advice."""
     try:
         with closing(_open_database(data)) as connection:
-            missing = sorted(tables - _tables(connection))
+            rows = connection.execute(query("tables")).fetchmany(_CHUNK)
+            missing = sorted(tables - {name.decode("utf-8", "replace") for (name,) in rows if isinstance(name, bytes)})
             if missing:
                 message = f"the SQLite database has no table {', '.join(missing)}: {advice}"
                 raise Refusal(Rule.UNREADABLE_LOG, message)
             stream = _stream(connection, len(data) // _LEAST_ROW)
             yield SqliteFile(stream, {_WRITTEN_AHEAD: 1} if is_written_ahead(data) else {})
-    except (sqlite3.Error, ValueError, OverflowError, MemoryError, _TooMuchWork) as error:
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())
         message = f"the SQLite database is damaged or has an unknown schema ({reason}): {advice}"
         raise Refusal(Rule.UNREADABLE_LOG, message) from None
@@ -104,11 +106,6 @@ def _authorize(action: int, _first: str | None, second: str | None, _database: s
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    names = connection.execute(query("tables")).fetchmany(_CHUNK)
-    return {name.decode("utf-8", "replace") for (name,) in names if isinstance(name, bytes)}
-
-
 def _stream(connection: sqlite3.Connection, most: int) -> Stream:
     """Return a stream of statements' rows in chunks, limited to the rows that a file of its size can hold."""
     remaining = most
@@ -119,7 +116,7 @@ def _stream(connection: sqlite3.Connection, most: int) -> Stream:
         while rows := cursor.fetchmany(_CHUNK):
             remaining -= len(rows)
             if remaining < 0:
-                raise _TooMuchWork("it returns more rows than a file of its size can hold")
+                raise ValueError("it returns more rows than a file of its size can hold")
             yield rows
 
     return rows_of

@@ -40,8 +40,8 @@ def _fitting(table: Table, name: str, among: Scalar | list[Scalar]) -> Flags:
     if words is not None:
         fits |= np.array([*(is_among(word, among) for word in words.words), False], np.bool_)[words.codes]
     if numbers is not None:
-        known = True if numbers.missing is None else ~numbers.missing
+        is_filled = True if numbers.missing is None else ~numbers.missing
         for value in among if isinstance(among, list) else [among]:
             if not isinstance(value, str):
-                fits |= (numbers.values == value) & known
+                fits |= (numbers.values == value) & is_filled
     return fits

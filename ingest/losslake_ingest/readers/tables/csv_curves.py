@@ -10,7 +10,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ import pyarrow.csv
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, LARGEST_ROWS, check_size
 from losslake_ingest.contracts.study import Curves, concatenate, offsets_of
+from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE
+from losslake_ingest.readers.tables.csv_table import long_line
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Flags, Floats, Integers
@@ -27,22 +29,19 @@ from losslake_schema.registry import Metric, metric_named
 STEP = "step"
 _LONGEST_HEADER = 1 << 16
 _LONGEST_QUOTE = 40
-_LONGEST_LINE = 1 << 20
 _COUNTED_AT_ONCE = 1 << 20
 MOST_BLANK_LINES = 10
 _BLANK_ENDS = (b"\n\n", b"\n\r\n")
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """The columns of a file in order, and where its rows begin."""
 
     columns: tuple[str, ...]
     length: int
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Trials that were parsed together, by their positions among the files."""
 
     positions: Sequence[int]
@@ -62,13 +61,13 @@ class _Block:
         """Return why trials are refused that have values beyond the range of their metric, by position."""
         faults: dict[int, Refusal] = {}
         for name, values in self.curves.values.items():
-            known = metric_named(name)
-            if math.isinf(known.largest):
+            metric = metric_named(name)
+            if math.isinf(metric.largest):
                 continue
-            rows = np.flatnonzero(_out_of_range(known, values, self.curves.offsets))
+            rows = np.flatnonzero(_out_of_range(metric, values, self.curves.offsets))
             trials, first = np.unique(np.searchsorted(self.curves.offsets, rows, side="right") - 1, return_index=True)
             for trial, row in zip(trials.tolist(), rows[first].tolist(), strict=True):
-                what = f"{name} is {values[row]:.17g}, and {known.range_in_words}: correct it (unit: {known.unit})"
+                what = f"{name} is {values[row]:.17g}, and {metric.range_in_words}: correct it (unit: {metric.unit})"
                 line = row - int(self.curves.offsets[trial]) + 2
                 faults.setdefault(self.positions[trial], Refusal(Rule.OUT_OF_RANGE, what, line))
         return faults
@@ -111,18 +110,18 @@ def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Re
 
 def _headers(files: Sequence[bytes]) -> tuple[dict[int, _Header], dict[int, Refusal]]:
     """Return the header of each file with a valid one, and the errors of the others; equal headers are parsed once."""
-    known: dict[bytes, _Header | Refusal] = {}
+    by_line: dict[bytes, _Header | Refusal] = {}
     headers: dict[int, _Header] = {}
     faults: dict[int, Refusal] = {}
     for position, data in enumerate(files):
         end = data.find(b"\n", 0, _LONGEST_HEADER)
         line = data[: end + 1] if end >= 0 else data[: _LONGEST_HEADER + 1]
-        if line not in known:
+        if line not in by_line:
             try:
-                known[line] = _read_header(line)
+                by_line[line] = _read_header(line)
             except Refusal as refusal:
-                known[line] = refusal.with_traceback(None)  # which would keep `files` until garbage is collected
-        header = known[line]
+                by_line[line] = refusal.with_traceback(None)  # which would keep `files` until garbage is collected
+        header = by_line[line]
         if isinstance(header, Refusal):
             faults[position] = header
         else:
@@ -184,7 +183,7 @@ def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) ->
     counts = [count(body, "\n") + (not ended) for body, ended in zip(bodies, is_ended, strict=True)]
     if max(counts) > LARGEST_ROWS or max(counts) * len(header.columns) > LARGEST_CELLS:
         return None
-    if any(_has_long_line(files[position]) for position in positions):
+    if any(long_line(files[position], 0) is not None for position in positions):
         return None
     if sum(counts) * (len(header.columns) - 1) > sum(count(body, ",") for body in bodies):
         return None  # Some row lacks cells. pyarrow would need 50 times the memory of a blank line to say so.
@@ -218,11 +217,6 @@ def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
         )
     except (pa.ArrowInvalid, MemoryError):
         return None
-
-
-def _has_long_line(data: bytes) -> bool:
-    windows = range(0, len(data) - _LONGEST_LINE + 1, _LONGEST_LINE)
-    return any(data.find(b"\n", start, start + _LONGEST_LINE) < 0 for start in windows)
 
 
 def count(text: bytes | memoryview, character: str) -> int:
@@ -262,13 +256,13 @@ def _first_error(data: bytes, header: _Header) -> Refusal:
             return refusal.with_traceback(None)
     lines = io.BytesIO(_without_blank_end(data))
     lines.seek(header.length)
-    for number, ended in enumerate(iter(lambda: lines.readline(_LONGEST_LINE + 2), b""), start=2):
+    for number, ended in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 2), b""), start=2):
         line = ended.removesuffix(b"\n")
         if not line.strip():
             message = f"the line is blank; at most {MOST_BLANK_LINES} are ignored, at the end: remove it"
             return Refusal(Rule.BLANK_LINE, message, number)
-        if len(line) > _LONGEST_LINE:
-            message = f"the row is longer than {_LONGEST_LINE:,} bytes: is this a CSV?"
+        if len(line) > LONGEST_LINE:
+            message = f"the row is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
             return Refusal(Rule.UNREADABLE_CSV, message, number)
         cells = _cells(line)
         if cells is None or len(cells) != len(columns):

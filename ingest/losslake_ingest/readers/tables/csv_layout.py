@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.readers.plain_text import check_nuls, in_utf8
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, is_number
+from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS, is_number
 
 LONGEST_LINE = 1 << 20
 DELIMITERS = ",;\t"

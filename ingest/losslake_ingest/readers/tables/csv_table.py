@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -21,21 +20,9 @@ import pyarrow.csv
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_ADVICE, CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.mapping.row_keys import named_key, row_key
+from losslake_ingest.readers.tables.cells import EMPTY_WORDS, ENOUGH_WORDS, LARGEST_WORDS, NUMBER, is_number
 from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE, Layout, find_layout, split_line, with_newlines
-from losslake_ingest.readers.tables.table import (
-    CHANGING_TEXT,
-    EMPTY_WORDS,
-    ENOUGH_WORDS,
-    LARGEST_WORDS,
-    NUMBER,
-    TEXT_AMONG_NUMBERS,
-    Codes,
-    Numbers,
-    Table,
-    Words,
-    check_run_column,
-    is_number,
-)
+from losslake_ingest.readers.tables.table import Codes, Numbers, Table, Words, check_run_column, text_left_out
 from losslake_schema.reached import Flags
 
 HEADER_REPEATED = "header line repeated"
@@ -66,7 +53,7 @@ def read_csv(data: bytes, run_column: str | None = None, axes: Collection[str] =
     if n_blank > MOST_BLANK_LINES:
         message = f"it has more than {MOST_BLANK_LINES:,} blank lines: remove them"
         raise Refusal(Rule.BLANK_LINE, message)
-    rows = _rows_of(data, layout, run_column)
+    rows = _Rows(data, layout, run_column)
     check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
     remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
     if not is_utf8(layout.line):
@@ -76,42 +63,28 @@ def read_csv(data: bytes, run_column: str | None = None, axes: Collection[str] =
     nameless = sum(not name for name in layout.names[1:])
     if nameless:
         remarks[NO_NAME] = nameless
-    parsed = [_parse_complete_rows(data, rows, run_column)] if len(rows.whole) else []
+    parsed = [_parse_complete_rows(data, rows)] if len(rows.whole) else []
     end = None
     if rows.last.strip():
-        last, end = _parse_last(rows, parsed, run_column, data.count(b"\n") + 1)
+        last, end = _parse_last(rows, parsed, data.count(b"\n") + 1)
         parsed += [last] if last is not None else []
         remarks[end] = 1
     elif rows.headers_repeated and not data.endswith(b"\n"):
         remarks[NOT_ENDED] = 1
     if not sum(part.num_rows for part in parsed):
         raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
-    table = _table(pa.concat_tables(parsed), rows, run_column, remarks)
+    table = _table(pa.concat_tables(parsed), rows, remarks)
     _find_thousands(table, rows, axes)
     if end is not None:
-        table.end, table.end_run = end, _run_of_last(rows, run_column)
+        table.end, table.end_run = end, _run_of_last(rows)
     table.lines = _lines_of(data, layout, table.n_rows)
     return table
 
 
-def _rows_of(data: bytes, layout: Layout, run_column: str | None) -> _Rows:
-    """Return the rows below the header. Raises Refusal if a line is too long for a log."""
-    _check_line_lengths(data, layout)
-    body, repeated = _without_headers(data, layout)
-    is_quoted = data.find(b'"', layout.start) >= 0
-    cut = _start_of_last_line(bytes(body), layout) if is_quoted else _last_newline(body) + 1
-    whole, last = memoryview(body)[:cut], bytes(body[cut:])
-    has_blanks = data.find(b" ", layout.start) >= 0
-    return _Rows(layout, whole, last, repeated, is_quoted, has_blanks, _guess(whole, last, layout, run_column))
-
-
-def _check_line_lengths(data: bytes, layout: Layout) -> None:
-    """Raise Refusal for a line that spans whole windows, before anything is parsed."""
-    for start in range(layout.start, len(data) - LONGEST_LINE + 1, LONGEST_LINE):
-        if data.find(b"\n", start, start + LONGEST_LINE) < 0:
-            line_number = data.count(b"\n", 0, start) + 1
-            message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
-            raise Refusal(Rule.UNREADABLE_CSV, message, line_number)
+def long_line(data: bytes, start: int) -> int | None:
+    """Return the offset of a window of LONGEST_LINE bytes without a newline, None if there is none."""
+    windows = range(start, len(data) - LONGEST_LINE + 1, LONGEST_LINE)
+    return next((at for at in windows if data.find(b"\n", at, at + LONGEST_LINE) < 0), None)
 
 
 def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, int]:
@@ -159,7 +132,6 @@ class _Kind(Enum):
     WORDS = pa.dictionary(pa.int32(), pa.binary())
 
 
-@dataclass
 class _Rows:
     """The rows below the header, and how they are parsed.
 
@@ -167,40 +139,40 @@ class _Rows:
     each named column by position.
     """
 
-    layout: Layout
-    whole: bytes | memoryview
-    last: bytes
-    headers_repeated: int
-    is_quoted: bool
-    has_blanks: bool
-    kinds: dict[int, _Kind]
+    def __init__(self, data: bytes, layout: Layout, run_column: str | None) -> None:
+        """Take the rows of a CSV. Raises Refusal if a line is too long for a log."""
+        at = long_line(data, layout.start)
+        if at is not None:
+            message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
+            raise Refusal(Rule.UNREADABLE_CSV, message, data.count(b"\n", 0, at) + 1)
+        self.layout, self.run_column = layout, run_column
+        body, self.headers_repeated = _without_headers(data, layout)
+        self.is_quoted = data.find(b'"', layout.start) >= 0
+        end = _start_of_last_line(bytes(body), layout) if self.is_quoted else _last_newline(body) + 1
+        self.whole, self.last = memoryview(body)[:end], bytes(body[end:])
+        self.has_blanks = data.find(b" ", layout.start) >= 0
+        self.kinds = _guess(self.whole, self.last, layout, run_column)
 
-    def parse(self, lines: bytes | memoryview) -> pa.Table:
+    def parse(self, lines: bytes | memoryview, empty_words: Sequence[str] = _COMMON_WORDS) -> pa.Table:
         """Parse some of the rows. Raises pa.ArrowInvalid."""
-        try:
-            return self._parse(lines, _COMMON_WORDS)
-        except pa.ArrowInvalid:
-            return self._parse(lines, EMPTY_WORDS)
-
-    def _parse(self, lines: bytes | memoryview, empty_words: Sequence[str]) -> pa.Table:
         kinds = {str(place): kind.value for place, kind in self.kinds.items()}
-        return pa.csv.read_csv(
-            pa.py_buffer(lines),
-            self._reading(len(lines), len(lines) > _WORTH_THREADS),
-            self._splitting(),
-            pa.csv.ConvertOptions(
-                column_types=kinds,
-                include_columns=list(kinds),
-                null_values=[*empty_words, *_PADDING] if self.has_blanks else empty_words,
-                check_utf8=False,
-            ),
+        nulls = [*empty_words, *_PADDING] if self.has_blanks else empty_words
+        convert = pa.csv.ConvertOptions(
+            column_types=kinds, include_columns=list(kinds), null_values=nulls, check_utf8=False
         )
+        reading = self._reading(len(lines), len(lines) > _WORTH_THREADS)
+        try:
+            return pa.csv.read_csv(pa.py_buffer(lines), reading, self._splitting(), convert)
+        except pa.ArrowInvalid:
+            if empty_words is EMPTY_WORDS:
+                raise
+            return self.parse(lines, EMPTY_WORDS)
 
-    def infer_kinds(self, run_column: str | None) -> None:
+    def infer_kinds(self) -> None:
         """Determine every column's kind from all of its cells in the complete rows. Raises pa.ArrowInvalid."""
-        unknown_places = [place for place in self.kinds if self.layout.names[place] != run_column]
-        kinds = dict.fromkeys(unknown_places, _Kind.NUMBERS)
-        for batch in self.as_text(unknown_places):
+        places = [place for place in self.kinds if self.layout.names[place] != self.run_column]
+        kinds = dict.fromkeys(places, _Kind.NUMBERS)
+        for batch in self.as_text(places):
             for place, kind in kinds.items():
                 if kind is not _Kind.WORDS:
                     batch_kind = _kind_of(batch[str(place)])
@@ -240,7 +212,7 @@ def _guess(whole: memoryview, last: bytes, layout: Layout, run_column: str | Non
     return kinds
 
 
-def _parse_complete_rows(data: bytes, rows: _Rows, run_column: str | None) -> pa.Table:
+def _parse_complete_rows(data: bytes, rows: _Rows) -> pa.Table:
     """Parse the complete rows; if the guessed kinds are wrong, infer them from all cells and parse again."""
     as_written = memoryview(data)[rows.layout.start : len(data) - len(rows.last)]
     if rows.is_quoted and data.count(b'"', rows.layout.start) % 2:
@@ -251,16 +223,14 @@ def _parse_complete_rows(data: bytes, rows: _Rows, run_column: str | None) -> pa
         return rows.parse(rows.whole)
     except pa.ArrowInvalid:
         try:
-            rows.infer_kinds(run_column)
+            rows.infer_kinds()
             return rows.parse(rows.whole)
         except pa.ArrowInvalid:
             message = "its rows can't be separated: write one row per line, and close every quote"
             raise (_fault_of(as_written, rows.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
 
 
-def _parse_last(
-    rows: _Rows, parsed: Sequence[pa.Table], run_column: str | None, line: int
-) -> tuple[pa.Table | None, str]:
+def _parse_last(rows: _Rows, parsed: Sequence[pa.Table], line: int) -> tuple[pa.Table | None, str]:
     """Return the unfinished last line, None if it is left out, and a remark. Its last cell may be cut: it is empty.
 
     parsed: the complete rows, if there are some. line: its number.
@@ -268,34 +238,28 @@ def _parse_last(
     names = rows.layout.names
     is_closed = not names[-1] or rows.last.endswith((b"\r", b'"'))
     before, delimiter, _ = rows.last.rpartition(rows.layout.delimiter.encode())
-    table = _parsed(rows, rows.last if is_closed else before + delimiter)
-    if table is None:
+    try:
+        table = rows.parse(rows.last if is_closed else before + delimiter)
+    except pa.ArrowInvalid:
+        return None, Damage(CUT_SHORT, line)
+    if not table.num_rows:
         return None, Damage(CUT_SHORT, line)
     if is_closed:
         return table, NOT_ENDED
     place = str(len(names) - 1)
     words = parsed[0][place].unique().to_pylist() if parsed and pa.types.is_dictionary(table[place].type) else []
-    texts = [_text(word) for word in words[:ENOUGH_WORDS] if word is not None]
-    is_key = names[-1] == run_column or named_key(names[-1]) or row_key(names[-1], [text for text in texts if text])
+    texts = [text for word in words[:ENOUGH_WORDS] if word is not None and (text := _text(word))]
+    is_key = names[-1] == rows.run_column or named_key(names[-1]) or row_key(names[-1], texts)
     return (None, Damage(CUT_KEY, line, CUT_ADVICE)) if is_key else (table, Damage(CUT_CELL, line, CUT_ADVICE))
 
 
-def _parsed(rows: _Rows, line: bytes) -> pa.Table | None:
-    try:
-        table = rows.parse(line)
-    except pa.ArrowInvalid:
-        return None
-    return table if table.num_rows else None
-
-
-def _run_of_last(rows: _Rows, run_column: str | None) -> str | None:
+def _run_of_last(rows: _Rows) -> str | None:
     """Return the run that the unfinished last line names in a whole cell."""
-    if run_column is None:
-        return None
-    with suppress(csv.Error):
-        cells = split_line(rows.last.decode("utf-8", "replace"), rows.layout.delimiter)
-        place = rows.layout.names.index(run_column)
-        return cells[place].strip() if place < len(cells) - 1 else None
+    if rows.run_column is not None:
+        with suppress(csv.Error):
+            cells = split_line(rows.last.decode("utf-8", "replace"), rows.layout.delimiter)
+            place = rows.layout.names.index(rows.run_column)
+            return cells[place].strip() if place < len(cells) - 1 else None
     return None
 
 
@@ -332,14 +296,11 @@ def _kind_of(texts: pa.Array) -> _Kind:
         pc.if_else(is_empty, None, trimmed).cast(pa.float64())
     except pa.ArrowInvalid:
         return _Kind.WORDS
-    return (
-        _Kind.NUMBERS
-        if pc.is_in(texts, value_set=pa.array([*EMPTY_WORDS, *_PADDING])).equals(is_empty)
-        else _Kind.PADDED
-    )
+    is_known = pc.is_in(texts, value_set=pa.array([*EMPTY_WORDS, *_PADDING])).equals(is_empty)
+    return _Kind.NUMBERS if is_known else _Kind.PADDED
 
 
-def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[str, int]) -> Table:
+def _table(parsed: pa.Table, rows: _Rows, remarks: dict[str, int]) -> Table:
     """Convert the columns to arrays, freeing Arrow's memory column by column."""
     n_rows = parsed.num_rows
     columns = parsed.unify_dictionaries().columns
@@ -355,7 +316,7 @@ def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[
         distinct = len(array.dictionary)
         if not _are_utf8(array.dictionary):
             remarks[NOT_UTF8] = 1
-        if name == run_column:
+        if name == rows.run_column:
             if distinct > LARGEST_WORDS:
                 message = f"the column {shown(name)} has {distinct:,} runs; at most {LARGEST_WORDS:,} are read"
                 raise Refusal(Rule.FILE_TOO_LARGE, message)
@@ -365,12 +326,11 @@ def _table(parsed: pa.Table, rows: _Rows, run_column: str | None, remarks: dict[
         if is_numeric.any():
             table.numbers[name] = _numbers_among_text(array, is_numeric)
         room -= distinct
-        if room >= 0 and (run_column or distinct <= ENOUGH_WORDS):
+        if room >= 0 and (rows.run_column or distinct <= ENOUGH_WORDS):
             table.words[name] = _words(array, EMPTY_WORDS, is_numeric)
         else:
             table.first_texts[name] = _first_text(array, is_numeric)
-            remark = TEXT_AMONG_NUMBERS if name in table.numbers else CHANGING_TEXT
-            remarks[remark.format(name=shown(name))] = 1
+            remarks[text_left_out(name, name in table.numbers)] = 1
     return table
 
 
@@ -420,13 +380,12 @@ def _words(array: pa.DictionaryArray, empty: Sequence[str], is_numeric: Flags) -
     """Return the words that aren't numbers, stripped; words that become equal or empty by that are merged."""
     places = dict.fromkeys(empty, -1)
     texts = map(_text, array.dictionary.to_pylist())
-    known = len(places)
     word_codes = [
-        -1 if numeric else places.setdefault(text, len(places) - known)
+        -1 if numeric else places.setdefault(text, len(places) - len(empty))
         for text, numeric in zip(texts, is_numeric.tolist(), strict=True)
     ]
     codes: Codes = np.array(word_codes, np.int32)
-    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[known:])
+    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[len(empty) :])
 
 
 def _lines_of(data: bytes, layout: Layout, n_rows: int) -> Sequence[tuple[int, int]]:

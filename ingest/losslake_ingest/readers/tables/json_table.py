@@ -18,28 +18,15 @@ from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_SHORT, NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.plain_text import check_nuls, in_utf8
+from losslake_ingest.readers.plain_text import LONGEST_LINE, UTF8_MARK, check_nuls, in_utf8, line_blocks
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
-from losslake_ingest.readers.safe_parsing import nearest_float, number_column, printable
-from losslake_ingest.readers.tables.table import (
-    CHANGING_TEXT,
-    EMPTY_WORDS,
-    ENOUGH_WORDS,
-    LARGEST_COLUMNS,
-    LARGEST_WORDS,
-    TEXT_AMONG_NUMBERS,
-    Codes,
-    Numbers,
-    Table,
-    Words,
-    check_run_column,
-)
+from losslake_ingest.readers.safe_parsing import clean_text, nearest_float, number_column, printable
+from losslake_ingest.readers.tables.cells import EMPTY_WORDS, ENOUGH_WORDS, LARGEST_COLUMNS, LARGEST_WORDS
+from losslake_ingest.readers.tables.table import Codes, Numbers, Table, Words, check_run_column, text_left_out
 from losslake_schema.reached import Flags, Floats
 
-LONGEST_LINE = 1 << 22  # as objects, they need up to 30 times that
 _BLOCK = 1 << 18
 _DEEPEST = 16
-_UTF8_MARK = b"\xef\xbb\xbf"
 _ENOUGH_OTHER_LINES = 100_000
 _LIST = "a column of lists left out: {name}"
 _DAMAGED_LINE = Damage("a line with a damaged JSON object: skipped")
@@ -49,7 +36,6 @@ _SKIPPED = object()
 
 _Value = TypeVar("_Value")
 _Cells = TypeVar("_Cells", Floats, Codes)
-_Word = TypeVar("_Word", str, str | bool)
 Object = Mapping[str, Any]
 Nested = tuple[Sequence[int], Sequence[Object]]
 
@@ -60,7 +46,7 @@ def read_json_lines(data: bytes, run_column: str | None = None) -> Table:
     check_nuls(data)
     if not data or data.isspace():
         raise Refusal(Rule.EMPTY_FILE, "the file is empty", 1)
-    return _Reader(data.removeprefix(_UTF8_MARK), run_column).read()
+    return _Reader(data.removeprefix(UTF8_MARK), run_column).read()
 
 
 def read_json_entries(blocks: Iterable[Sequence[Any]], run_column: str | None = None) -> Table:
@@ -79,7 +65,7 @@ def read_json_entries(blocks: Iterable[Sequence[Any]], run_column: str | None = 
 
 def starts_with_objects(data: bytes, lines: int) -> bool:
     """Return True if the first line is a JSON object and, for lines=2, the next one begins like one."""
-    first, _, rest = in_utf8(data[:LONGEST_LINE]).removeprefix(_UTF8_MARK).lstrip().partition(b"\n")
+    first, _, rest = in_utf8(data[:LONGEST_LINE]).removeprefix(UTF8_MARK).lstrip().partition(b"\n")
     return parse_line(first) is not None and (lines < 2 or rest.lstrip().startswith(b"{"))
 
 
@@ -119,13 +105,12 @@ class _Reader:
         self._remarks: Counter[str] = Counter()
         self._columns = _Columns(run_column, self._remarks)
         self._n_other_lines = 0
-        self._next_line = 1
         self._end = NOT_ENDED
 
     def read(self) -> Table:
         """Return the table. Raises Refusal."""
-        for block in self._blocks():
-            self._read_block(block)
+        for first, block in line_blocks(self._data, _BLOCK, "a row per evaluation"):
+            self._read_block(first, block.replace(b"\r\n", b"\n").removesuffix(b"\n"))
             if self._n_other_lines > _ENOUGH_OTHER_LINES and self._n_other_lines > 9 * self._columns.n_rows:
                 break
             check_size(self._columns.n_rows, 1)
@@ -141,27 +126,10 @@ class _Reader:
         table.end = self._end
         return table
 
-    def _blocks(self) -> Iterator[bytes]:
-        """Yield the file in blocks of whole lines."""
-        start = 0
-        while start < len(self._data):
-            end = self._data.rfind(b"\n", start, start + _BLOCK) + 1
-            if not end:
-                end = self._data.find(b"\n", start, start + LONGEST_LINE) + 1
-            if not end and len(self._data) - start > LONGEST_LINE:
-                message = f"the line is longer than {LONGEST_LINE:,} bytes: is there a row per evaluation?"
-                raise Refusal(Rule.UNREADABLE_LOG, message, self._data.count(b"\n", 0, start) + 1)
-            end = end or len(self._data)
-            block = self._data[start:end]
-            if b"\r\n" in block:
-                block = block.replace(b"\r\n", b"\n")
-            yield block.removesuffix(b"\n")
-            start = end
-
-    def _read_block(self, block: bytes) -> None:
+    def _read_block(self, first: int, block: bytes) -> None:
+        """Add the rows of a block of lines. first: the number of its first line."""
         lines = block.split(b"\n")
-        first, self._next_line = self._next_line, self._next_line + len(lines)
-        numbers: Sequence[int] = range(first, self._next_line)
+        numbers: Sequence[int] = range(first, first + len(lines))
         if b"" in lines:
             numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
             lines = list(filter(None, lines))
@@ -251,20 +219,18 @@ class _Columns:
         if not name:
             self._remarks["a value without a name: left out"] += len(values)
             return None
-        name = name if name.isascii() else _clean(name)
+        name, kinds = clean_text(name), set(map(type, values))
         if name == self._run_column:
             self._add_words(name, rows, [_run_name(value) for value in values])
-            return None
-        kinds = set(map(type, values))
-        if kinds <= {float, int}:
+        elif kinds <= {float, int}:
             self._add_numbers(name, rows, values, int in kinds)
-            return None
-        if kinds == {dict}:
+        elif kinds == {dict}:
             return rows, values
-        if kinds == {str} and NUMBER_WORDS.keys().isdisjoint(values):
+        elif kinds == {str} and NUMBER_WORDS.keys().isdisjoint(values):
             self._add_words(name, rows, values)
-            return None
-        return self._add_mixed(name, rows, values)
+        else:
+            return self._add_mixed(name, rows, values)
+        return None
 
     def add_lines(self, numbers: Sequence[int]) -> None:
         """Note the lines of the block's rows."""
@@ -310,8 +276,7 @@ class _Columns:
             _check_cells(table, name, column.numbers, values)
             table.numbers[name] = Numbers(values, missing if missing.any() else None)
         if column.has_changed:
-            remark = TEXT_AMONG_NUMBERS if column.numbers else CHANGING_TEXT
-            self._remarks[remark.format(name=shown(name))] = 1
+            self._remarks[text_left_out(name, bool(column.numbers))] = 1
         elif column.words:
             codes: Codes = np.full(self.n_rows, -1, np.int32)
             for rows, piece_codes in column.words:
@@ -332,11 +297,11 @@ class _Columns:
 
     def _places(self, rows: Sequence[int]) -> Codes:
         """Convert rows of the block to rows of the file. Columns of a block often share their rows."""
-        known = self._places_of.get(id(rows))
-        if known is None:
+        cached = self._places_of.get(id(rows))
+        if cached is None:
             places: Codes = np.fromiter(rows, np.int32, len(rows)) + np.int32(self.n_rows)
-            known = self._places_of[id(rows)] = (rows, places)
-        return known[1]
+            cached = self._places_of[id(rows)] = (rows, places)
+        return cached[1]
 
     def _add_numbers(self, name: str, rows: Sequence[int], values: Sequence[float], with_integers: bool) -> None:
         try:
@@ -349,32 +314,28 @@ class _Columns:
         self._column(name).numbers.append((self._places(rows), cells))
 
     def _add_words(self, name: str, rows: Sequence[int], values: Sequence[str | bool]) -> None:
-        """Add words as indices of the distinct ones; an empty word is an empty cell."""
-        column = self._column(name)
+        """Add words as indices of the distinct ones; an empty word is an empty cell.
+
+        If there are too many, they are dropped: without a run column, they are constants and names of metrics.
+        """
+        column, is_run = self._column(name), name == self._run_column
         if column.first is None:
             cells = ((row, value) for row, value in zip(rows, values, strict=True) if value not in _EMPTY)
             first = min(cells, default=None)
             column.first = None if first is None else (first[0] + self.n_rows, str(_clean(first[1])))
         if column.has_changed:
             return
-        distinct = column.distinct
-        known = len(distinct)
-        empty = _EMPTY if name != self._run_column else ("",)
+        distinct, empty = column.distinct, ("",) if is_run else _EMPTY
+        n_before = len(distinct)
         codes = [-1 if value in empty else distinct.setdefault(_clean(value), len(distinct)) for value in values]
-        self._room -= len(distinct) - known
+        self._room -= len(distinct) - n_before
         column.words.append((self._places(rows), np.array(codes, np.int32)))
-        self._drop_words(name, column)
-
-    def _drop_words(self, name: str, column: _Column) -> None:
-        """Drop words if there are too many: without a run column, they are constants and names of metrics."""
-        is_run = name == self._run_column
         if is_run and self._room < 0:
-            message = f"{shown(name)} has more than {len(column.distinct):,} runs: split the file"
+            message = f"{shown(name)} has more than {len(distinct):,} runs: split the file"
             raise Refusal(Rule.FILE_TOO_LARGE, message)
-        if not is_run and len(column.distinct) > (
-            ENOUGH_WORDS if self._run_column is None else self._room + len(column.distinct)
-        ):
-            self._room += len(column.distinct)
+        most = ENOUGH_WORDS if self._run_column is None else self._room + len(distinct)
+        if not is_run and len(distinct) > most:
+            self._room += len(distinct)
             column.has_changed, column.words, column.distinct = True, [], {}
 
     def _add_mixed(self, name: str, rows: Sequence[int], values: Sequence[Any]) -> Nested | None:
@@ -420,11 +381,8 @@ def _unzip(cells: Sequence[tuple[int, _Value]]) -> tuple[list[int], list[_Value]
     return [row for row, _ in cells], [value for _, value in cells]
 
 
-def _clean(word: _Word) -> _Word:
-    """Replace lone surrogates, which UTF-8 can't encode."""
-    if isinstance(word, str) and not word.isascii():
-        return word.encode("utf-8", "replace").decode()
-    return word
+def _clean(word: str | bool) -> str | bool:
+    return clean_text(word) if isinstance(word, str) else word
 
 
 def _run_name(value: object) -> str:

@@ -11,26 +11,18 @@ import numpy.typing as npt
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell
+from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedRows, RunLog, Scalar, TextCell
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LongTable
 from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
 from losslake_ingest.readers.tables.carried import carry
-from losslake_ingest.readers.tables.long_table import NO_METRIC, split_metrics
-from losslake_ingest.readers.tables.row_words import Column, joined, rows_by_words, whole_numbers
-from losslake_ingest.readers.tables.table import (
-    CHANGING_TEXT,
-    TEXT_AMONG_NUMBERS,
-    Codes,
-    Numbers,
-    Table,
-    TableFile,
-    Words,
-    is_number,
-)
+from losslake_ingest.readers.tables.cells import is_number
+from losslake_ingest.readers.tables.row_words import joined, rows_by_words, whole_numbers
+from losslake_ingest.readers.tables.table import Codes, Numbers, Table, TableFile, Words, text_left_out
 from losslake_schema.reached import Floats, Integers
 
 LONGEST_RUN_NAME = 200
+NO_METRIC = Damage("a row without the name of a metric: left out")
 _LARGEST_BATCH = 1 << 20
 _LONGEST_INTEGER = 18
 
@@ -80,10 +72,9 @@ def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:
     order = np.argsort(ranks, kind="stable")[: int((ranks < len(present)).sum())]
     table.n_rows, table.order = len(order), order
     for name, column in table.numbers.items():
-        missing = column.missing[order] if column.missing is not None else None
-        table.numbers[name] = Numbers(column.values[order], missing)
+        table.numbers[name] = column.at(order)
     for name, texts in table.words.items():
-        table.words[name] = Words(texts.codes[order], texts.words)
+        table.words[name] = texts.at(order)
     starts = np.searchsorted(ranks[order], np.arange(len(present)))
     return starts.astype(np.int64), [str(runs.words[code]) for code in present[by_appearance].tolist()]
 
@@ -95,12 +86,7 @@ class _Runs:
     """
 
     def __init__(
-        self,
-        table: Table,
-        file: TableFile,
-        starts: Integers,
-        named: tuple[str, Sequence[str]] | None,
-        rules: RowRules,
+        self, table: Table, file: TableFile, starts: Integers, named: tuple[str, Sequence[str]] | None, rules: RowRules
     ) -> None:
         for column, condition in rules.carried.items():
             carry(table, starts, column, condition)
@@ -142,14 +128,8 @@ class _Runs:
         for at, (_, words) in enumerate(self._words):
             lowest[:, at], highest[:, at] = _word_range(words.codes, starts, stop)
         for at in range(len(starts)):
-            constant = np.flatnonzero(np.isfinite(constants[at])).tolist()
-            fields: dict[str, Scalar] = {self._numbers[c][0]: _scalar(float(constants[at, c])) for c in constant}
             rows = slice(*bounds[at : at + 2].tolist())
-            texts = self._texts(rows, counts[at], highest[at])
-            fields = {name: value for name, value in fields.items() if name not in texts}
-            remarks, changing = self._add_word_fields(fields, lowest[at], highest[at], rows)
-            remarks = {**self._remarks.get(first + at, {}), **remarks}
-            yield self._run(first + at, rows, counts[at], fields, texts, changing, remarks)
+            yield self._run(first + at, rows, counts[at], constants[at], lowest[at], highest[at])
 
     def _last_run(self) -> int:
         """Return the number of the run that ends the file."""
@@ -185,7 +165,7 @@ class _Runs:
             word = column.words[int(highest[at])]
             if name in self._table.numbers:
                 if name not in self._keys:
-                    remarks[TEXT_AMONG_NUMBERS.format(name=shown(name))] = 1
+                    remarks[text_left_out(name, is_among_numbers=True)] = 1
             elif lowest[at] != highest[at] or ((column.codes[rows] < 0).any() and self._names_split(name, word)):
                 changing.append(name)
             else:
@@ -195,20 +175,18 @@ class _Runs:
     def _names_split(self, name: str, word: Scalar) -> bool:
         return name not in self._omitted and row_key(name, [word]) in (RowKey.SPLIT, RowKey.PHASE)
 
-    def _key_columns(self, rows: slice, fields: dict[str, Scalar]) -> Iterator[tuple[str, Column]]:
+    def _key_columns(self, rows: slice, fields: dict[str, Scalar]) -> Iterator[tuple[str, Words]]:
         """Yield the columns whose names say that they tell rows apart, if they do; a missing value is one."""
         for name in self._keys:
             words, numbers = self._table.words.get(name), self._table.numbers.get(name)
             if name in fields and not self._has_gaps(name, rows):
                 continue
-            whole = None
-            if numbers is not None:
-                whole = whole_numbers(numbers.values[rows], None if numbers.missing is None else numbers.missing[rows])
-            column = joined(None if words is None else (words.words, words.codes[rows]), whole)
+            whole = None if numbers is None else whole_numbers(numbers.at(rows))
+            column = joined(None if words is None else words.at(rows), whole)
             if column is None:
                 continue
-            present = np.unique(column[1]).tolist()
-            values = [column[0][code] for code in present if code >= 0]
+            present = np.unique(column.codes).tolist()
+            values = [column.words[code] for code in present if code >= 0]
             key = row_key(name, values)
             if values and len(present) > 1 and key is not None:
                 if key not in (RowKey.RUN, RowKey.RANK):
@@ -222,28 +200,26 @@ class _Runs:
         return numbers is not None and numbers.missing is not None and bool(numbers.missing[rows].any())
 
     def _beyond_words(
-        self, too_many: Collection[str], columns: Mapping[str, Column], rows: slice
+        self, too_many: Collection[str], columns: Mapping[str, Words], rows: slice
     ) -> dict[str, int | None]:
         """Return the columns of runs, ranks and splits with too many values, and the line of the second one."""
         dropped = [name for name in self._table.first_texts if name in self._keys and self._named is None]
-        found: dict[str, int | None] = dict.fromkeys(dropped)
+        lines: dict[str, int | None] = dict.fromkeys(dropped)
         for name in too_many:
             key = self._keys.get(name)
             if key in (RowKey.RUN, RowKey.RANK) or (key is RowKey.SPLIT and name in self._table.words):
-                codes = columns[name][1]
-                found[name] = self._line(rows.start + int(np.argmax(codes != codes[0])))
-        return found
+                codes = columns[name].codes
+                lines[name] = self._line_in(rows.start, int(np.argmax(codes != codes[0])))
+        return lines
 
     def _run(
-        self,
-        run: int,
-        rows: slice,
-        counts: Integers,
-        fields: dict[str, Scalar],
-        texts: dict[str, TextCell],
-        changing: Sequence[str],
-        remarks: dict[str, int],
+        self, run: int, rows: slice, counts: Integers, constants: Floats, lowest: Codes, highest: Codes
     ) -> RunLog | Quarantined:
+        """Return a run, from its rows and the statistics of its columns."""
+        texts = self._texts(rows, counts, highest)
+        constant = [(self._numbers[at][0], at) for at in np.flatnonzero(np.isfinite(constants)).tolist()]
+        fields = {column: _scalar(float(constants[at])) for column, at in constant if column not in texts}
+        remarks, changing = self._add_word_fields(fields, lowest, highest, rows)
         name = None
         if self._named is not None:
             run_column, name = self._named[0], self._named[1][run]
@@ -261,47 +237,55 @@ class _Runs:
             return self._file.quarantined(Rule.NO_MEASUREMENTS, "none of its columns holds numbers", name=name)
         path = self._file.path if name is None else f"{self._file.path}#{name}"
         in_run = dict(self._key_columns(rows, fields))
-        words = {name: self._table.words[name] for name in changing if name not in (*in_run, *self._omitted)}
-        in_run |= {name: (column.words, column.codes[rows]) for name, column in words.items()}
-        parts, too_many = rows_by_words(LoggedRows(columns, missing, texts, thousands=self._table.thousands), in_run)
+        words = [column for column in changing if column not in (*in_run, *self._omitted)]
+        in_run |= {column: self._table.words[column].at(rows) for column in words}
+        line_of = partial(self._line_in, rows.start)
+        logged = LoggedRows(columns, missing, texts, thousands=self._table.thousands, line_of=line_of)
+        parts, too_many = rows_by_words(logged, in_run)
         beyond = self._beyond_words(too_many, in_run, rows)
-        too_many = [column for column in too_many if column in self._table.words]
-        remarks = remarks | dict.fromkeys((CHANGING_TEXT.format(name=shown(name)) for name in too_many), 1)
-        parts = [(at, replace(part, line_of=partial(self._line_in, rows.start, at))) for at, part in parts]
-        run_log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks, beyond_words=beyond)
-        return (
-            run_log if self._long is None else self._long_run(run_log, self._long, rows, [at for at, _ in parts], name)
-        )
+        left_out = [text_left_out(column) for column in too_many if column in self._table.words]
+        remarks = {**self._remarks.get(run, {}), **remarks, **dict.fromkeys(left_out, 1)}
+        log = RunLog(path, self._files, [part for _, part in parts], fields, remarks=remarks, beyond_words=beyond)
+        return log if self._long is None else self._long_run(log, self._long, rows, [at for at, _ in parts], name)
 
-    def _line_in(self, start: int, at: Integers, row: int) -> int | None:
-        return self._line(start + int(at[row]))
-
-    def _line(self, row: int) -> int | None:
-        return self._table.text_cell(row, "").line
+    def _line_in(self, start: int, row: int) -> int | None:
+        return self._table.text_cell(start + row, "").line
 
     def _long_run(
         self, run: RunLog, long: LongTable, rows: slice, parts: Sequence[Integers], name: str | None
     ) -> RunLog | Quarantined:
         """Return the run with the rows of each metric. parts: the positions of its rows in the run."""
-        names, values = self._table.words[long.name], self._table.words.get(long.value)
-        codes = names.codes[rows]
-
-        def text_of(at: Integers) -> TextCell | None:
-            if values is None or not (is_text := values.codes[rows][at] >= 0).any():
-                return None
-            row = rows.start + int(at[np.argmax(is_text)])
-            return self._table.text_cell(row, str(values.words[int(values.codes[row])]))
-
-        split = []
+        split: list[LoggedRows] = []
         try:
             for at, logged in zip(parts, run.rows, strict=True):
-                split += split_metrics(logged, at, codes[at], names.words, long.value, text_of)
+                split += self._rows_by_metric(long, logged, at + rows.start)
         except Refusal as refusal:
             return self._file.quarantined(refusal.rule, refusal.message, name=name)
-        n_nameless = int((codes < 0).sum())
+        n_nameless = int((self._table.words[long.name].codes[rows] < 0).sum())
         remarks = {**run.remarks, NO_METRIC: n_nameless} if n_nameless else run.remarks
         fields = {field: value for field, value in run.fields.items() if field != long.value}
         return replace(run, rows=split, fields=fields, remarks=remarks)
+
+    def _rows_by_metric(self, long: LongTable, logged: LoggedRows, places: Integers) -> Iterator[LoggedRows]:
+        """Yield the rows of each metric, whose values are a column with its name. Raises Refusal.
+
+        places: of the rows in the table.
+        """
+        names, values = self._table.words[long.name], self._table.words.get(long.value)
+        codes = names.codes[places]
+        present, counts = np.unique(codes, return_counts=True)
+        if len(present) * len(logged.columns) > LARGEST_CELLS:
+            most = f"{len(logged.columns):,} columns; at most {LARGEST_CELLS:,} cells are read"
+            raise Refusal(Rule.FILE_TOO_LARGE, f"{len(present):,} metrics in {most}")
+        order = np.argsort(codes, kind="stable")
+        for code, at in zip(present.tolist(), np.split(order, np.cumsum(counts)[:-1]), strict=True):
+            if code >= 0:
+                name = str(names.words[code])
+                texts = {column: cell for column, cell in logged.texts.items() if column != long.value}
+                if values is not None and len(with_text := places[at][values.codes[places[at]] >= 0]):
+                    row = int(with_text[0])
+                    texts[name] = self._table.text_cell(row, str(values.words[int(values.codes[row])]))
+                yield replace(logged.at(at).renamed(long.value, name), texts=texts)
 
 
 def _number_statistics(column: Numbers, starts: Integers, stop: int) -> tuple[Integers, Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,20 +11,8 @@ import numpy.typing as npt
 
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import TextCell
+from losslake_ingest.contracts.run_log import Scalar, TextCell
 from losslake_schema.reached import Flags, Floats, Integers
-
-LARGEST_COLUMNS = 10_002  # 10,000 metrics beside the step and the time
-LARGEST_WORDS = 2**22
-ENOUGH_WORDS = 1_000  # of a column of words: more are no names of metrics
-CHANGING_TEXT = "a column of changing text left out: {name}"
-TEXT_AMONG_NUMBERS = "text in a column of numbers left out: {name}"
-# What pandas (but for NaN, which is a value), R, Keras, Python, JSON and Excel write for a missing value,
-# and the dash of tables.
-EMPTY_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "None", "null", "NULL", "-")
-NUMBER = re.compile(
-    r"[ \t]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
-)
 
 Codes = npt.NDArray[np.int32]
 
@@ -37,13 +24,21 @@ class Numbers:
     values: Floats
     missing: Flags | None = None
 
+    def at(self, rows: slice | Integers) -> Numbers:
+        """Return the numbers of some rows."""
+        return Numbers(self.values[rows], None if self.missing is None else self.missing[rows])
+
 
 @dataclass(frozen=True)
 class Words:
     """A word per row, as its index in `words`; -1 for an empty cell."""
 
     codes: Codes
-    words: Sequence[str | bool]
+    words: Sequence[Scalar]
+
+    def at(self, rows: slice | Integers) -> Words:
+        """Return the words of some rows."""
+        return Words(self.codes[rows], self.words)
 
 
 @dataclass
@@ -85,17 +80,18 @@ class Table:
         return TextCell(text, line + written - first)
 
 
-def check_run_column(run_column: str | None, known: Mapping[str, object] | Sequence[str]) -> None:
+def text_left_out(name: str, is_among_numbers: bool = False) -> str:
+    """Return the remark that text of a column is left out."""
+    what = "text in a column of numbers" if is_among_numbers else "a column of changing text"
+    return f"{what} left out: {shown(name)}"
+
+
+def check_run_column(run_column: str | None, names: Mapping[str, object] | Sequence[str]) -> None:
     """Raise Refusal for a table without the run column."""
-    if run_column and run_column not in known:
-        columns = ", ".join(shown(name) for name in list(known)[:12]) + (", …" if len(known) > 12 else "")
+    if run_column and run_column not in names:
+        columns = ", ".join(shown(name) for name in list(names)[:12]) + (", …" if len(names) > 12 else "")
         message = f"there is no column {shown(run_column)}, the mapping's run column; the columns are {columns}"
         raise Refusal(Rule.MISSING_FACT, message)
-
-
-def is_number(cell: str) -> bool:
-    """Return True if a cell is a float64, with or without spaces around it."""
-    return NUMBER.fullmatch(cell) is not None
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,8 @@ import pyarrow.compute as pc
 
 from losslake_ingest.mapping.expressions import LONGEST_EXPRESSION
 from losslake_ingest.mapping.metrics import guess_metric
-from losslake_ingest.readers.text_logs.named_numbers import (
-    GROUPED,
-    STEP_NAMES,
-    TIME_UNIT,
-    Number,
-    head_of,
-    literal,
-    message_start,
-    numbers_of,
-)
+from losslake_ingest.readers.text_logs import named_numbers
+from losslake_ingest.readers.text_logs.named_numbers import GROUPED, STEP_NAMES, TIME_UNIT, Number, head_of, literal
 
 _MOST_STRICT = 3
 _MOST_HEADS = 1_000
@@ -101,8 +93,8 @@ class Kind:
 
 def kinds_of(lines: Sequence[str]) -> list[Kind]:
     """Return the kinds of lines that name numbers, the most frequent first."""
-    is_grouped = any(GROUPED.search(line, message_start(line)) for line in lines)
-    parsed = [numbers_of(line) for line in lines]
+    is_grouped = any(GROUPED.search(line, named_numbers.message_start(line)) for line in lines)
+    parsed = [named_numbers.numbers_of(line) for line in lines]
     units: dict[str, set[str]] = {}
     for number in (each for numbers in parsed for each in numbers):
         units.setdefault(number.name, set()).add(number.unit)
@@ -111,16 +103,16 @@ def kinds_of(lines: Sequence[str]) -> list[Kind]:
     kinds: dict[tuple[tuple[str, str, str], ...], Kind] = {}
     for at, numbers in enumerate(parsed):
         if any(number.name in mixed for number in numbers):
-            numbers = numbers_of(lines[at], mixed)
+            numbers = named_numbers.numbers_of(lines[at], mixed)
         if numbers:
             key = tuple((number.name, number.tail, number.unit) for number in numbers)
             kind = kinds.setdefault(key, Kind(is_grouped))
             kind.numbers.append(numbers)
             kind.lines.append(at)
             kind.heads.append(lines[at][: numbers[0].start])
-    found = sorted(kinds.values(), key=lambda kind: -len(kind.lines))
-    _tell_apart(found)
-    return found
+    by_frequency = sorted(kinds.values(), key=lambda kind: -len(kind.lines))
+    _tell_apart(by_frequency)
+    return by_frequency
 
 
 def _tell_apart(kinds: Sequence[Kind]) -> None:
@@ -155,9 +147,9 @@ class Reading:
 
     def add(self, expression: str) -> bool:
         """Read the lines with one more expression. Return False, and read none, if it takes another number for one."""
-        found = pc.extract_regex(self._bytes, f"(?m){expression}")
-        rows = found.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
-        values = found.take(pa.array(rows)).to_pylist()
+        matches = pc.extract_regex(self._bytes, f"(?m){expression}")
+        rows = matches.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+        values = matches.take(pa.array(rows)).to_pylist()
         for at, groups in zip(rows.tolist(), values, strict=True):
             named = self._named.get(at, {})
             if any(named.get(name) != text.decode("utf-8", "replace") for name, text in groups.items()):

@@ -21,11 +21,10 @@ from losslake_ingest.contracts.rules import Refusal, Rule, shown
 from losslake_ingest.contracts.run_log import CUT_ADVICE, NOT_ENDED, NOT_UTF8, Damage, LoggedRows, Scalar, is_utf8
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.readers.plain_text import in_utf8
-from losslake_ingest.readers.tables.table import is_number
+from losslake_ingest.readers.tables.cells import is_number
 from losslake_ingest.readers.text_logs.matches import Block, Matches
 from losslake_ingest.readers.text_logs.rows import rows_of, table_of
 from losslake_ingest.readers.text_logs.skipped import CUT, SkippedLines
-from losslake_schema.reached import Integers
 
 LONGEST_LINE = 1 << 16
 LARGEST_BLOCK = 1 << 22
@@ -79,13 +78,11 @@ def read_text(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str |
 
     axes: the names of columns with positions. elapsed: that of the column with the time.
     """
-    log = _Log.read(lines_of(data), text, axes, elapsed)
+    log = _Log(lines_of(data), text, axes, elapsed)
     bounds = [0, *log.starts.tolist(), np.iinfo(np.int64).max]
     if len(bounds) > MOST_RUNS:
-        message = (
-            f"it has {len(bounds) - 2:,} lines that start a run, at most {MOST_RUNS:,} are read: correct [text] starts"
-        )
-        raise Refusal(Rule.FILE_TOO_LARGE, message)
+        most = f"at most {MOST_RUNS:,} are read: correct [text] starts"
+        raise Refusal(Rule.FILE_TOO_LARGE, f"it has {len(bounds) - 2:,} lines that start a run, {most}")
     stretches = [
         (stretch, tables)
         for stretch in pairwise(bounds)
@@ -114,56 +111,45 @@ def falls(run: TextRun, axes: frozenset[str]) -> bool:
     return any(bool((column[1:] < column[:-1]).any()) for column in columns)
 
 
-@dataclass
 class _Log:
     """The matches in a log. starts: lines that start a run; unmatched, too_long: lines.
 
     cut: the last line, if it has no end; else -1. file_remarks: on the file.
     """
 
-    lines: Sequence[Matches]
-    constants: Sequence[Matches]
-    skipped: SkippedLines
-    starts: Integers
-    unmatched: Integers
-    too_long: Integers
-    cut: int
-    file_remarks: dict[str, int]
-
-    @staticmethod
-    def read(data: bytes, text: TextLines, axes: frozenset[str], elapsed: str | None) -> _Log:
+    def __init__(self, data: bytes, text: TextLines, axes: frozenset[str], elapsed: str | None) -> None:
         """Match the lines of a log with the expressions of a mapping. Raises Refusal."""
-        lines = [Matches(line, elapsed) for line in text.lines]
-        constants = [Matches(line, elapsed) for line in text.constants]
-        skipped = SkippedLines(text, axes)
+        self.lines = [Matches(line, elapsed) for line in text.lines]
+        self.constants = [Matches(line, elapsed) for line in text.constants]
+        self.skipped = SkippedLines(text, axes)
         nothing = np.zeros(0, np.int64)
         starts, unmatched, too_long, last = [nothing], [nothing], [nothing], 0
-        clock, is_cut = _Clock(len(lines) + len(constants) + 2), bool(data) and not data.endswith(b"\n")
+        clock, is_cut = _Clock(len(self.lines) + len(self.constants) + 2), bool(data) and not data.endswith(b"\n")
         for first, some, is_last in _blocks(data, clock):
             last = first
             if isinstance(some, int):
                 too_long.append(np.array([first]))
                 continue
             last = first + len(some) - 1
-            block = Block.of(some, is_cut and is_last)
+            block = Block(some, is_cut and is_last)
             is_unmatched = np.asarray(pc.greater(pc.binary_length(some), 1))
-            for matches in (*lines, *constants):
+            for matches in (*self.lines, *self.constants):
                 is_unmatched[matches.add(first, block)] = False
             if is_unmatched.any():
                 unmatched.append(np.flatnonzero(is_unmatched) + first)
-                skipped.add(unmatched[-1], some.filter(pa.array(is_unmatched)))
+                self.skipped.add(unmatched[-1], some.filter(pa.array(is_unmatched)))
             if text.starts is not None:
                 begins = pc.match_substring_regex(some, f"(?m){text.starts}")
                 starts.append(np.flatnonzero(begins.to_numpy(zero_copy_only=False)) + first)
-        remarks: dict[str, int] = {}
-        if any(each.is_cut for each in lines):
-            remarks[Damage(CUT_VALUE, last, CUT_ADVICE)] = 1
+        self.starts, self.unmatched, self.too_long = map(np.concatenate, (starts, unmatched, too_long))
+        self.cut = last if is_cut else -1
+        self.file_remarks: dict[str, int] = {}
+        if any(each.is_cut for each in self.lines):
+            self.file_remarks[Damage(CUT_VALUE, last, CUT_ADVICE)] = 1
         elif is_cut:
-            remarks[NOT_ENDED] = 1
+            self.file_remarks[NOT_ENDED] = 1
         if not data.isascii() and not is_utf8(data):
-            remarks[NOT_UTF8] = 1
-        at_starts, at_unmatched, at_long = (np.concatenate(each) for each in (starts, unmatched, too_long))
-        return _Log(lines, constants, skipped, at_starts, at_unmatched, at_long, last if is_cut else -1, remarks)
+            self.file_remarks[NOT_UTF8] = 1
 
     def remarks(self, firsts: Sequence[int]) -> list[dict[str, int]]:
         """Return the remarks on each run. firsts: their first lines; lines before them belong to the first run."""
@@ -247,19 +233,19 @@ def fields_of(constants: Sequence[Matches], stretches: Sequence[tuple[int, int]]
                     raise Refusal(Rule.FACTS_DISAGREE, f"{name} is {both}: narrow its expression in [text] constants")
                 for run, of_run in zip(fields, each_run, strict=True):
                     run[name] = of_run[0]
-            else:
-                for run in fields if values else ():
+            elif values:
+                for run in fields:
                     run[name] = values[0]
     return fields
 
 
 def _values(matches: Matches) -> dict[str, list[Scalar]]:
     """Return the different values of each group."""
-    found: dict[str, list[Scalar]] = {}
+    values: dict[str, list[Scalar]] = {}
     for name, texts in matches.columns() if matches.n_rows else ():
         words = [word.decode("utf-8", "replace") for word in pc.unique(texts).cast(pa.large_binary()).to_pylist()]
-        found[name] = list(dict.fromkeys(constant(word) for word in words if word))
-    return found
+        values[name] = list(dict.fromkeys(constant(word) for word in words if word))
+    return values
 
 
 def constant(text: str) -> Scalar:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,31 +27,24 @@ _BEFORE = np.isin(np.arange(256), list(b"0123456789.-"))  # of a number that a t
 _AFTER = np.isin(np.arange(256), list(b"0123456789.,eE")) | _UNITS
 _COLON = np.arange(256) == ord(":")  # of a time
 
+Bytes = npt.NDArray[np.uint8]
 Places = tuple[Integers, Integers]
 """Begin and end of a group in the bytes of a block, line by line; -1 for both where it isn't in the match."""
 
 
-@dataclass(frozen=True)
 class Block:
     """Lines of a log. data: their bytes between two margins, so that bytes beside a text can be looked at.
 
     starts: where each line begins in data. is_cut: the log ends with these lines, and the last one has no line end.
     """
 
-    lines: pa.Array
-    data: Integers
-    starts: Integers
-    is_cut: bool
-
-    @staticmethod
-    def of(lines: pa.Array, is_cut: bool) -> Block:
+    def __init__(self, lines: pa.Array, is_cut: bool) -> None:
         """Take binary lines that follow each other in their buffer."""
         _, offsets, data = lines.buffers()
         bounds = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
-        used = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
-        return Block(
-            lines, np.pad(used, _LONGEST_REST), bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST, is_cut
-        )
+        self.lines, self.is_cut = lines, is_cut
+        self.data = np.pad(np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]], _LONGEST_REST)
+        self.starts: Integers = bounds[:-1].astype(np.int64) - bounds[0] + _LONGEST_REST
 
 
 @dataclass
@@ -72,11 +66,11 @@ class Matches:
 
         first: the number of its first line. Raises Refusal if there are too many, or a group is a part of a number.
         """
-        found = find_groups(block.lines, self.expression)
-        all_rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        matches = find_groups(block.lines, self.expression)
+        all_rows = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
         if not len(all_rows):
             return all_rows
-        groups, rows = _places(found, block, all_rows), all_rows
+        groups, rows = _places(matches, block, all_rows), all_rows
         if block.is_cut and rows[-1] == len(block.lines) - 1:
             self._leave_out_cut(groups, len(block.data) - _LONGEST_REST)
         if {AT, END} <= groups.keys():
@@ -99,7 +93,7 @@ class Matches:
                 starts[-1] = stops[-1] = -1
                 self.is_cut = True
 
-    def _check_whole(self, data: Integers, groups: dict[str, Places], lines: Integers) -> None:
+    def _check_whole(self, data: Bytes, groups: dict[str, Places], lines: Integers) -> None:
         """Raise Refusal if a group begins or ends within a number, such as `[0-9.]+` in 1.5e-4 or 1.5k.
 
         It may if another group has the rest, as in `(?P<epoch>[0-9]+)[.](?P<batch>[0-9]+)`, or if the expression names
@@ -145,9 +139,9 @@ class Matches:
             yield group.name, pc.ascii_trim(texts.cast(pa.large_string(), safe=False), characters=_BLANKS)
 
 
-def _places(found: pa.StructArray, block: Block, rows: Integers) -> dict[str, Places]:
+def _places(matches: pa.StructArray, block: Block, rows: Integers) -> dict[str, Places]:
     """Return where each group is in the bytes of a block."""
-    matched = found.take(pa.array(rows))
+    matched = matches.take(pa.array(rows))
     places = {}
     for group, spans in zip(matched.type, matched.flatten(), strict=True):
         is_there = spans.is_valid().to_numpy(zero_copy_only=False)
@@ -158,7 +152,7 @@ def _places(found: pa.StructArray, block: Block, rows: Integers) -> dict[str, Pl
     return places
 
 
-def _texts(data: Integers, places: Places) -> pa.Array:
+def _texts(data: Bytes, places: Places) -> pa.Array:
     """Return the texts at some places; an empty one where there is none."""
     starts, stops = places
     lengths = stops - starts
@@ -168,16 +162,16 @@ def _texts(data: Integers, places: Places) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data[at])])
 
 
-def _digit_before(data: Integers, starts: Integers, is_time: bool) -> Integers:
+def _digit_before(data: Bytes, starts: Integers, is_time: bool) -> Integers:
     """Return where the number begins to the left of the texts, -1 where it doesn't: a digit, `1.` or the sign."""
     one, two = data[starts - 1], data[starts - 2]
     digit, point = _is_digit(one), ((one == ord(".")) | (is_time & (one == ord(":")))) & _is_digit(two)
     minus = (one == ord("-")) & _MINUS[two]
-    found = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
-    return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), found, -1)
+    place = np.where(digit | minus, starts - 1, np.where(point, starts - 2, -1))
+    return np.where(_is_digit(data[starts]) | ((data[starts] == ord(".")) & _is_digit(data[starts + 1])), place, -1)
 
 
-def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
+def _digit_after(data: Bytes, stops: Integers, is_time: bool, has_unit: bool) -> Integers:
     """Return where the number goes on after the texts, -1 where it doesn't: a digit, `.5`, `e-4`, `,000` or a unit.
 
     is_time: as well in `:30`. has_unit: a unit is no part of it.
@@ -191,15 +185,15 @@ def _digit_after(data: Integers, stops: Integers, is_time: bool, has_unit: bool)
     minutes = is_time & (near[0] == ord(":")) & digit[1] & digit[2]
     unit = ~np.bool_(has_unit) & _UNITS[near[0]] & ~_IN_WORDS[near[1]]
     next_one = point | grouped | (exponent & digit[1]) | minutes
-    found = np.where(digit[0] | unit, stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
-    return np.where(_is_digit(data[stops - 1]), found, -1)
+    place = np.where(digit[0] | unit, stops, np.where(next_one, stops + 1, np.where(signed, stops + 2, -1)))
+    return np.where(_is_digit(data[stops - 1]), place, -1)
 
 
-def _is_digit(data: Integers) -> Flags:
+def _is_digit(data: Bytes) -> Flags:
     return (data >= ord("0")) & (data <= ord("9"))
 
 
-def _cut(data: Integers, name: str, place: tuple[int, int], line: int, is_start: bool) -> Refusal:
+def _cut(data: Bytes, name: str, place: tuple[int, int], line: int, is_start: bool) -> Refusal:
     start, stop = place
     text = bytes(data[start:stop]).decode("utf-8", "replace")
     if is_start:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.readers.tables.table import EMPTY_WORDS, NUMBER
+from losslake_ingest.readers.tables.cells import EMPTY_WORDS, NUMBER
 from losslake_schema.reached import Flags, Floats
 
 UNITS = {"kK": "e3", "M": "e6", "BG": "e9", "T": "e12"}

@@ -126,8 +126,8 @@ def _bundled(data: bytes, text: TextLines) -> str | None:
     """
     sample = lines_of(data[:_SAMPLE])
     lines = pa.array(sample.split(b"\n")[:_MOST_LINES], pa.binary())
-    found = [find_groups(lines, line) for line in text.lines]
-    kinds = [groups.is_valid() for groups in found if any(guess_metric(group.name) for group in groups.type)]
+    matches = [find_groups(lines, line) for line in text.lines]
+    kinds = [groups.is_valid() for groups in matches if any(guess_metric(group.name) for group in groups.type)]
     for name, path in bundled_mappings().items():
         mapping = load_mapping(path)
         if not mapping.text.lines or mapping.collection.name is not None:

@@ -22,15 +22,15 @@ def first_rank(lines: Sequence[str]) -> str:
 
     A number alone is a rank if all lines begin with one.
     """
-    found: dict[str, list[str]] = {}
+    prefixes_of: dict[str, list[str]] = {}
     for line in lines:
         match = _RANK.match(line)
         if match is not None:
-            found.setdefault(match["rank"], []).append(match[0].rstrip(" "))
-    firsts, n_lines = found.get("0", []), sum(map(len, found.values()))
-    is_said = all("rank" in prefix.lower() for prefixes in found.values() for prefix in prefixes)
-    is_every = n_lines == sum(map(bool, lines)) and all(len(prefixes) > 1 for prefixes in found.values())
-    is_rank = min(len(firsts), n_lines - len(firsts)) >= _LEAST and (is_said or is_every)
+            prefixes_of.setdefault(match["rank"], []).append(match[0].rstrip(" "))
+    firsts, n_lines = prefixes_of.get("0", []), sum(map(len, prefixes_of.values()))
+    is_stated = all("rank" in prefix.lower() for prefixes in prefixes_of.values() for prefix in prefixes)
+    is_every = n_lines == sum(map(bool, lines)) and all(len(prefixes) > 1 for prefixes in prefixes_of.values())
+    is_rank = min(len(firsts), n_lines - len(firsts)) >= _LEAST and (is_stated or is_every)
     return firsts[0] if is_rank and len(set(firsts)) == 1 else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,7 @@ class Table:
 
     def steps(self, axes: frozenset[str]) -> Floats:
         """Return the values of its axes."""
-        found = [values for name, (values, _) in self.columns.items() if name in axes]
-        return np.concatenate([np.zeros(0), *found])
+        return np.concatenate([np.zeros(0), *(values for name, (values, _) in self.columns.items() if name in axes)])
 
 
 def table_of(matches: Matches, axes: frozenset[str], elapsed: str | None) -> Table:
@@ -87,10 +86,10 @@ def _carry(name: str, tables: Sequence[Table], stated: str | None, skipped: Sequ
         _check_skipped(name, (lines, values), wanted, is_above, named)
     for table in takers:
         at = _nearest(lines, table.lines, is_above)
-        known = (at >= 0) & (at < len(lines))
+        has_step = (at >= 0) & (at < len(lines))
         carried = np.full(len(at), np.nan)
-        carried[known] = values[at[known]]
-        table.columns[name] = carried, ~known
+        carried[has_step] = values[at[has_step]]
+        table.columns[name] = carried, ~has_step
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -176,13 +175,6 @@ def _merged(tables: Sequence[Table]) -> LoggedRows:
     for name, (_, missing) in columns.items():
         if missing is not None and missing.all() and name not in texts:
             texts[name] = TextCell("", int(lines[order[0]]))
-    rows = LoggedRows.of(columns)
     doubtful = [name for name in names if all(name in each.thousands for each in tables if name in each.columns)]
-    written = lines[order]
-    return LoggedRows(
-        rows.columns,
-        rows.missing,
-        texts,
-        thousands=frozenset(doubtful),
-        line_of=lambda row: int(written[row]),
-    )
+    written, thousands = lines[order], frozenset(doubtful)
+    return replace(LoggedRows.of(columns), texts=texts, thousands=thousands, line_of=lambda row: int(written[row]))

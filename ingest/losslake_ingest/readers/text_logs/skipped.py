@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +34,7 @@ _ENDED = 'if it did end there as planned, say status = "COMPLETE" under [run]'
 _LOST = 'extend the expression, or give the line one of its own, whose groups have NAME = "" under [metrics]'
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """Lines that name a step, as an expression does: numbers of the lines, their steps, and their texts.
 
     has_metric: flags of those that also name a metric of the expression.
@@ -59,23 +59,22 @@ class Named:
 class _Words:
     """The words of an expression as expressions: of its axis, and of its metrics, if it has both. columns: its groups.
 
-    found: the lines that name the axis, block by block.
+    blocks: the lines that name the axis, block by block.
     """
 
     axis: str
     step: str
     value: str | None
     columns: frozenset[str]
-    found: list[Named] = field(default_factory=list)
+    blocks: list[Named] = field(default_factory=list)
 
     def named(self) -> Named | None:
         """Return all lines that name the axis, None if there are none."""
-        if len(self.found) > 1:
-            lines, steps = ([getattr(each, name) for each in self.found] for name in ("lines", "steps"))
-            flags, texts = [each.has_metric for each in self.found], [each.texts for each in self.found]
+        if len(self.blocks) > 1:
+            lines, steps, flags, texts = zip(*self.blocks, strict=True)
             arrays = np.concatenate(lines), np.concatenate(steps), np.concatenate(flags)
-            self.found = [Named(*arrays, pa.concat_arrays(texts))]
-        return self.found[0] if self.found else None
+            self.blocks = [Named(*arrays, pa.concat_arrays(texts))]
+        return self.blocks[0] if self.blocks else None
 
 
 class SkippedLines:
@@ -97,21 +96,21 @@ class SkippedLines:
         if errors.any():
             self._errors.append((numbers[errors], lines.filter(pa.array(errors))))
         for words in self._words:
-            found = pc.struct_field(pc.extract_regex(lines, f"(?m){words.step}"), "step")
-            rows = _flags(found.is_valid())
+            named_steps = pc.struct_field(pc.extract_regex(lines, f"(?m){words.step}"), "step")
+            rows = _flags(named_steps.is_valid())
             if rows.any():
-                texts = found.filter(pa.array(rows)).cast(pa.large_binary()).cast(pa.large_string())
+                texts = named_steps.filter(pa.array(rows)).cast(pa.large_binary()).cast(pa.large_string())
                 steps, _, _ = read_numbers(texts, is_grouped=True)
                 named = lines.filter(pa.array(rows))
                 has_metric = np.zeros(len(steps), np.bool_)
                 if words.value is not None:
                     has_metric = _flags(pc.match_substring_regex(named, f"(?m){words.value}"))
-                words.found.append(Named(numbers[rows], steps, has_metric, named))
+                words.blocks.append(Named(numbers[rows], steps, has_metric, named))
 
     def naming(self, between: tuple[int, int], axis: str) -> Sequence[Named]:
         """Return the lines between two that name an axis, by each expression."""
-        found = [words.named() for words in self._words if words.axis == axis]
-        return [each.between(*between) for each in found if each is not None]
+        lines = [words.named() for words in self._words if words.axis == axis]
+        return [each.between(*between) for each in lines if each is not None]
 
     def lost(
         self, between: tuple[int, int], rows: Sequence[tuple[frozenset[str], Floats]], cut: int
@@ -141,14 +140,14 @@ class SkippedLines:
 
     def error_after(self, last: int, stop: int) -> Damage | None:
         """Return a remark on the error in which a run ended, None if it didn't. last: the line of its last value."""
-        found: dict[str, int] = {}
+        errors: dict[str, int] = {}
         for numbers, lines in self._errors:
             for at in np.flatnonzero((numbers > last) & (numbers < stop))[:_LONGEST_SHOWN].tolist():
                 error = re.search(_ERROR, _text(lines[at]))
                 if error is not None:
-                    found.setdefault(error[0], int(numbers[at]))
-        cause = next((error for error in found if not error.startswith("Traceback")), next(iter(found), None))
-        return Damage(f"the run ends with {shown(cause)}", found[cause], _ENDED) if cause is not None else None
+                    errors.setdefault(error[0], int(numbers[at]))
+        cause = next((error for error in errors if not error.startswith("Traceback")), next(iter(errors), None))
+        return Damage(f"the run ends with {shown(cause)}", errors[cause], _ENDED) if cause is not None else None
 
 
 def _words_of(expression: str, axes: frozenset[str]) -> Iterator[_Words]:

@@ -16,8 +16,8 @@ import orjson
 import yaml
 
 from losslake_ingest.contracts.run_log import Scalar
-from losslake_ingest.readers.private import LONGEST_TEXT, clean_text, private_key, private_text
-from losslake_ingest.readers.safe_parsing import read_yaml
+from losslake_ingest.readers.private import LONGEST_TEXT, private_key, private_text
+from losslake_ingest.readers.safe_parsing import clean_text, read_yaml
 
 LARGEST_CONFIG = 2**18
 MOST_FIELDS = 10_000

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from losslake.record.numbers import NUMBER_WORDS
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import NOT_ENDED, Damage, LoggedRows, check_size
-from losslake_ingest.readers.private import clean_text, private_text
+from losslake_ingest.readers.plain_text import line_blocks
+from losslake_ingest.readers.private import private_text
 from losslake_ingest.readers.repeated_keys import check_lines, nested_twin
-from losslake_ingest.readers.safe_parsing import LONGEST_JSON, number_column, read_python_json
+from losslake_ingest.readers.safe_parsing import clean_text, number_column, read_python_json
 from losslake_schema.reached import Flags, Floats
 
 MOST_COLUMNS = 10_000
@@ -67,24 +68,11 @@ def read_json_lines(data: bytes) -> History | None:
     if b'"_step"' not in data[:_SEEN_AHEAD]:
         return None
     table = HistoryTable()
-    for first, block in _line_batches(data):
+    for first, block in line_blocks(data, _CHUNK, "a row for each log()"):
         table.add(_parsed(first, block, table.remarks))
     if not data.endswith(b"\n") and not table.remarks[BAD_LINE]:
         table.remarks[NOT_ENDED] += 1
     return History(table.rows(), table.private, +table.remarks)
-
-
-def _line_batches(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield chunks, each with the number of its first line: a file can hold a hundred million lines. Raises Refusal."""
-    at, first = 0, 1
-    while at < len(data):
-        end = data.rfind(b"\n", at, at + _CHUNK) + 1 or data.find(b"\n", at) + 1 or len(data)
-        if end - at > LONGEST_JSON:
-            message = f"the line is longer than {LONGEST_JSON:,} bytes: is there a row for each log()?"
-            raise Refusal(Rule.UNREADABLE_LOG, message, first)
-        block = data[at:end]
-        yield first, block
-        at, first = end, first + block.count(b"\n")
 
 
 def _parsed(first: int, block: bytes, remarks: Counter[str]) -> list[dict[str, Any]]:
@@ -249,10 +237,10 @@ class HistoryTable:
         nested = [name for name, value in row.items() if type(value) is dict]
         for name, value in [(name, row.pop(name)) for name in nested]:
             for leaf_name, leaf in self._leaves(name, value, 1):
-                known = row.get(leaf_name)
-                if known is None:
+                earlier = row.get(leaf_name)
+                if earlier is None:
                     row[leaf_name] = leaf
-                elif leaf is not None and repr(known) != repr(leaf):
+                elif leaf is not None and repr(earlier) != repr(leaf):
                     raise nested_twin(leaf_name)
 
     def _leaves(self, name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -303,15 +291,8 @@ class HistoryTable:
 
 
 def _concatenate(parts: list[Part], names: list[str]) -> LoggedRows:
-    total = sum(length for length, _ in parts)
-    columns: dict[str, tuple[Floats, Flags]] = {}
-    for name in names:
-        floats, holes, at = np.full(total, np.nan), np.ones(total, np.bool_), 0
-        for length, part in parts:
-            if name in part:
-                values, flags = part[name]
-                floats[at : at + length] = values
-                holes[at : at + length] = False if flags is None else flags
-            at += length
-        columns[name] = floats, holes
-    return LoggedRows.of(columns)
+    tables = [
+        pa.table({name: pa.array(values, mask=holes) for name, (values, holes) in part.items()}) for _, part in parts
+    ]
+    table = pa.concat_tables(tables, promote_options="default")
+    return LoggedRows.of({name: floats_of(table[name]) for name in names})

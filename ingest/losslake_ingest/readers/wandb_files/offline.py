@@ -262,7 +262,9 @@ def _item(message: bytes) -> tuple[str, Any]:
         elif number == _NESTED_KEY:
             nested.append(value.decode("utf-8", "replace"))
         elif number == _NUMBER:
-            typed = _double(value)
+            if len(value) != 8:
+                raise NotAMessage
+            (typed,) = struct.unpack("<d", value)
         elif number == _TEXT:
             typed = value.decode("utf-8", "replace")
         elif number in (_JSON, _VALUE_JSON):
@@ -279,10 +281,3 @@ def _without_media(row: HistoryRow, remarks: Counter[str]) -> HistoryRow:
         return row
     remarks[MEDIA] += len(media)
     return {name: value for name, value in row.items() if not name.startswith(media)}
-
-
-def _double(raw: bytes) -> float:
-    if len(raw) != 8:
-        raise NotAMessage
-    number: float = struct.unpack("<d", raw)[0]
-    return number

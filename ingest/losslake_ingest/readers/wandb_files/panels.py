@@ -23,7 +23,8 @@ import pyarrow.csv as pa_csv
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog, check_size, remarks_in
 from losslake_ingest.readers.plain_text import UTF8_MARK
-from losslake_ingest.readers.private import clean_text, private_text
+from losslake_ingest.readers.private import private_text
+from losslake_ingest.readers.safe_parsing import clean_text
 from losslake_ingest.readers.wandb_files.history import floats_of
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -78,9 +79,8 @@ def parse_header(text: str) -> Header | None:
         return None
     if len(names) < 2 or BETWEEN in names[0] or not names[0].strip():
         return None
-    known = set(names)
-    width = len(_BOUNDS[0])
-    bounds = {name: name[:-width] for name in names if name.endswith(_BOUNDS) and name[:-width] in known}
+    width, distinct = len(_BOUNDS[0]), set(names)
+    bounds = {name: name[:-width] for name in names if name.endswith(_BOUNDS) and name[:-width] in distinct}
     curves = {at: name for at, name in enumerate(names) if at and name not in bounds}
     if not all(BETWEEN in name.strip() for name in curves.values()):
         return None
@@ -334,4 +334,4 @@ def _splits(column: str) -> list[tuple[str, str]]:
 
 def _best(ways: list[tuple[str, str]], preferred: tuple[tuple[int, set[str]], ...]) -> tuple[str, str]:
     """Return the first split with a preferred run (0) or metric (1), else the first split."""
-    return next((way for part, known in preferred for way in ways if way[part] in known), ways[0])
+    return next((way for part, names in preferred for way in ways if way[part] in names), ways[0])

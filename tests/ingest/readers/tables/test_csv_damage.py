@@ -14,9 +14,10 @@ from losslake_ingest.contracts.run_log import CUT_ADVICE, NOT_ENDED, Damage, Run
 from losslake_ingest.formats.csv_and_jsonl import CSV
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
+from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS
 from losslake_ingest.readers.tables.csv_layout import LONGEST_LINE
 from losslake_ingest.readers.tables.csv_table import CUT_CELL, CUT_KEY, read_csv
-from losslake_ingest.readers.tables.table import LARGEST_COLUMNS, Table
+from losslake_ingest.readers.tables.table import Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
 from tests.ingest.offers import tar_bytes

@@ -14,7 +14,7 @@ from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.pipeline.reading import Request, with_defaults
 from losslake_ingest.plan import plan_ingest
-from losslake_ingest.readers.tables.long_table import NO_METRIC
+from losslake_ingest.readers.tables.runs import NO_METRIC
 from tests.ingest.formats.reading import cells, read, runs
 
 ROWS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_ingest.formats.rcp_file import reference_runs
+from losslake_ingest.formats.rcps import reference_runs
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -22,15 +22,15 @@ def text(**records: Any) -> bytes:
 
 
 def test_runs_come_by_ascending_batch_size() -> None:
-    found = reference_runs(text(b=record(BS=128), a=record()))
-    assert (found.benchmark, found.unit, found.batch_sizes.tolist()) == ("resnet", "epochs", [64, 128])
-    assert found.runs[0].tolist() == [34, 35.5]
+    small, large = reference_runs(text(b=record(BS=128), a=record()))
+    assert (small.benchmark, small.unit, small.batch_size, large.batch_size) == ("resnet", "epochs", 64, 128)
+    assert small.runs == [34, 35.5]
 
 
 def test_samples_are_read_as_examples() -> None:
     given = record()
     given["samples to converge"] = given.pop("Epochs to converge")
-    assert reference_runs(text(a=given)).unit == "samples"
+    assert reference_runs(text(a=given))[0].unit == "samples"
 
 
 @pytest.mark.parametrize(
