@@ -36,19 +36,19 @@ def stated_directions(metrics: pa.Table) -> dict[str, Direction]:
     }
 
 
-def merged_directions(known: Mapping[str, Direction], stated: Iterable[tuple[str, Direction]]) -> dict[str, Direction]:
+def merged_directions(stored: Mapping[str, Direction], stated: Iterable[tuple[str, Direction]]) -> dict[str, Direction]:
     """Return the known directions and the newly stated ones. Raises DirectionConflict."""
-    merged = dict(known)
+    merged = dict(stored)
     for metric, direction in sorted(stated):
         if merged.setdefault(metric, direction) != direction:
-            who = "the lake has" if metric in known else "another mapping or line says"
+            who = "the lake has" if metric in stored else "another mapping or line says"
             what = f"a mapping says {direction} for {metric}, and {who} {merged[metric]}: a metric has one direction"
             raise DirectionConflict(f"{what}, so correct the mapping, or give one of them another name")
     return merged
 
 
 def records_without_files(
-    studies: pa.Table, directions: Mapping[str, Direction], known: Mapping[str, Direction], changed: Collection[Study]
+    studies: pa.Table, directions: Mapping[str, Direction], stored: Mapping[str, Direction], changed: Collection[Study]
 ) -> dict[Study, dict[str, Direction]]:
     """Return by study the metrics, with their directions, whose records aren't in its files.
 
@@ -58,7 +58,7 @@ def records_without_files(
     missing: dict[Study, dict[str, Direction]] = {}
     for row in studies.select([*STUDY_KEYS, "metrics"]).to_pylist() if directions else ():
         study = Study.of(row)
-        names = [name for name in row["metrics"] if name in directions and (study in changed or name not in known)]
+        names = [name for name in row["metrics"] if name in directions and (study in changed or name not in stored)]
         if names:
             missing[study] = {name: directions[name] for name in names}
     return missing

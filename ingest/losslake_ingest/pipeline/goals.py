@@ -38,33 +38,33 @@ def goal_rows(
     workloads = {study.workload for study in studies}
     partly = {study.workload for study in studies if study not in whole}
     new = [goal for goal in stated if goal.workload in workloads]
-    known = _by_identity(goals())
+    merged = _by_identity(goals())
     for row in stored.to_pylist():
         goal = Goal.of(row)
         if goal.workload in workloads:
-            known.setdefault(_identity(goal), goal)
+            merged.setdefault(_identity(goal), goal)
     replaced = {_identity(goal) for goal in new if goal.workload not in partly}
-    _check_comparators([goal for identity, goal in known.items() if identity not in replaced], new)
-    known |= _by_identity(new)
-    return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in known.values()], GOALS)
+    _check_comparators([goal for identity, goal in merged.items() if identity not in replaced], new)
+    merged |= _by_identity(new)
+    return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in merged.values()], GOALS)
 
 
 def goals_not_in(stored: pa.Table, stated: Iterable[Goal]) -> list[Goal]:
     """Return the stated goals that aren't stored, whatever their source and comparator. stored: rows of `goals`."""
-    known = {_identity(Goal.of(row)) for row in stored.to_pylist()}
-    return [goal for goal in stated if _identity(goal) not in known]
+    identities = {_identity(Goal.of(row)) for row in stored.to_pylist()}
+    return [goal for goal in stated if _identity(goal) not in identities]
 
 
-def _check_comparators(known: Iterable[Goal], stated: Iterable[Goal]) -> None:
+def _check_comparators(existing: Iterable[Goal], stated: Iterable[Goal]) -> None:
     """Raise GoalConflict if a stated goal has another comparator than those of its workload and metric.
 
     Known ones that differ among themselves, as earlier versions stored them, don't matter.
     """
-    found: dict[tuple[Workload, str], dict[Comparator, tuple[str, Goal]]] = {}
-    for goal in known:
-        found.setdefault((goal.workload, goal.metric), {})[goal.comparator] = "the lake has", goal
+    by_metric: dict[tuple[Workload, str], dict[Comparator, tuple[str, Goal]]] = {}
+    for goal in existing:
+        by_metric.setdefault((goal.workload, goal.metric), {})[goal.comparator] = "the lake has", goal
     for goal in stated:
-        others = found.setdefault((goal.workload, goal.metric), {})
+        others = by_metric.setdefault((goal.workload, goal.metric), {})
         if others and goal.comparator not in others:
             ((who, other),) = others.values()
             what = f"the goal {goal.metric} {goal.target:g} of {goal.workload} is stated as {goal.comparator}"

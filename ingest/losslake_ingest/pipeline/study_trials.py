@@ -12,24 +12,8 @@ from typing import NamedTuple
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.pipeline.copies import BUNDLE, is_same_path, place_digest
 from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
-from losslake_schema.names import Study
 
 _LEADING = re.compile(r"^(/+|(\.\./)+)")
-
-
-def no_sources(_: Study) -> Collection[str]:
-    """Return the sources of a study where no ledger names them."""
-    return ()
-
-
-def no_places(_: Study) -> Mapping[str, int]:
-    """Return the places of a study's runs where no ledger has them."""
-    return {}
-
-
-def no_others(_: PlacedRun) -> set[int]:
-    """Return the other stored runs with the bytes of a run where there are none."""
-    return set()
 
 
 class Log(NamedTuple):
@@ -60,7 +44,7 @@ class StudyTrials:
     logs: dict[int, Log] = field(default_factory=dict)
     by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
     withdrawn: Withdrawn = field(default_factory=Withdrawn)
-    others: Callable[[PlacedRun], set[int]] = no_others
+    others: Callable[[PlacedRun], set[int]] = lambda _: set()
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
@@ -70,7 +54,7 @@ class StudyTrials:
         self.offered.add(number)
         self.highest = max(self.highest, number)
 
-    def known(self, run: PlacedRun, source: str, place: str) -> int | None:
+    def number_of(self, run: PlacedRun, source: str, place: str) -> int | None:
         """Return the number that a run has by its mapping or as a stored trial; None if it has none.
 
         A bundle numbers its trials, but never takes the number of another stored run.
