@@ -153,7 +153,9 @@ class BundleReading(Reading):
         start = 0
         seen: set[Study] = set()
         for log_format, group in groupby(studies, lambda row: row["format"]):
-            gatherer = Gatherer(BUNDLE, _text(log_format)[:64], self.stored, self._remark)
+            gatherer = Gatherer(
+                BUNDLE, _text(log_format)[:64], self.stored, lambda text, _: self.remarks.update([text])
+            )
             for row in group:
                 study = _study(row)
                 if study in seen or row["collection"] not in self.collections:
@@ -190,6 +192,7 @@ class BundleReading(Reading):
         trial, study = _trial_facts(row), _study(row)
         if study != facts.study or len(curve.steps) != row["n_evaluations"]:
             raise ValueError(f"trial {trial.trial_id} of {facts.study} has wrong facts")
+        key = Trial(study, trial.trial_id)
         return PlacedRun(
             run=trial.source,
             study=study,
@@ -198,24 +201,13 @@ class BundleReading(Reading):
             status=trial.status,
             parameters=trial.parameters,
             attributes=trial.attributes,
-            labels=frozenset(),
             curve=curve,
             files={trial.source: trial.source_sha256},
             collection=self.collections[facts.study.workload.collection],
-            goals=(),
-            directions=(),
-            left_out=(),
-            remarks={},
             steps=trial.steps,
-            contributors=self._contributors(Trial(study, trial.trial_id)),
-            copies=tuple(self._copies.pop(Trial(study, trial.trial_id), ())),
+            contributors=checked_contributors([*self._everywhere, *self._named.pop(key, ())]),
+            copies=tuple(self._copies.pop(key, ())),
         )
-
-    def _contributors(self, trial: Trial) -> tuple[Contributor, ...]:
-        return checked_contributors([*self._everywhere, *self._named.pop(trial, ())])
-
-    def _remark(self, remark: str, _: str) -> None:
-        self.remarks[remark] += 1
 
 
 class _Rows:

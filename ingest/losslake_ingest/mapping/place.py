@@ -6,16 +6,19 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import quote
+
+import numpy as np
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping_lacks, shown
 from losslake_ingest.contracts.run_log import Damage, Fields, RunLog, Scalar
 from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
-from losslake_ingest.mapping.evaluations import curve_of
+from losslake_ingest.mapping.evaluations import curve_of, on_common_steps
 from losslake_ingest.mapping.goals import BEST, REACHED, add_margins, goals_of, logged_goals
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
+from losslake_ingest.mapping.repeats import Measured
 from losslake_ingest.mapping.stated_facts import (
     BatchSize,
     check_epochs,
@@ -54,14 +57,14 @@ class PlacedRun:
     status: str
     parameters: Mapping[str, float]
     attributes: Mapping[str, str]
-    labels: frozenset[str]
     curve: Curves
     files: Mapping[str, str]
     collection: CollectionMetadata
-    goals: tuple[Goal, ...]
-    directions: Collection[tuple[str, Direction]]
-    left_out: Sequence[str]
-    remarks: Mapping[str, int]
+    labels: frozenset[str] = frozenset()
+    goals: tuple[Goal, ...] = ()
+    directions: Collection[tuple[str, Direction]] = ()
+    left_out: Sequence[str] = ()
+    remarks: Mapping[str, int] = field(default_factory=dict)
     steps: int | None = None
     contributors: tuple[Contributor, ...] = ()
     copies: tuple[TrialFacts, ...] = ()
@@ -86,6 +89,42 @@ class PlacedRun:
             self.run == "." or "#" in self.run or all(f"{path}/".startswith(f"{self.run}/") for path in self.files)
         )
         return self.sha256, within_file(self.run) if is_whole else self.run
+
+
+def merged_run(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
+    """Merge two runs of one trial under the first one's name; None if they can't be logs of the same trial.
+
+    They can't if a metric occurs in both, if their status or a common metaparameter differs, or if together they are
+    too large. Attributes that differ describe the logs and not the trial: they are dropped. Keras, for example, writes
+    training and validation measurements as two runs.
+    """
+    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
+    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
+        return None
+    attributes = {**second.attributes, **first.attributes}
+    try:
+        curve = on_common_steps(_measured(first.curve) | _measured(second.curve))
+    except Refusal:
+        return None
+    return replace(
+        first,
+        parameters={**second.parameters, **first.parameters},
+        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
+        curve=curve,
+        files={**second.files, **first.files},
+        contributors=tuple(dict.fromkeys((*first.contributors, *second.contributors))),
+    )
+
+
+def _measured(curve: Curves) -> dict[str, Measured]:
+    """Return each metric of a curve at the steps at which it was measured."""
+    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
+    measured: dict[str, Measured] = {}
+    for metric, values in curve.values.items():
+        missing = curve.missing.get(metric)
+        rows = ~missing if missing is not None else slice(None)
+        measured[metric] = (curve.steps[rows], values[rows], elapsed[rows])
+    return measured
 
 
 def within_file(run: str) -> str:

@@ -150,13 +150,8 @@ def check_first(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -
     elif len(positions) and positions.min() > 0 and are_counted_from_0(positions):
         written = ", ".join(f"{position:g}" for position in np.unique(positions)[:3])
         what = f"{column} is at {axis.column} {written}, and it's unknown whether {axis.column} counts updates from 0"
-        raise _unknown_offset(what, axis)
-
-
-def _unknown_offset(what: str, axis: Axis) -> Refusal:
-    """Return the reason why a counter of updates may be one behind."""
-    add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "updates_from_zero"   # or "updates"'
-    return mapping_lacks(Rule.STEP_UNKNOWN, what, add)
+        add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "updates_from_zero"   # or "updates"'
+        raise mapping_lacks(Rule.STEP_UNKNOWN, what, add)
 
 
 def _check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:

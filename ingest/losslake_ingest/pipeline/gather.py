@@ -26,7 +26,7 @@ from losslake_ingest.contracts.study import (
     TrialFacts,
     concatenate,
 )
-from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.mapping.place import PlacedRun, merged_run
 from losslake_ingest.pipeline.copies import (
     BUNDLE,
     Candidate,
@@ -37,12 +37,10 @@ from losslake_ingest.pipeline.copies import (
     place_digest,
     round_of,
 )
-from losslake_ingest.pipeline.merged_logs import merged_run
 from losslake_ingest.pipeline.same_runs import SameRuns
 from losslake_ingest.pipeline.stored_curves import stored_curves
-from losslake_ingest.pipeline.study_trials import Log, StudyTrials, last_part
+from losslake_ingest.pipeline.study_trials import Log, StudyTrials, Withdrawn, last_part
 from losslake_ingest.pipeline.trial_rows import TRIAL_KEYS, key_of
-from losslake_ingest.pipeline.withdrawn import Withdrawn
 from losslake_schema.names import Study, Trial
 from losslake_schema.tables import ALL_TABLES
 

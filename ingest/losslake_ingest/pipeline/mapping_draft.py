@@ -13,7 +13,7 @@ from pathlib import Path
 from losslake_ingest.contracts.rules import BadMapping, Refusal, UnknownFormat
 from losslake_ingest.contracts.run_log import Fields, RunLog, Scalar
 from losslake_ingest.formats.format import Format
-from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
 from losslake_ingest.mapping.metrics import guess_metric, metric_of
 from losslake_ingest.mapping.stated_facts import (
     ACCUMULATION,
@@ -239,7 +239,8 @@ def _guessed_metric(column: str) -> str:
 
 
 def _axis(sample: _Sample) -> Iterator[str]:
-    axis = next((axis for axis in sample.defaults.axis if _is_used(axis, sample.columns)), None)
+    logged = (axis for axis in sample.defaults.axis if axis.column in sample.columns)
+    axis = next((axis for axis in logged if any(axis.holds(c) for c in sample.columns if c != axis.column)), None)
     if axis is None:
         guess = _guessed_axis(sample.columns)
         column, counts = guess or ("step", "steps")
@@ -258,10 +259,6 @@ def _axis(sample: _Sample) -> Iterator[str]:
 
 def _section(column: str, counts: str) -> str:
     return f"# [[axis]]\n# column = {toml_string(column)}\n# counts = {counts}"
-
-
-def _is_used(axis: Axis, columns: Sequence[str]) -> bool:
-    return axis.column in columns and any(axis.holds(column) for column in columns if column != axis.column)
 
 
 def _guessed_axis(columns: Sequence[str]) -> tuple[str, str] | None:

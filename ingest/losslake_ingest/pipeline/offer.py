@@ -68,8 +68,7 @@ class Offer:
     strays: Counter[str] = field(default_factory=Counter)
     unlisted: Counter[str] = field(default_factory=Counter)
     n_trials: Counter[Study] = field(default_factory=Counter)
-    contributors: dict[Trial, tuple[Contributor, ...]] = field(default_factory=dict)
-    contributors_of_studies: Mapping[Study, tuple[Contributor, ...]] = field(default_factory=dict)
+    contributors: dict[Study | Trial, tuple[Contributor, ...]] = field(default_factory=dict)
 
     @property
     def studies(self) -> set[str]:
@@ -157,7 +156,7 @@ def ingest_source(engine: Engine, reading: Reading, progress: Progress) -> Offer
     offer.is_certain = source.is_unchanged()
     offer.report, offer.collections = reading.report(), reading.collections
     offer.goals, offer.directions = tuple(reading.goals), tuple(reading.directions)
-    offer.contributors_of_studies = reading.contributors
+    offer.contributors |= reading.contributors
     return offer
 
 

@@ -35,7 +35,7 @@ from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
 from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSource, Place, open_source
 from losslake_schema.contributors import Contributor
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 from losslake_schema.statuses import COMPLETE
 
@@ -131,7 +131,7 @@ class Reading(ABC):
         self.collections: dict[str, CollectionMetadata] = {}
         self.goals: dict[Goal, None] = {}
         self.directions: dict[tuple[str, Direction], None] = {}
-        self.contributors: dict[Study, tuple[Contributor, ...]] = {}
+        self.contributors: dict[Study | Trial, tuple[Contributor, ...]] = {}
         self.remarks: Counter[str] = Counter()
 
     @property
@@ -157,7 +157,7 @@ class SourceReading(Reading):
         self.formats = request.formats_for(self.mapping)
         self._is_forced = bool(request.formats)
         self._is_mapped = request.mapping is not None
-        self._archived_mappings: dict[str, None] = {}
+        self._archived_mappings: set[str] = set()
         self.detected = self._detect()
         self._first_run: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
@@ -224,17 +224,14 @@ class SourceReading(Reading):
         for item in logs:
             if isinstance(item, RunLog):
                 self._unread.difference_update(item.files)
-                placed = self._place_run(item, mapping, side)
-                yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
-                if not (isinstance(placed, PlacedRun) and placed.status == COMPLETE):
-                    yield from self._damages(item)
+                yield from self._place_run(item, mapping, side, gatherer)
+                continue
+            if isinstance(item, Quarantined):
+                self._missing.update(item.missing)
+                self._refused.add(item.path)
             else:
-                if isinstance(item, Quarantined):
-                    self._missing.update(item.missing)
-                    self._refused.add(item.path)
-                else:
-                    self._collect_metadata(item.study, mapping)
-                yield item
+                self._collect_metadata(item.study, mapping)
+            yield item
         yield from gatherer.flush()
         logs.raise_break()
 
@@ -253,14 +250,18 @@ class SourceReading(Reading):
             return source
 
         def note(path: str) -> bool:
-            if path.rpartition("/")[2] == MAPPING_NAME:
-                self._archived_mappings[path] = None
+            if path.rpartition("/")[2] == MAPPING_NAME and path not in self._archived_mappings:
+                self._archived_mappings.add(path)
+                self._remark(ARCHIVED_MAPPING, path)
             return True
 
         return PartOfSource(source, note)
 
-    def _place_run(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
-        """Return the placed run, or the quarantined run with the reason."""
+    def _place_run(
+        self, log: RunLog, mapping: LogMapping, side: SideFiles, gatherer: Gatherer
+    ) -> Iterator[StudyPart | Quarantined]:
+        """Place a run, and yield what it completes; or yield the run as quarantined, with the reasons."""
+        run, path = None, str(self.source.path)
         try:
             run = place(log, mapping, self._place, side.beside(log.run))
         except Refusal as refusal:
@@ -270,21 +271,26 @@ class SourceReading(Reading):
                 for field in refusal.missing:
                     self._lacking.setdefault(field, set()).add(refusal.workload)
             sha256 = next(iter(log.files.values()), None)
-            return Quarantined(
-                str(self.source.path), log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256
-            )
+            yield Quarantined(path, log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256)
         except MemoryError:
-            return Quarantined(str(self.source.path), log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+            yield Quarantined(path, log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+        else:
+            self._collect(run, log)
+            within = self.source.within if isinstance(self.source, FolderSource) else ""
+            yield from gatherer.add(replace(run, run=f"{within}/{run.run}") if within else run)
+        if run is None or run.status != COMPLETE:
+            yield from self._damages(log)
+
+    def _collect(self, run: PlacedRun, log: RunLog) -> None:
+        """Collect what a run and its mapping state, for the report and the release."""
         for remark, count in run.remarks.items():
             self._remark(remark, log.run, count)
         self._workloads.add(run.study.workload)
         self.left_out.update(run.left_out)
         self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
         self.collections[run.collection.collection] = run.collection
-        self.goals.update(dict.fromkeys(run.goals))
-        self.directions.update(dict.fromkeys(run.directions))
-        within = self.source.within if isinstance(self.source, FolderSource) else ""
-        return replace(run, run=f"{within}/{run.run}") if within else run
+        self.goals |= dict.fromkeys(run.goals)
+        self.directions |= dict.fromkeys(run.directions)
 
     @property
     def missing(self) -> Counter[MissingField]:
@@ -322,18 +328,14 @@ class SourceReading(Reading):
         facts = collection_facts(mapping, study, study.key())
         if facts != CollectionMetadata(facts.collection):
             self.collections[facts.collection] = facts
-        self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
-        contributors = contributors_of(mapping)
-        if contributors:
+        self.goals |= dict.fromkeys(goals_of(mapping, study.workload, study.key()))
+        if contributors := contributors_of(mapping):
             self.contributors[study] = contributors
 
     def report(self) -> SourceReport:
         """Return the report of the source, for what has been read so far."""
         detected = self.detected
         remarks = {self._with_place(remark): count for remark, count in self.remarks.items()}
-        if self._archived_mappings:
-            first = next(iter(self._archived_mappings))
-            remarks[f"{ARCHIVED_MAPPING} (first in {first})"] = len(self._archived_mappings)
         unread = [path for path in self._unread if self._refused.isdisjoint(_with_folders(path))]
         if unread:
             remarks[f"{UNREAD} (first in {min(unread)})"] = len(unread)

@@ -17,7 +17,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.notices import RESTORED, WITHDRAWN
 from losslake_ingest.pipeline.copies import BUNDLE
 from losslake_ingest.pipeline.gather import Stored
-from losslake_ingest.pipeline.withdrawn import Withdrawn, WithdrawnTrial
+from losslake_ingest.pipeline.study_trials import Withdrawn, WithdrawnTrial
 from losslake_schema.database import LedgerEntry
 from losslake_schema.names import Study, Trial
 

@@ -30,8 +30,8 @@ from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.offer import Offer
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish
 from losslake_ingest.pipeline.reading import place_of
+from losslake_ingest.pipeline.study_trials import log_digest
 from losslake_ingest.pipeline.trial_rows import are_named, rows_of, study_names, trial_names, trials_of
-from losslake_ingest.pipeline.withdrawn import log_digest
 from losslake_ingest.releases.ledger import trial_entry, withdrawn_trials
 from losslake_ingest.sources.member import Source
 from losslake_schema.database import LedgerEntry
