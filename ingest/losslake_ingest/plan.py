@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
 
 import numpy as np
-import pyarrow as pa
 
-from losslake.lake.data_files import column_by_study, read_small_table
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
-from losslake_ingest.pipeline.directions import measured_metrics, merged_directions, stated_directions
 from losslake_ingest.pipeline.gather import Stored
-from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.pipeline.study_trials import no_places, no_sources
-from losslake_ingest.pipeline.withdrawn import Withdrawn
-from losslake_ingest.releases.moving import sources_of
-from losslake_ingest.releases.places import Places
-from losslake_ingest.releases.withdrawal import reason_left_out, withdrawn_trials
+from losslake_ingest.pipeline.small_tables import (
+    goal_rows,
+    goals_not_in,
+    measured_metrics,
+    merged_directions,
+    stated_directions,
+)
+from losslake_ingest.releases.ledger import stored_in
+from losslake_ingest.releases.withdrawal import reason_left_out
 from losslake_ingest.sources.member import Source
 from losslake_ingest.sources.open import Place
 from losslake_schema.names import Study, Trial
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
-from losslake_schema.tables import TABLES
 
 FIRST_ROWS = 5
 FIRST_METRICS = 4
@@ -67,13 +65,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
 
     lake: supplies the numbers of stored trials; None stands for an empty lake.
     """
-    base = lake.newest_release() if lake is not None else None
-    files = lake.files(base) if lake is not None and base is not None else []
-    sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
-    places = Places(lake).of if lake is not None else no_places
-    withdrawn = withdrawn_trials(lake) if lake is not None else {}
-    stored = Stored(lake.store if lake is not None else None, files, withdrawn, sources, places)
-    plan = IngestPlan()
+    plan, stored = IngestPlan(), stored_in(lake)
     for source in open_sources(paths, request):
         reading = reading_of(source, request, stored)
         try:
@@ -81,7 +73,7 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
                 if isinstance(item, Quarantined):
                     plan.quarantined.append(item)
                 else:
-                    _add_part(plan, item.load(), withdrawn, stored, source)
+                    _add_part(plan, item.load(), stored, source)
         except StudyRejected as rejection:
             plan.quarantined.append(rejection.reason)
             if source.is_streamed:
@@ -94,47 +86,29 @@ def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> 
         plan.missing.update(reading.missing)
         plan.sources.append(reading.report())
     plan.sources = with_unused(plan.sources)
-    _check_statements(
-        plan,
-        request.stored_facts_stay,
-        *(
-            read_small_table(lake.store, files, name) if lake is not None else TABLES[name].empty_table()
-            for name in ("metrics", "goals", "studies")
-        ),
-    )
+    _check_statements(plan, stored, request.stored_facts_stay)
     plan.moved = {trial: move.to for trial, move in stored.moved().items()}
     return plan
 
 
-def _check_statements(
-    plan: IngestPlan, stored_facts_stay: bool, metrics: pa.Table, goals: pa.Table, studies: pa.Table
-) -> None:
-    """Raise DirectionConflict or GoalConflict as publishing would; metrics, goals, studies: what is stored."""
-    if stored_facts_stay:
-        measured = measured_metrics(studies)
-        directions = [(name, direction) for name, direction in plan.directions if name not in measured]
-        merged_directions(stated_directions(metrics), directions)
-        goal_rows(
-            goals,
-            column_by_study(studies, "n_trials").keys() | plan.studies.keys(),
-            goals_not_in(goals, plan.goals),
-            (),
-        )
-        return
-    merged_directions(stated_directions(metrics), plan.directions)
-    n_stored = column_by_study(studies, "n_trials")
+def _check_statements(plan: IngestPlan, stored: Stored, stored_facts_stay: bool) -> None:
+    """Raise DirectionConflict or GoalConflict as publishing would."""
+    n_stored, directions, goals = stored.studies("n_trials"), list(plan.directions), list(plan.goals)
     whole = {study for study, planned in plan.studies.items() if planned.trials >= int(n_stored.get(study, 0))}
-    goal_rows(goals, n_stored.keys() | plan.studies.keys(), plan.goals, whole)
+    stored_goals = stored.table("goals")
+    if stored_facts_stay:
+        measured = measured_metrics(stored.table("studies"))
+        directions = [(name, direction) for name, direction in directions if name not in measured]
+        goals, whole = goals_not_in(stored_goals, goals), set()
+    merged_directions(stated_directions(stored.table("metrics")), directions)
+    goal_rows(stored_goals, n_stored.keys() | plan.studies.keys(), goals, whole)
 
 
-def _add_part(
-    plan: IngestPlan, part: LoadedPart, withdrawn: Mapping[Study, Withdrawn], stored: Stored, source: Source
-) -> None:
+def _add_part(plan: IngestPlan, part: LoadedPart, stored: Stored, source: Source) -> None:
     curves, study = part.curves, part.facts.study
     kept = np.ones(len(part.trials), np.bool_)
-    for row, trial in enumerate(part.trials if study in withdrawn else ()):
-        run = trial.source, trial.source_sha256, trial.trial_id
-        reason = reason_left_out(withdrawn[study], stored, source, study, *run)
+    for row, trial in enumerate(part.trials if study in stored.withdrawn else ()):
+        reason = reason_left_out(stored, source, study, trial.source, trial.source_sha256, trial.trial_id)
         if reason is not None:
             plan.quarantined.append(reason)
             kept[row] = False

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 
 from losslake.lake.lake import Lake
 from losslake.lake.publishing import Also, PublicationRefused, last_erasure
@@ -17,23 +17,14 @@ from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.pipeline.copies import Move
-from losslake_ingest.pipeline.credit import Credits
-from losslake_ingest.pipeline.directions import DirectionConflict
 from losslake_ingest.pipeline.engine import Engine, LocalEngine
-from losslake_ingest.pipeline.gather import Stored
-from losslake_ingest.pipeline.goals import GoalConflict
 from losslake_ingest.pipeline.memory import Memory, states
-from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers
+from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers, moves_of
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.releases.moving import (
-    moved_entries,
-    moves_of,
-    sources_of,
-    without_moved,
-)
-from losslake_ingest.releases.places import Places, placed_entries
-from losslake_ingest.releases.withdrawal import leave_out, withdrawn_trials
+from losslake_ingest.pipeline.small_tables import DirectionConflict, GoalConflict
+from losslake_ingest.releases.ledger import MOVED, PLACED, stored_in, trial_entry
+from losslake_ingest.releases.withdrawal import leave_out, without_moved
 from losslake_ingest.sources.open import Place
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
@@ -90,10 +81,7 @@ class _Attempt:
         self._request = request
         self._progress = progress
         self._erasure = last_erasure(lake)
-        base = lake.newest_release()
-        self._withdrawn = withdrawn_trials(lake)
-        files = lake.files(base) if base is not None else []
-        self._stored = Stored(lake.store, files, self._withdrawn, cache(partial(sources_of, lake)), Places(lake).of)
+        self._stored = stored_in(lake)
 
     def publish(self, engine: Engine, notes: str, can_recall: bool, also: Also | None) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""
@@ -101,7 +89,7 @@ class _Attempt:
         with _no_garbage_collection():
             offers = self._offers(engine, memory, can_recall)
             for offer in offers:
-                leave_out(self._lake.store, self._stored, offer, self._withdrawn)
+                leave_out(self._lake.store, self._stored, offer)
             moved = moves_of(self._stored, offers)
             leaving = {trial: move for trial, move in moved.items() if not self._stored.is_offered(trial)}
             changes = merge_offers(self._lake.store, self._stored, offers, leaving)
@@ -122,10 +110,10 @@ class _Attempt:
     def _offers(self, engine: Engine, memory: Memory, can_recall: bool) -> list[Offer]:
         """Return the offer of each source, recalled if possible, else read. Raises _MustRead and SourceBroken."""
         offers: list[Offer] = []
-        recalled = [memory.recall(source, self._stored.files) if can_recall else None for source in self._sources]
         readings = [
-            offer or reading_of(source, self._request, self._stored)
-            for source, offer in zip(self._sources, recalled, strict=True)
+            (memory.recall(source, self._stored.files) if can_recall else None)
+            or reading_of(source, self._request, self._stored)
+            for source in self._sources
         ]
         for reading in readings:
             if isinstance(reading, Offer):
@@ -173,10 +161,7 @@ class _Attempt:
             frozenset(stated for offer in offers for stated in offer.directions),
             dropped,
             frozenset(study for study, count in n_offered.items() if count >= self._stored_trials([study])),
-            Credits(
-                {trial: each for offer in offers for trial, each in offer.contributors.items()},
-                {study: each for offer in offers for study, each in offer.contributors_of_studies.items()},
-            ),
+            {of: each for offer in offers for of, each in offer.contributors.items()},
             {trial: move.to for trial, move in moved.items()},
             self._stored.copies,
             self._erasure,
@@ -242,8 +227,11 @@ class _Entries:
         """Yield the entries of each source, and those of moved trials and of new places."""
         for offer in self.offers:
             yield from self._of(offer)
-        yield from moved_entries(self.moved, self.at)
-        yield from placed_entries(self.placed, self.at)
+        for trial, move in self.moved.items():
+            reason = f"its log is now {move.to}: the mapping changed, or it copies that trial's log"
+            yield trial_entry(trial, move.sha256, MOVED, reason, move.source, self.at, move.to.study)
+        for (trial, digest), (source, run) in self.placed.items():
+            yield trial_entry(trial, digest, PLACED, run, source, self.at)
 
     def _of(self, offer: Offer) -> Iterator[LedgerEntry]:
         """Yield the ledger entries of one source: the source, its studies, and its quarantined items."""

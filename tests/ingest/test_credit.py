@@ -25,9 +25,9 @@ from losslake_ingest.bundles import writing
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.rules import BadMapping, SourceBroken
 from losslake_ingest.pipeline import gather
-from losslake_ingest.pipeline.credit import Credits, contributor_rows
-from losslake_ingest.pipeline.publish import moved_rows
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.pipeline.small_tables import contributor_rows
+from losslake_ingest.pipeline.trial_rows import moved_rows
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.rewriting import adopt_moved
 from losslake_ingest.releases.withdrawal import withdraw
@@ -335,10 +335,6 @@ def test_rows_are_those_of_a_plain_computation(
         [{**trial.study.key(), "trial_id": trial.trial_id} for trial in existing],
         pa.schema([CONTRIBUTORS.field(position) for position in range(6)]),
     )
-    new_credits = Credits(
-        {trial: tuple(many) for trial, many in new.items()},
-        {study: tuple(many) for study, many in studies.items()},
-    )
-    rows = contributor_rows(moved_rows(table, moved), keys, new_credits).to_pylist()
+    rows = contributor_rows(moved_rows(table, moved), keys, {**new, **studies}).to_pylist()
     names = ("name", "orcid", "role", "contribution")
     assert sorted((Trial.of(row), Contributor(*(row[name] for name in names)).order) for row in rows) == in_order

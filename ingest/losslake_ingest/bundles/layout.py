@@ -16,13 +16,7 @@ from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 # 2: copies of logs. A bundle without any is of layout 1, as LossLake before 2026-12 writes and reads it.
 VERSION, WITHOUT_COPIES = 2, 1
 QUARANTINED = pa.schema(
-    [
-        ("path", pa.string()),
-        ("rule", pa.string()),
-        ("line", pa.int64()),
-        ("study", pa.string()),
-        ("sha256", pa.string()),
-    ]
+    {"path": pa.string(), "rule": pa.string(), "line": pa.int64(), "study": pa.string(), "sha256": pa.string()}
 )
 SCHEMAS: dict[str, pa.Schema] = {
     name: TABLES[name] for name in ("collections", "goals", "metrics", "studies", "trials", "measurements")

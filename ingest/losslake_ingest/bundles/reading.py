@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 from losslake_ingest.bundles.layout import MANIFEST, OPTIONAL, SCHEMAS, VERSION, WITHOUT_COPIES, Manifest, file_name
 from losslake_ingest.bundles.parquet_files import BundleTable
 from losslake_ingest.contracts.report import Quarantined, SourceReport
-from losslake_ingest.contracts.rules import BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
+from losslake_ingest.contracts.rules import BadMapping, Refusal, Rule, SourceBroken, shown
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart, TrialFacts
 from losslake_ingest.mapping.metrics import ColumnMetric, checked_metric
 from losslake_ingest.mapping.place import PlacedRun
@@ -35,7 +34,7 @@ from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Trial, Workload, name_problem
-from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Direction, Goal, metric_named
+from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Goal, metric_named
 from losslake_schema.statuses import STORED_STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
@@ -43,7 +42,6 @@ AGAIN = "get or build the bundle again"
 QUARANTINED_BEFORE = "refused when the bundle was built: ingest its log to see why"
 MOST_ROWS = 2**22  # of a study
 _SHA256 = re.compile("[0-9a-f]{64}")
-_FACTS = ("batch_unit", "train_steps", "early_stopping", "parameter_configs")
 
 
 def reading_of(source: Source, request: Request, stored: Stored) -> Reading:
@@ -57,22 +55,15 @@ def reading_of(source: Source, request: Request, stored: Stored) -> Reading:
     return BundleReading(source, stored, request.contributors)
 
 
-class BundleReading:
+class BundleReading(Reading):
     """A reader of a bundle; see `Reading`."""
 
     def __init__(self, source: Source, stored: Stored, contributors: Sequence[Contributor] = ()) -> None:
         """Begin a bundle. contributors: of every trial, beside those that the bundle names."""
-        self.source = source
-        self.stored = stored
-        self.collections: dict[str, CollectionMetadata] = {}
-        self.goals: dict[Goal, None] = {}
-        self.directions: dict[tuple[str, Direction], None] = {}
-        self.contributors: dict[Study, tuple[Contributor, ...]] = {}
+        super().__init__(source, stored)
         self._everywhere = contributors
         self._named: dict[Trial, list[Contributor]] = {}
         self._copies: dict[Trial, list[TrialFacts]] = {}
-        self.missing: Counter[MissingField] = Counter()
-        self.remarks: Counter[str] = Counter()
 
     def report(self) -> SourceReport:
         """Return the report of the source, for what has been read so far."""
@@ -110,8 +101,8 @@ class BundleReading:
         if missing:
             raise SourceBroken(f"the bundle lacks {missing[0]}: {AGAIN}")
         manifest = self._manifest(files[BUNDLE_MANIFEST])
-        held = {name for name in (*SCHEMAS, *OPTIONAL) if file_name(name) in files}
-        if manifest.files.keys() != held:
+        tables = {name for name in (*SCHEMAS, *OPTIONAL) if file_name(name) in files}
+        if manifest.files.keys() != tables:
             raise SourceBroken(f"{BUNDLE_MANIFEST} doesn't list exactly the files of a bundle: {AGAIN}")
         for name, stated in manifest.files.items():
             if hashlib.sha256(files[file_name(name)]).hexdigest() != stated.sha256:
@@ -162,7 +153,9 @@ class BundleReading:
         start = 0
         seen: set[Study] = set()
         for log_format, group in groupby(studies, lambda row: row["format"]):
-            gatherer = Gatherer(BUNDLE, _text(log_format)[:64], self.stored, self._remark)
+            gatherer = Gatherer(
+                BUNDLE, _text(log_format)[:64], self.stored, lambda text, _: self.remarks.update([text])
+            )
             for row in group:
                 study = _study(row)
                 if study in seen or row["collection"] not in self.collections:
@@ -172,8 +165,7 @@ class BundleReading:
                 own_trials = trials.slice(start, max(0, n_trials)).to_pylist()
                 if not 0 < n_trials == len(own_trials):
                     raise ValueError(f"the study {study} doesn't have the {n_trials:,} trials that it states")
-                facts = StudyFacts(study, *(row[name] for name in _FACTS))
-                runs = self._runs(facts, own_trials, rows.read(study, row))
+                runs = self._runs(StudyFacts.of(study, row), own_trials, rows.read(study, row))
                 start += n_trials
                 for run in runs:
                     yield from gatherer.add(run)
@@ -200,6 +192,7 @@ class BundleReading:
         trial, study = _trial_facts(row), _study(row)
         if study != facts.study or len(curve.steps) != row["n_evaluations"]:
             raise ValueError(f"trial {trial.trial_id} of {facts.study} has wrong facts")
+        key = Trial(study, trial.trial_id)
         return PlacedRun(
             run=trial.source,
             study=study,
@@ -208,24 +201,13 @@ class BundleReading:
             status=trial.status,
             parameters=trial.parameters,
             attributes=trial.attributes,
-            labels=frozenset(),
             curve=curve,
             files={trial.source: trial.source_sha256},
             collection=self.collections[facts.study.workload.collection],
-            goals=(),
-            directions=(),
-            left_out=(),
-            remarks={},
             steps=trial.steps,
-            contributors=self._contributors(Trial(study, trial.trial_id)),
-            copies=tuple(self._copies.pop(Trial(study, trial.trial_id), ())),
+            contributors=checked_contributors([*self._everywhere, *self._named.pop(key, ())]),
+            copies=tuple(self._copies.pop(key, ())),
         )
-
-    def _contributors(self, trial: Trial) -> tuple[Contributor, ...]:
-        return checked_contributors([*self._everywhere, *self._named.pop(trial, ())])
-
-    def _remark(self, remark: str, _: str) -> None:
-        self.remarks[remark] += 1
 
 
 class _Rows:
@@ -288,14 +270,14 @@ def _study(row: Mapping[str, Any]) -> Study:
 
 def _trial_facts(row: Mapping[str, Any]) -> TrialFacts:
     """Return the facts in a row of `trials` or `copies`. Raises ValueError for those that no log could have given."""
-    attributes, steps = dict(row["attributes"] or ()), int(row["steps"])
-    for value in attributes.values():
+    facts = TrialFacts.of(row)
+    for value in facts.attributes.values():
         orjson.loads(value)
-    is_valid = row["status"] in STORED_STATUSES and 0 <= steps <= LARGEST_EXACT_INTEGER
-    if not is_valid or not _SHA256.fullmatch(row["source_sha256"]):
-        raise ValueError(f"trial {row['trial_id']} of {_study(row)} has wrong facts")
-    facts = row["status"], steps, dict(row["parameters"] or ()), attributes, _text(row["source"]), row["source_sha256"]
-    return TrialFacts(int(row["trial_id"]), *facts)
+    is_valid = facts.status in STORED_STATUSES and 0 <= facts.steps <= LARGEST_EXACT_INTEGER
+    if not is_valid or not _SHA256.fullmatch(facts.source_sha256):
+        raise ValueError(f"trial {facts.trial_id} of {_study(row)} has wrong facts")
+    _text(facts.source)
+    return facts
 
 
 def _text(value: object) -> str:

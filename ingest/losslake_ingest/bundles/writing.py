@@ -28,8 +28,8 @@ from losslake_ingest.bundles.layout import (
     file_name,
 )
 from losslake_ingest.pipeline import encodings
-from losslake_ingest.pipeline.directions import measured_metrics
-from losslake_ingest.pipeline.publish import in_order, study_names
+from losslake_ingest.pipeline.small_tables import measured_metrics
+from losslake_ingest.pipeline.trial_rows import in_order, study_names
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study
 from losslake_schema.release import Release
@@ -57,33 +57,31 @@ def write_bundle(
     is_quick: write a larger file in a fraction of the time.
     """
     files = lake.files(release)
-    tables = {name: read_small_table(lake.store, files, name) for name in ("collections", "goals", "metrics")}
     names = None if selected is None else pa.array(sorted(map(str, selected)), pa.string())
-    studies = _selected(in_order(read_small_table(lake.store, files, "studies")), names)
-    if names is not None:
-        tables["collections"] = tables["collections"].filter(
-            pc.is_in(tables["collections"]["collection"], pc.unique(studies["collection"]))
-        )
-    is_measured = pc.is_in(tables["metrics"]["metric"], pa.array(measured_metrics(studies), pa.string()))
-    tables["metrics"] = tables["metrics"].filter(is_measured)
-    keys = [*STUDY_KEYS[:4], "metric", "target"]
-    tables["goals"] = (
-        tables["goals"].filter(_is_of(tables["goals"], studies)).sort_by([(key, "ascending") for key in keys])
+
+    def rows_of(table: str) -> pa.Table:
+        rows = read_small_table(lake.store, files, table)
+        return rows if names is None else rows.filter(pc.is_in(study_names(rows), names)).combine_chunks()
+
+    studies, contributors = in_order(rows_of("studies")), rows_of("contributors")
+    trials, copies = (_without_roots(rows_of(table), "source", roots) for table in ("trials", "copies"))
+    collections, goals, metrics = (
+        read_small_table(lake.store, files, table) for table in ("collections", "goals", "metrics")
     )
-    sources = pa.array([source] * studies.num_rows, pa.string())
-    tables["studies"] = studies.set_column(
-        studies.column_names.index("source"), SCHEMAS["studies"].field("source"), sources
-    )
-    tables["trials"] = _without_roots(
-        _selected(in_order(read_small_table(lake.store, files, "trials")), names), "source", roots
-    )
-    copies = _without_roots(_selected(read_small_table(lake.store, files, "copies"), names), "source", roots)
-    contributors = _selected(read_small_table(lake.store, files, "contributors"), names)
-    tables |= {name: rows for name, rows in (("copies", copies), ("contributors", contributors)) if rows.num_rows}
     quarantined = _quarantined(lake)
     if names is not None:
         quarantined = quarantined.filter(pc.is_in(quarantined["study"], names))
-    tables["quarantined"] = _without_roots(quarantined, "path", roots)
+    tables = {
+        "collections": collections.filter(pc.is_in(collections["collection"], pc.unique(studies["collection"]))),
+        "goals": goals.filter(_is_of(goals, studies)).sort_by(
+            [(key, "ascending") for key in (*STUDY_KEYS[:4], "metric", "target")]
+        ),
+        "metrics": metrics.filter(pc.is_in(metrics["metric"], pa.array(measured_metrics(studies), pa.string()))),
+        "studies": _with_texts(studies, "source", [source] * studies.num_rows),
+        "trials": in_order(trials),
+        "quarantined": _without_roots(quarantined, "path", roots),
+    }
+    tables |= {name: rows for name, rows in (("copies", copies), ("contributors", contributors)) if rows.num_rows}
     level, values = (_QUICK_LEVEL, _VALUES[:1]) if is_quick else (_LEVEL, _VALUES)
     written = {name: _parquet(table, {}, level) for name, table in tables.items()}
     groups = list(_groups(lake, files, tables["studies"]))
@@ -103,11 +101,6 @@ def write_bundle(
             archive.addfile(header, io.BytesIO(data))
 
 
-def _selected(rows: pa.Table, names: pa.Array | None) -> pa.Table:
-    """Return the rows of `studies` or `trials` that are of the named studies; None: all."""
-    return rows if names is None else rows.filter(pc.is_in(study_names(rows), names)).combine_chunks()
-
-
 def _is_of(goals: pa.Table, studies: pa.Table) -> pa.Array:
     """Return flags of the goals whose workloads have studies."""
     workloads = set(zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True))
@@ -119,8 +112,11 @@ def _without_roots(table: pa.Table, column: str, roots: Sequence[str]) -> pa.Tab
     """Return a table whose paths in a column don't begin with one of the roots."""
     leads = [next((len(root) for root in roots if path.startswith(root)), 0) for path in table[column].to_pylist()]
     paths = [path[lead:] for path, lead in zip(table[column].to_pylist(), leads, strict=True)]
-    place = table.column_names.index(column)
-    return table.set_column(place, table.schema.field(column), pa.array(paths, pa.string()))
+    return _with_texts(table, column, paths)
+
+
+def _with_texts(table: pa.Table, column: str, texts: Sequence[str]) -> pa.Table:
+    return table.set_column(table.column_names.index(column), table.schema.field(column), pa.array(texts, pa.string()))
 
 
 def _quarantined(lake: Lake) -> pa.Table:

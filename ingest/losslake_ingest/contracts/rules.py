@@ -92,6 +92,17 @@ class Refusal(Exception):
         self.workload: Workload | None = None
 
 
+def mapping_lacks(
+    rule: Rule, message: str, add: str, line: int | None = None, *, what: str = "", may_differ: bool = False
+) -> Refusal:
+    """Return the refusal of a run for which the mapping has to state `add`; see `MissingField`.
+
+    what: is missing, if the message says more.
+    """
+    missing = MissingField(what or message, add, may_differ)
+    return Refusal(rule, f"{message}: add to the mapping: {missing.inline}", line, (missing,))
+
+
 def shown(value: object, limit: int = 80) -> str:
     """Format a value from a log for a message: quoted, on one line, and not too long."""
     if isinstance(value, str):

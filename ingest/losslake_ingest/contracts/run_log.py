@@ -13,6 +13,7 @@ from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, Flags, Float
 from losslake_schema.registry import Direction
 
 Scalar = str | int | float | bool
+Fields = Mapping[str, Scalar]
 # Of one log. Its curve needs about 25 bytes for a cell, and 110 for a row while it is converted.
 LARGEST_CELLS = 2**23
 LARGEST_ROWS = 2**21
@@ -92,7 +93,7 @@ class LoggedRows:
     columns: Mapping[str, Floats]
     missing: Mapping[str, Flags] = field(default_factory=dict)
     texts: Mapping[str, TextCell] = field(default_factory=dict)
-    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    fields: Fields = field(default_factory=dict)
     thousands: frozenset[str] = frozenset()
     line_of: Callable[[int], int | None] = no_line
 
@@ -153,15 +154,15 @@ class RunLog:
     run: str
     files: Mapping[str, str]
     rows: Sequence[LoggedRows]
-    fields: Mapping[str, Scalar] = field(default_factory=dict)
-    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    fields: Fields = field(default_factory=dict)
+    parameters: Fields = field(default_factory=dict)
     status: str | None = None
     started_at: float | None = None
     goals: Sequence[LoggedGoal] = ()
     private: Sequence[str] = ()
     most_epochs: float = math.inf
     remarks: Mapping[str, int] = field(default_factory=dict)
-    guessed: Mapping[str, Scalar] = field(default_factory=dict)
+    guessed: Fields = field(default_factory=dict)
     doubtful_epochs: Collection[str] = ()
     steps: int | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +32,11 @@ class StudyFacts:
     early_stopping: bool
     parameter_configs: str
 
+    @staticmethod
+    def of(study: Study, row: Mapping[str, Any]) -> StudyFacts:
+        """Return the facts in the row of a study in `studies`."""
+        return StudyFacts(study, *(row[field.name] for field in fields(StudyFacts)[1:]))
+
 
 @dataclass(frozen=True)
 class TrialFacts:
@@ -44,6 +49,12 @@ class TrialFacts:
     attributes: Mapping[str, str]
     source: str
     source_sha256: str
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> TrialFacts:
+        """Return the facts in a row of `trials` or `copies`."""
+        facts = {field.name: row[field.name] for field in fields(TrialFacts)}
+        return TrialFacts(**facts | {name: dict(row[name] or ()) for name in ("parameters", "attributes")})
 
 
 @dataclass(frozen=True)

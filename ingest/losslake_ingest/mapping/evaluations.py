@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping_lacks, shown
+from losslake_ingest.contracts.run_log import Fields, LoggedRows, RunLog, TextCell, check_size
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves
 from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, mapping_for
 from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of
@@ -54,7 +54,7 @@ class TrialCurve:
     remarks: Mapping[str, int]
 
 
-def curve_of(log: RunLog, mapping: LogMapping, batch_size: int, fields: Mapping[str, Scalar]) -> TrialCurve:
+def curve_of(log: RunLog, mapping: LogMapping, batch_size: int, fields: Fields) -> TrialCurve:
     """Return the curve of a run. Raises Refusal if there is none."""
     return _CurveReader(log, mapping, batch_size, fields).curve()
 
@@ -93,20 +93,14 @@ def _union(steps: Sequence[Integers]) -> Integers:
     return np.unique(np.concatenate(steps))
 
 
-@dataclass(frozen=True)
-class _Positions:
-    """The positions of some rows on an axis: steps, flags of known steps, times, and the formula of computed steps."""
-
-    steps: Integers
-    known: Flags
-    elapsed: Floats
-    formula: str | None
+# The positions of some rows on an axis: steps, flags of known steps, times.
+_Positions = tuple[Integers, Flags, Floats]
 
 
 class _CurveReader:
     """Converts the rows of one run to a curve."""
 
-    def __init__(self, log: RunLog, mapping: LogMapping, batch_size: int, fields: Mapping[str, Scalar]) -> None:
+    def __init__(self, log: RunLog, mapping: LogMapping, batch_size: int, fields: Fields) -> None:
         self._log, self._mapping, self._batch_size, self._fields = log, mapping, batch_size, fields
         self._entry = ""  # the fields of the rows that are being read, if they have some
         self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
@@ -154,8 +148,8 @@ class _CurveReader:
         if len(curve.steps) == 1:
             for name, pieces in self._series.items():
                 check_steps_differ(name, pieces, sum(len(piece.measured[0]) for piece in pieces))
-        known = sorted({(each.name, each.formula) for each in self._metrics.values() if each and each.formula})
-        computed = {name: formula for name, formula in known if name in curve.values}
+        formulas = sorted({(each.name, each.formula) for each in self._metrics.values() if each and each.formula})
+        computed = {name: formula for name, formula in formulas if name in curve.values}
         return TrialCurve(
             curve, list(self._formulas), computed, self._columns(), self._directions(curve), left_out, self._remarks
         )
@@ -238,15 +232,15 @@ class _CurveReader:
             self._assumed.setdefault(axis.column, []).append(column)
         if self._rule(axis).are_calls:
             self._calls[axis.column] = None
-        if positions.formula:
-            self._formulas[positions.formula] = None
-        usable = self._usable(positions.known, rows.missing.get(column))
-        steps, values = positions.steps[usable], metric.values(rows.columns[column][usable])
+        if formula := self._rule(axis).formula:
+            self._formulas[formula] = None
+        row_steps, has_step, elapsed = positions
+        usable = self._usable(has_step, rows.missing.get(column))
+        steps, values = row_steps[usable], metric.values(rows.columns[column][usable])
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
-        self._series.setdefault(metric.name, []).append(
-            Piece(metric, writer, (steps, values, positions.elapsed[usable]), rows, usable)
-        )
+        measured = steps, values, elapsed[usable]
+        self._series.setdefault(metric.name, []).append(Piece(metric, writer, measured, rows, usable))
 
     def _keep_unstated(self, axis: Axis, metric: ColumnMetric, column: str, rows: LoggedRows) -> None:
         """Keep the positions of a column whose axis doesn't state its offset, as far as they may be from 0."""
@@ -274,11 +268,11 @@ class _CurveReader:
 
     def _places(self, rows: LoggedRows, axis: Axis) -> _Positions:
         """Return the positions of rows on an axis. Raises Refusal for an invalid step or an unknown conversion."""
-        rule, known, elapsed = self._rule(axis), rows.known(axis.column), self._elapsed(rows)
-        steps = rule.steps(rows.columns[axis.column], known)
-        self._lowest = min(self._lowest, int(steps.min(where=known, initial=LARGEST_EXACT_INTEGER)))
-        self._check_times(steps, elapsed, known)
-        return _Positions(steps, known, elapsed, rule.formula)
+        has_step, elapsed = rows.known(axis.column), self._elapsed(rows)
+        steps = self._rule(axis).steps(rows.columns[axis.column], has_step)
+        self._lowest = min(self._lowest, int(steps.min(where=has_step, initial=LARGEST_EXACT_INTEGER)))
+        self._check_times(steps, elapsed, has_step)
+        return steps, has_step, elapsed
 
     def _rule(self, axis: Axis) -> StepRule:
         """Return the rule of an axis for the rows that are being read. Raises Refusal for an unknown conversion."""
@@ -314,25 +308,25 @@ class _CurveReader:
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
 
-    def _check_times(self, steps: Integers, elapsed: Floats, known: Flags) -> None:
+    def _check_times(self, steps: Integers, elapsed: Floats, has_step: Flags) -> None:
         """Leave the times out if they fall, or raise Refusal if the author states them."""
-        fall = fall_of_times(steps, elapsed, known)
+        fall = fall_of_times(steps, elapsed, has_step)
         if fall is None:
             return
         time = self._mapping.time
         what = f"{time.elapsed_s or time.wall_time} {fall}"
         if not time.assumed:
             add = 'elapsed_s = ""   # under [time]: leaves the times out; or the name of another column'
-            raise Refusal(Rule.BAD_FACT, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+            raise mapping_lacks(Rule.BAD_FACT, what, add)
         self._has_times = False
         self._remarks["run whose time falls: stored without times"] = 1
 
-    def _usable(self, known: Flags, missing: Flags | None) -> Flags | slice:
+    def _usable(self, has_step: Flags, missing: Flags | None) -> Flags | slice:
         """Return the rows that have a value and a step."""
-        if missing is None and known.all():
+        if missing is None and has_step.all():
             return slice(None)
-        measured = ~missing if missing is not None else np.ones(len(known), np.bool_)
-        usable: Flags = measured & known
+        measured = ~missing if missing is not None else np.ones(len(has_step), np.bool_)
+        usable: Flags = measured & has_step
         self._remarks += Counter({NO_STEP: int(measured.sum() - usable.sum())})
         return usable
 
@@ -378,7 +372,7 @@ class _CurveReader:
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
 
 
-def _check_axis(axis: Axis, rows: LoggedRows, fields: Mapping[str, Scalar]) -> None:
+def _check_axis(axis: Axis, rows: LoggedRows, fields: Fields) -> None:
     """Raise Refusal for an axis that holds text, or nothing, or numbers that may be thousands."""
     cell = rows.texts.get(axis.column)
     if cell is not None and cell.text:
@@ -387,17 +381,15 @@ def _check_axis(axis: Axis, rows: LoggedRows, fields: Mapping[str, Scalar]) -> N
     if axis.column in rows.thousands and not is_scaled and axis.counts != "epochs":
         what = f"every {axis.column} is written like 1.000, which is one, or one thousand"
         add = f"[[axis]]\ncolumn = {toml_string(axis.column)}\nscale = 1000   # or 1"
-        missing = MissingField(what, add)
-        message = f"{what}: add to the mapping: {missing.inline}"
-        raise Refusal(Rule.STEP_UNKNOWN, message, rows.line_of(0), missing=(missing,))
+        raise mapping_lacks(Rule.STEP_UNKNOWN, what, add, rows.line_of(0))
     if axis.column not in rows.columns:
         message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
         raise Refusal(Rule.STEP_UNKNOWN, message)
 
 
 def _unknown_axis(what: str, column: str, counts: str, others: str) -> Refusal:
-    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "{counts}"   # {others}')
-    return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
+    add = f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "{counts}"   # {others}'
+    return mapping_lacks(Rule.STEP_UNKNOWN, what, add)
 
 
 def not_a_number(column: str, cell: TextCell) -> Refusal:

@@ -9,11 +9,11 @@ import fnmatch
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from losslake_ingest.contracts.rules import BadMapping, Refusal
-from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.run_log import Fields, Scalar
 from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.lookup import LookupKeys, LookupTable, ReadBeside, files_beside, read_lookup
 from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
@@ -42,8 +42,6 @@ LEAST_JOINED = 1e-300
 LAST_BATCHES = ("kept", "dropped", "fractional")
 
 _BUNDLED = Path(__file__).parents[1] / "mappings"
-
-Section = TypeVar("Section", "CollectionTemplates", "RunTemplates", "Paths", "Files", "LongTable", TextLines)
 
 
 def _converted_from(kind: Any, convert: Callable[[Any, ValidationInfo], object]) -> GetPydanticSchema:
@@ -303,7 +301,7 @@ class When(RunSections):
         condition = ", ".join(f"{name} = {json.dumps(value)}" for name, value in self.condition.items())
         return f"[[when]] if = {{ {condition} }}"
 
-    def holds(self, fields: Mapping[str, Scalar]) -> bool:
+    def holds(self, fields: Fields) -> bool:
         """Return True if every field of the condition is known and has one of its values."""
         return all(name in fields and is_among(fields[name], among) for name, among in self.condition.items())
 
@@ -337,11 +335,11 @@ class MappingSections(RunSections):
 class LogMapping(MappingSections):
     """A mapping, and the file that it was read from.
 
-    own: labels of the conditions and patterns in this file, not in what it builds on. used: of those that applied.
+    labels: of the conditions and patterns in this file, not in what it builds on. used: of those that applied.
     """
 
     where: str | None = None
-    own: Sequence[str] = ()
+    labels: Sequence[str] = ()
     used: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
@@ -376,8 +374,8 @@ def parse_mapping(text: bytes, where: str, beside: ReadBeside | None = None) -> 
         raise BadMapping(f"{where}: {_first_error(error)}") from None
     except (ValueError, RecursionError) as error:
         raise BadMapping(f"{where}: not a TOML file ({error})") from None
-    own = [*(when.label for when in sections.when), *(pattern.label for pattern in sections.path.patterns)]
-    mapping = LogMapping(**vars(sections), where=where, own=own)
+    labels = [*(when.label for when in sections.when), *(pattern.label for pattern in sections.path.patterns)]
+    mapping = LogMapping(**vars(sections), where=where, labels=labels)
     if mapping.extends is None:
         return mapping
     bundled = bundled_mappings()
@@ -407,57 +405,44 @@ def _first_error(error: ValidationError) -> str:
 
 def overlay(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
     """Return the mapping with defaults for everything that it leaves open."""
-    return replace(
-        mapping,
-        collection=_filled(mapping.collection, defaults.collection),
-        path=_filled(mapping.path, defaults.path),
-        files=_filled(mapping.files, defaults.files),
-        long=_filled(mapping.long, defaults.long),
-        text=_filled(mapping.text, defaults.text),
-        lookup=[*mapping.lookup, *defaults.lookup],
-        when=[*mapping.when, *defaults.when],
-        **_merged(mapping, defaults),
-    )
+    return replace(mapping, **_merged(mapping, defaults, MappingSections))
 
 
-def mapping_for(fields: Mapping[str, Scalar], mapping: LogMapping) -> LogMapping:
+def mapping_for(fields: Fields, mapping: LogMapping) -> LogMapping:
     """Return the mapping for a run with these fields: `[[when]]` comes before the rest, the first one first.
 
     What `[run]` and the collection's name give is known to conditions, too, where no field has that name.
     """
-    known = dict(fields)
+    values = dict(fields)
     stated = {"collection": mapping.collection.name, **vars(mapping.run)}
     for name in {name for when in mapping.when for name in when.condition} - fields.keys():
         template = stated.get(name)
         if isinstance(template, Template):
             with suppress(UnknownField, Refusal):  # raised where the value is used
-                known[name] = template.fill(fields)
+                values[name] = template.fill(fields)
     for when in reversed(mapping.when):
-        if when.holds(known):
+        if when.holds(values):
             mapping.used.add(when.label)
-            mapping = replace(mapping, **_merged(when, mapping))
+            mapping = replace(mapping, **_merged(when, mapping, RunSections))
     return mapping
 
 
-def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
-    """Return the sections of a run; the first ones take precedence."""
-    return {
-        "run": _filled(first.run, second.run),
-        "fields": {**second.fields, **first.fields},
-        "parameters": {**second.parameters, **first.parameters},
-        "attributes": {**second.attributes, **first.attributes},
-        "metrics": {c: line.completed(second.metrics.get(c, line)) for c, line in first.metrics.items()}
-        | {c: line for c, line in second.metrics.items() if c not in first.metrics},
-        "status": {**second.status, **first.status},
-        "axis": [*first.axis, *second.axis],
-        "time": first.time if first.time != TimeColumns() else second.time,
-        "goal": [*first.goal, *second.goal],
-        "joined": [*first.joined, *second.joined],
-        "contributor": [*first.contributor, *second.contributor],
-        "refuse": second.refuse if first.refuse is None else first.refuse,
-    }
+def _merged(first: RunSections, second: RunSections, sections: type[RunSections]) -> dict[str, Any]:
+    """Return the sections of two mappings; the first ones take precedence."""
+    names = [section.name for section in fields(sections)]
+    merged = {name: _merged_section(getattr(first, name), getattr(second, name)) for name in names}
+    lines = {column: line.completed(second.metrics.get(column, line)) for column, line in first.metrics.items()}
+    return merged | {"metrics": lines | {c: line for c, line in second.metrics.items() if c not in lines}}
 
 
-def _filled(section: Section, defaults: Section) -> Section:
-    """Return the section with defaults for the keys that it leaves open."""
-    return replace(section, **{key: value for key, value in vars(defaults).items() if not getattr(section, key)})
+def _merged_section(first: Any, second: Any) -> object:
+    """Return both lists or tables; of a section with keys, `second` for those that are open; else one of the values."""
+    match first:
+        case list():
+            return [*first, *second]
+        case dict():
+            return {**second, **first}
+        case TimeColumns() | str() | None:
+            return first if first not in (None, TimeColumns()) else second
+        case _:
+            return replace(first, **{key: value for key, value in vars(second).items() if not getattr(first, key)})

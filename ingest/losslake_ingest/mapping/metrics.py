@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.rules import Refusal, Rule, mapping_lacks, shown
+from losslake_ingest.contracts.run_log import Fields
 from losslake_ingest.mapping.mapping import MetricLine
 from losslake_ingest.mapping.steps import shown_number, stated_number
-from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_ingest.mapping.toml import names_of, toml_key, toml_string
 from losslake_schema.names import name_problem
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.registry import Direction, metric_named, metrics
@@ -28,24 +28,8 @@ _DECIMALS = Context(prec=60)
 _PERCENT = re.compile(r"%|percent|(?:^|[^a-z])(?:pct|perc)(?:[^a-z]|$)")
 
 SPLITS = frozenset(metric.split for metric in metrics().values())
-_SPLIT_WORDS = {
-    "train": ("train", "training", "tr", "trn"),
-    "val": ("val", "valid", "validation", "eval", "dev", "evaluation"),
-    "test": ("test", "tst"),
-}
+_SPLIT_WORDS, _QUANTITIES = names_of("splits"), names_of("quantities")
 _SPLIT_OF = {word: split for split, words in _SPLIT_WORDS.items() for word in words}
-_QUANTITIES = {
-    "cross_entropy_error": ("cross_entropy", "crossentropy", "xent", "ce", "nll", "cross_entropy_error"),
-    "classification_error": ("classification_error", "err", "error", "top1_error"),
-    "accuracy": ("accuracy", "acc", "acc1", "acc_1", "top1", "top_1"),
-    "perplexity": ("perplexity", "ppl"),
-    "word_error_rate": ("wer", "word_error_rate"),
-    "mean_average_precision": ("map", "mean_average_precision"),
-    "average_precision": ("average_precision", "ap"),
-    "bleu": ("bleu",),
-    "ssim": ("ssim",),
-    "loss": ("loss", "total_loss", "objective"),
-}
 
 
 @dataclass(frozen=True)
@@ -81,43 +65,46 @@ class ColumnMetric:
 
     def check(self, values: Floats, steps: Integers) -> None:
         """Raise Refusal for a finite value that the metric can't have by its definition."""
-        known = metric_named(self.name)
-        if not math.isfinite(known.smallest):
+        definition = metric_named(self.name)
+        if not math.isfinite(definition.smallest):
             return
-        lowest, highest = known.limits
+        lowest, highest = definition.limits
         fits = (values >= lowest) & (values <= highest)
         bad = np.flatnonzero(~fits & np.isfinite(values))
         if len(bad):
             value = float(values[bad[0]])
-            is_fraction = self.formula is None and known.unit == "fraction"
+            is_fraction = self.formula is None and definition.unit == "fraction"
             finite = values[np.isfinite(values)]
-            is_percentage = is_fraction and finite.min() >= 0 and _LEAST_PERCENTAGE < finite.max() <= 100
-            add = f"{self._as_percentage()}   # under [metrics]"
-            what = known.range_in_words
-            correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"
-            message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {what}: {correct}"
-            missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add, True),)
-            raise Refusal(Rule.OUT_OF_RANGE, message, missing=missing if is_percentage else ())
+            limits = definition.range_in_words
+            message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {limits}"
+            if is_fraction and finite.min() >= 0 and _LEAST_PERCENTAGE < finite.max() <= 100:
+                add = f"{self._as_percentage()}   # under [metrics]"
+                what = f"the column {self.column} isn't a fraction, and {limits}"
+                raise mapping_lacks(Rule.OUT_OF_RANGE, message, add, what=what, may_differ=True)
+            raise Refusal(Rule.OUT_OF_RANGE, f"{message}: correct its line in the mapping")
 
     def _as_percentage(self) -> str:
         return f"{toml_key(self.column)} = {{ metric = {toml_string(self.name)}, scale = 0.01 }}"
 
     def check_best(self, values: Floats) -> None:
         """Raise Refusal if no finite value of a run is one that its best can be, or a name in percent has fractions."""
-        known, finite = metric_named(self.name), values[np.isfinite(values)]
-        if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
+        definition, finite = metric_named(self.name), values[np.isfinite(values)]
+        if definition.is_largest_best and not self.is_scaled and len(finite) and finite.min() > definition.largest:
             add = f"{self._as_percentage()}   # or 1, under [metrics]"
             what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
-            missing = (MissingField(what, add, True),)
-            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
-        if known.unit == "fraction" and not self.is_scaled and len(finite) and _PERCENT.search(self.column.lower()):
+            raise mapping_lacks(Rule.OUT_OF_RANGE, what, add, may_differ=True)
+        if (
+            definition.unit == "fraction"
+            and not self.is_scaled
+            and len(finite)
+            and _PERCENT.search(self.column.lower())
+        ):
             add = f"{self._as_percentage()}   # or 1 if its values are fractions, under [metrics]"
             what = f"the column {shown(self.column)} is named in percent, and its values are at most {finite.max():g}"
-            missing = (MissingField(what, add, True),)
-            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=missing)
+            raise mapping_lacks(Rule.OUT_OF_RANGE, what, add, may_differ=True)
 
 
-def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str, Scalar]) -> ColumnMetric | None:
+def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Fields) -> ColumnMetric | None:
     """Return the metric of a column, None if the mapping leaves it out.
 
     lines: [metrics] of the mapping; a `*` in a column matches any text, and stands for the same text in its metric.
@@ -147,11 +134,11 @@ def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str,
 
 def _stated_direction(name: str, line: MetricLine) -> Direction | None:
     """Return the direction that a line states for a metric that isn't registered. Raises Refusal if another is."""
-    known = metric_named(name).direction
-    if line.direction not in (known, None) and known is not None:
-        what = f"the mapping says {line.direction} for {name}, which LossLake knows as {known}"
+    registered = metric_named(name).direction
+    if line.direction not in (registered, None) and registered is not None:
+        what = f"the mapping says {line.direction} for {name}, which LossLake knows as {registered}"
         raise Refusal(Rule.BAD_FACT, f"{what}: leave the direction out, or give the metric another name")
-    return line.direction if known is None else None
+    return line.direction if registered is None else None
 
 
 def checked_metric(name: str) -> str:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import quote
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import Damage, RunLog, Scalar
+import numpy as np
+
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping_lacks, shown
+from losslake_ingest.contracts.run_log import Damage, Fields, RunLog, Scalar
 from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
-from losslake_ingest.mapping.evaluations import TrialCurve, curve_of
-from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
-from losslake_ingest.mapping.logged_goals import logged_goals
+from losslake_ingest.mapping.evaluations import curve_of, on_common_steps
+from losslake_ingest.mapping.goals import BEST, REACHED, add_margins, goals_of, logged_goals
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
-from losslake_ingest.mapping.metrics import checked_metric
+from losslake_ingest.mapping.repeats import Measured
 from losslake_ingest.mapping.stated_facts import (
     BatchSize,
     check_epochs,
@@ -28,7 +28,7 @@ from losslake_ingest.mapping.stated_facts import (
     facts_among,
     natural,
 )
-from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.template import Template, UnknownField, fill_if_known, fill_known
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.contributors import Contributor, checked_contributors
 from losslake_schema.names import Study, Workload, name_problem
@@ -39,7 +39,6 @@ _IDENTITY = ("dataset", "model", "optimizer", "batch_size")  # a column or field
 # Digits behind a leading 0, as in 007, are a name.
 _SPELLED = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,2})?")
 STATUS_ASSUMED = "run whose log doesn't say how it ended: stored as COMPLETE"
-Fields = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,14 @@ class PlacedRun:
     status: str
     parameters: Mapping[str, float]
     attributes: Mapping[str, str]
-    labels: frozenset[str]
     curve: Curves
     files: Mapping[str, str]
     collection: CollectionMetadata
-    goals: tuple[Goal, ...]
-    directions: Collection[tuple[str, Direction]]
-    left_out: Sequence[str]
-    remarks: Mapping[str, int]
+    labels: frozenset[str] = frozenset()
+    goals: tuple[Goal, ...] = ()
+    directions: Collection[tuple[str, Direction]] = ()
+    left_out: Sequence[str] = ()
+    remarks: Mapping[str, int] = field(default_factory=dict)
     steps: int | None = None
     contributors: tuple[Contributor, ...] = ()
     copies: tuple[TrialFacts, ...] = ()
@@ -90,6 +89,42 @@ class PlacedRun:
             self.run == "." or "#" in self.run or all(f"{path}/".startswith(f"{self.run}/") for path in self.files)
         )
         return self.sha256, within_file(self.run) if is_whole else self.run
+
+
+def merged_run(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
+    """Merge two runs of one trial under the first one's name; None if they can't be logs of the same trial.
+
+    They can't if a metric occurs in both, if their status or a common metaparameter differs, or if together they are
+    too large. Attributes that differ describe the logs and not the trial: they are dropped. Keras, for example, writes
+    training and validation measurements as two runs.
+    """
+    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
+    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
+        return None
+    attributes = {**second.attributes, **first.attributes}
+    try:
+        curve = on_common_steps(_measured(first.curve) | _measured(second.curve))
+    except Refusal:
+        return None
+    return replace(
+        first,
+        parameters={**second.parameters, **first.parameters},
+        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
+        curve=curve,
+        files={**second.files, **first.files},
+        contributors=tuple(dict.fromkeys((*first.contributors, *second.contributors))),
+    )
+
+
+def _measured(curve: Curves) -> dict[str, Measured]:
+    """Return each metric of a curve at the steps at which it was measured."""
+    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
+    measured: dict[str, Measured] = {}
+    for metric, values in curve.values.items():
+        missing = curve.missing.get(metric)
+        rows = ~missing if missing is not None else slice(None)
+        measured[metric] = (curve.steps[rows], values[rows], elapsed[rows])
+    return measured
 
 
 def within_file(run: str) -> str:
@@ -124,23 +159,26 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
     path_fields = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
-    attributes = {name: json.dumps(value) for name, value in path_fields.items()}
+    formula = {}
     if trial.computed_steps:
-        attributes["step"] = json.dumps("; ".join(trial.computed_steps))
-        axes = sorted({_axis_of(formula) for formula in trial.computed_steps})
+        formula = {"step": "; ".join(trial.computed_steps)}
+        axes = sorted({_axis_of(each) for each in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
     curve, margins = add_margins(trial.curve, mapping.joined, dict(trial.directions))
-    computed_values = {**trial.computed_values, **margins}
-    attributes |= {name: json.dumps(formula) for name, formula in computed_values.items()}
-    stated = {name: _spelled(value) for name, value in _fill_known(fields, mapping.parameters).items()}
+    stated = {name: _spelled(value) for name, value in fill_known(mapping.parameters, fields).items()}
     parameters = {**log.parameters, **stated}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
-    attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
-    beside = {**log.attributes, **_fill_known(fields, mapping.attributes)}
-    attributes |= {name: json.dumps(value) for name, value in beside.items()}
+    words = {name: value for name, value in parameters.items() if name not in numbers}
+    beside = {**log.attributes, **fill_known(mapping.attributes, fields)}
+    attributes = {**path_fields, **formula, **trial.computed_values, **margins, **words, **beside}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
-    goals, remarks_on_goals = _goals(log, mapping, trial, study.workload, fields)
+    goals, remarks_on_goals = logged_goals(log, mapping, trial, study.workload, fields)
     remarks.update(remarks_on_goals)
+    joined = [
+        Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
+        for goal in mapping.joined
+        if goal.metric in margins
+    ]
     return PlacedRun(
         run=log.run,
         study=study,
@@ -148,12 +186,12 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         trial_id=trial_id,
         status=status,
         parameters=numbers,
-        attributes=attributes,
+        attributes={name: json.dumps(value) for name, value in attributes.items()},
         labels=frozenset({*path_fields, *beside, "step"} - parameters.keys()),
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
-        goals=(*goals, *_joined_goals(mapping, margins, study.workload), *goals_of(mapping, study.workload, fields)),
+        goals=(*goals, *joined, *goals_of(mapping, study.workload, fields)),
         directions=frozenset({*trial.directions, *_logged_directions(log, curve), *((name, BEST) for name in margins)}),
         left_out=sorted(set(trial.left_out) - _used_fields(mapping)) if trial.left_out else [],
         remarks={**log.remarks, **remarks},
@@ -181,8 +219,8 @@ def _used_fields(mapping: LogMapping) -> set[str]:
 def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionMetadata:
     """Return the mapping's metadata for the collection of a study, as far as the fields are known."""
     templates = {name: template for name, template in vars(mapping.collection).items() if template and name != "name"}
-    known = {name: str(text) for name, text in _fill_known(fields, templates).items()}
-    return CollectionMetadata(study.workload.collection, **known)
+    texts = {name: str(text) for name, text in fill_known(templates, fields).items()}
+    return CollectionMetadata(study.workload.collection, **texts)
 
 
 def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:
@@ -191,54 +229,6 @@ def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:
         return checked_contributors(mapping.contributor)
     except ValueError as error:
         raise Refusal(Rule.BAD_FACT, str(error)) from None
-
-
-def _goals(
-    log: RunLog, mapping: LogMapping, trial: TrialCurve, workload: Workload, fields: Fields
-) -> tuple[list[Goal], Mapping[str, int]]:
-    """Return the goals of the log that the mapping doesn't replace, and remarks on them. Raises Refusal."""
-    replaced = {
-        (_fill_known(fields, {"": goal.metric}).get(""), goal.replaces)
-        for goal in mapping.goal
-        if goal.replaces is not None
-    }
-    measured = ((goal, metric) for goal in log.goals if (metric := trial.columns.get(goal.column)) is not None)
-    kept = {goal: metric for goal, metric in measured if (metric.name, goal.target) not in replaced}
-    return logged_goals(kept, trial.curve.values, {**dict(trial.directions), **log.directions}, workload)
-
-
-def _joined_goals(mapping: LogMapping, margins: Collection[str], workload: Workload) -> list[Goal]:
-    """Return the goals of the margins that a run has."""
-    return [
-        Goal(workload, goal.metric, REACHED, goal.source, goal.comparator)
-        for goal in mapping.joined
-        if goal.metric in margins
-    ]
-
-
-def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:
-    """Return the goals of a mapping whose fields are all known."""
-    goals = []
-    for goal in mapping.goal:
-        known = _fill_known(fields, {"metric": goal.metric, "target": goal.target, "source": goal.source})
-        if len(known) == 3:
-            metric = checked_metric(str(known["metric"]))
-            target = _target(metric, known["target"])
-            goals.append(Goal(workload, metric, target, str(known["source"]), goal.comparator))
-    return goals
-
-
-def _target(metric: str, value: Scalar) -> float:
-    try:
-        target = float(value)
-    except ValueError:
-        target = math.nan
-    if not math.isfinite(target):
-        raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
-    known = metric_named(metric)
-    if not known.can_reach(target):
-        raise Refusal(Rule.OUT_OF_RANGE, f"the goal's target is {target:g}, and {known.range_in_words}: correct it")
-    return target
 
 
 def _fields_in_path(mapping: LogMapping, path: str) -> Fields:
@@ -272,22 +262,11 @@ def _known_fields(log: RunLog, mapping: LogMapping, in_path: Fields, side: Field
     return fields
 
 
-def _fill_known(fields: Fields, templates: Mapping[str, Template]) -> dict[str, Scalar]:
-    """Fill in the templates whose fields are all known."""
-    known = {}
-    for name, template in templates.items():
-        try:
-            known[name] = template.fill(fields)
-        except UnknownField:
-            continue
-    return known
-
-
 def _fill(fields: Fields, name: str, template: Template) -> Scalar:
     try:
         return template.fill(fields)
     except UnknownField as unknown:
-        raise _missing([(name, unknown)]) from None
+        raise _missing({name: unknown}) from None
 
 
 def _study(fields: Fields, mapping: LogMapping) -> Study:
@@ -296,16 +275,16 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
         raise Refusal(Rule.MISSING_FACT, mapping.refuse)
     templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
-    missing: list[tuple[str, UnknownField | None]] = []
+    missing: dict[str, UnknownField | None] = {}
     for name in ("collection", *_IDENTITY):
         template = templates[name] or (Template(f"{{{name}}}") if name in fields else None)
         try:
             if template is None:
-                missing.append((name, None))
+                missing[name] = None
             else:
                 values[name] = template.fill(fields)
         except UnknownField as unknown:
-            missing.append((name, unknown))
+            missing[name] = unknown
     if missing:
         raise _missing(missing)
     batch_size = values.pop("batch_size")
@@ -329,18 +308,19 @@ def _check_facts(
     stated: facts of the log and of the files beside it.
     """
     template = mapping.run.batch_size or Template("{batch_size}")
-    unit = str(_fill_known(fields, {"": mapping.run.batch_unit or Template("examples")}).get("", ""))
-    BatchSize(study.batch_size, template, unit, fields, in_path, stated).check()
+    unit = fill_if_known(mapping.run.batch_unit or Template("examples"), fields)
+    BatchSize(study.batch_size, template, str(unit or ""), fields, in_path, stated).check()
     check_schedule(log, mapping, fields)
     check_seed(in_path, stated)
     check_train_steps(mapping.run.train_steps, train_steps, stated)
 
 
-def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
+def _missing(values: Mapping[str, UnknownField | None]) -> Refusal:
     """Return a Refusal for missing values; each may have the unknown field that its template needs."""
-    fields = tuple(_missing_field(name, unknown) for name, unknown in names)
-    what = " and ".join(filter(None, [", ".join(name for name, _ in names[:-1]), names[-1][0]]))
-    verb = "is" if len(names) == 1 else "are"
+    fields = tuple(_missing_field(name, unknown) for name, unknown in values.items())
+    *others, last = values
+    what = " and ".join(filter(None, [", ".join(others), last]))
+    verb = "are" if others else "is"
     add = "; ".join(field.add.partition("   #")[0] for field in fields)
     return Refusal(Rule.MISSING_FACT, f"{what} {verb} unknown: add to the mapping: {add}", missing=fields)
 
@@ -358,7 +338,7 @@ def _missing_field(name: str, unknown: UnknownField | None) -> MissingField:
 
 def _whole(fields: Fields, name: str, template: Template | None) -> int | None:
     """Return an integer of the run, None if it is optional and unknown. Raises Refusal."""
-    if template is None or (name == "train_steps" and not _fill_known(fields, {name: template})):
+    if template is None or (name == "train_steps" and fill_if_known(template, fields) is None):
         return None
     value = _fill(fields, name, template)
     whole = natural(value)
@@ -385,15 +365,14 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
     """
     template = mapping.run.status
     is_damaged = any(isinstance(remark, Damage) for remark in log.remarks) and (template is None or template.names)
-    mapped = str(_fill_known(fields, {"": template}).get("", "")) if template is not None else ""
-    word = mapped or log.status
+    stated = fill_if_known(template, fields)
+    word = log.status if stated in (None, "") else str(stated)
     if word is None:
         return (INCOMPLETE, {}) if is_damaged else (COMPLETE, {STATUS_ASSUMED: 1})
     status = mapping.status.get(word, word)
     if status not in STORED_STATUSES:
         add = f'{toml_string(word)} = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        known = ", ".join(STORED_STATUSES)
-        message = f"the run ended with {shown(word)}, which is not one of {known}: add to the mapping: {add}"
-        missing = MissingField(f"the status {shown(word)} is unknown", add)
-        raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
+        statuses = ", ".join(STORED_STATUSES)
+        message = f"the run ended with {shown(word)}, which is not one of {statuses}"
+        raise mapping_lacks(Rule.UNKNOWN_STATUS, message, add, what=f"the status {shown(word)} is unknown")
     return INCOMPLETE if is_damaged and status == COMPLETE else status, {}

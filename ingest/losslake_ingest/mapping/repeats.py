@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
-from losslake_ingest.contracts.run_log import LoggedRows, Scalar
+from losslake_ingest.contracts.run_log import LoggedRows
 from losslake_ingest.mapping.metrics import ColumnMetric
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.reached import Flags, Floats, Integers
@@ -32,11 +32,6 @@ class Piece:
     measured: Measured
     rows: LoggedRows
     usable: Flags | slice
-
-    @property
-    def fields(self) -> Mapping[str, Scalar]:
-        """The fields of its rows."""
-        return self.rows.fields
 
     def row(self, number: int) -> int:
         """Return the row of a measurement."""

@@ -71,8 +71,8 @@ class _Fall:
             return ""
         first, fall, last = piece.row(start), piece.row(self.number), piece.row(stop - 1) + 1
         for name, cells in piece.rows.columns.items():
-            known = piece.rows.known(name)
-            before, after = (cells[rows][known[rows]] for rows in (slice(first, fall), slice(fall, last)))
+            has_value = piece.rows.known(name)
+            before, after = (cells[rows][has_value[rows]] for rows in (slice(first, fall), slice(fall, last)))
             is_constant = len(before) and len(after) and (before == before[0]).all() and (after == after[0]).all()
             if name != piece.metric.column and is_constant and before[0] != after[0]:
                 return name
@@ -99,13 +99,13 @@ class _Fall:
         return None
 
 
-def fall_of_times(steps: Integers, elapsed: Floats, known: Flags) -> str | None:
+def fall_of_times(steps: Integers, elapsed: Floats, has_step: Flags) -> str | None:
     """Return how the time falls from a step to a later one, None if it doesn't: seconds to a target would be wrong.
 
-    steps, elapsed: of the same rows in the order written; NaN where the time is unknown. known: flags of known steps. A
-    restart may take the time back with the step, to that of the checkpoint.
+    steps, elapsed: of the same rows in the order written; NaN where the time is unknown. has_step: flags of known
+    steps. A restart may take the time back with the step, to that of the checkpoint.
     """
-    timed = np.flatnonzero(known & ~np.isnan(elapsed))
+    timed = np.flatnonzero(has_step & ~np.isnan(elapsed))
     if len(timed) < 2:
         return None
     steps, elapsed = steps[timed], elapsed[timed]

@@ -15,6 +15,7 @@ from losslake_ingest.mapping.row_keys import FLAG_WORDS, RowKey, row_key, split_
 from losslake_ingest.mapping.toml import toml_key, toml_string, toml_value
 
 _MOST_COLUMNS = 20
+_APART = (RowKey.RUN, RowKey.RANK)
 
 
 @dataclass
@@ -38,9 +39,7 @@ class _Difference:
     def pairs(self) -> Iterator[tuple[Scalar | None, Scalar | None, bool]]:
         """Yield each two values, and whether their rows can't be one curve: by the key, or as their steps overlap."""
         for (one, first), (other, second) in combinations(self.groups.items(), 2):
-            are_apart = self.key is RowKey.SPLIT or (
-                self.key in (RowKey.RUN, RowKey.RANK) and one is not None and other is not None
-            )
+            are_apart = self.key is RowKey.SPLIT or (self.key in _APART and None not in (one, other))
             yield one, other, are_apart or (first.low <= second.high and second.low <= first.high)
 
 
@@ -55,20 +54,16 @@ def check_fields(
         for column, line in beyond_words.items():
             raise _too_many(column, line, mapping)
     differences = [each for metric, pieces in series.items() for each in _differences(metric, pieces)]
-    differences.sort(key=lambda each: (each.key not in (RowKey.RUN, RowKey.RANK), -len(each.groups) * _is_run(each)))
+    differences.sort(key=lambda each: (each.key not in _APART, -len(each.groups) * (each.key is RowKey.RUN)))
     for each in differences:
         for one, other, is_refused in each.pairs():
             what = f"{each.metric} is logged {_with(each.field, one)} and {_with(each.field, other)}"
             if is_refused:
-                told = {another.metric for another in differences if another.field == each.field}
-                columns = {piece.metric.column: piece.metric for metric in sorted(told) for piece in series[metric]}
+                metrics = {another.metric for another in differences if another.field == each.field}
+                columns = {piece.metric.column: piece.metric for metric in sorted(metrics) for piece in series[metric]}
                 line = each.groups[other].line
                 raise _refusal(what, each, list(columns.values())[:_MOST_COLUMNS], line, mapping)
             yield f"{what}, at later steps: stored as one curve"
-
-
-def _is_run(difference: _Difference) -> bool:
-    return difference.key is RowKey.RUN
 
 
 def _with(field: str, value: Scalar | None) -> str:
@@ -84,11 +79,11 @@ def _differences(metric: str, pieces: Sequence[Piece]) -> Iterator[_Difference]:
     measured = [piece for piece in pieces if len(piece.measured[0])]
     if len(measured) < 2 or all(piece.metric.repeated for piece in pieces):
         return
-    for field in dict.fromkeys(name for piece in measured for name in piece.fields):
+    for field in dict.fromkeys(name for piece in measured for name in piece.rows.fields):
         groups: dict[Scalar | None, _Group] = {}
         for piece in measured:
             low, high = int(piece.measured[0].min()), int(piece.measured[0].max())
-            group = groups.setdefault(piece.fields.get(field), _Group(low, high, piece.line()))
+            group = groups.setdefault(piece.rows.fields.get(field), _Group(low, high, piece.line()))
             group.low, group.high = min(low, group.low), max(high, group.high)
         values = [value for value in groups if value is not None]
         key = row_key(field, values)
@@ -106,34 +101,34 @@ def _refusal(
     columns: of all metrics whose rows it tells apart. line: of the log, where the second value begins.
     """
     field, values = difference.field, list(difference.groups)
-    known = [value for value in values if value is not None]
+    words = [value for value in values if value is not None]
     omitted = f'{toml_key(field)} = ""   # under [metrics]'
     if difference.key is RowKey.RUN and mapping.run.column is None:
         missing = [MissingField(what, f"column = {toml_string(field)}   # under [run]")]
         rest = f"; rows without it are left out; if all are one run, {omitted}"
         rest = rest if None in values else f"; if all are one run, {omitted}"
-    elif difference.key in (RowKey.RUN, RowKey.RANK):
-        known.sort(key=lambda value: (isinstance(value, str), value))
+    elif difference.key in _APART:
+        words.sort(key=lambda value: (isinstance(value, str), value))
         lines = {column.column: '""' for column in columns}
-        missing = [_when(what, field, known if None in values else known[1:], lines)]
+        missing = [_when(what, field, words if None in values else words[1:], lines)]
         rest = f", which leaves these rows out; if all are one run, {omitted}"
     else:
-        splits = {value: split_named(field, value) for value in known}
-        own = difference.metric.partition("/")[0]
-        stays = None if None in values else next((value for value in known if splits[value] == own), known[0])
+        splits = {value: split_named(field, value) for value in words}
+        split = difference.metric.partition("/")[0]
+        stays = None if None in values else next((value for value in words if splits[value] == split), words[0])
         missing = [
             _when(what, field, [value], {column.column: _line(column, splits[value]) for column in columns})
-            for value in known
+            for value in words
             if value != stays
         ]
         one = 'repeated = "last" (docs/mapping.md)' if difference.key is None else omitted
         others = "; other rows keep the metric of [metrics]"
-        if stays is None and own in splits.values():  # Rows that name the split of [metrics] are told from others.
+        if stays is None and split in splits.values():  # Rows that name the split of [metrics] are told from others.
             others = "; other rows keep the metric of [metrics], so give them another one there"
             comment = f"under [metrics]: of rows without {field}"
             missing += [MissingField(what, f'{toml_key(column.column)} = "…"   # {comment}') for column in columns]
         rest = f"{others}; if it is one metric, {one}"
-        rest = f", and so on for each{rest}" if len(known) > 2 or (len(known) > 1 and stays is None) else rest
+        rest = f", and so on for each{rest}" if len(words) > 2 or (len(words) > 1 and stays is None) else rest
     message = f"{what}: add to the mapping: {missing[0].inline}{rest}"
     return Refusal(Rule.VALUES_DISAGREE, message, line, missing=tuple(missing))
 

@@ -9,6 +9,7 @@ from enum import Enum
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import SPLITS, split_of
+from losslake_ingest.mapping.toml import names_of
 
 FLAG_WORDS = ("true", "false", "yes", "no")
 
@@ -25,22 +26,7 @@ class RowKey(Enum):
     RANK = "rank"
 
 
-# By the last part of the column's name, in lower case with underscores.
-_NAMES = {
-    RowKey.SPLIT: "split split_name split_id data_split dataset_split eval_split subset partition",
-    RowKey.PHASE: "phase mode stage",
-    RowKey.RUN: (
-        "run runs run_id run_idx run_index run_name run_no run_num run_number trial trial_id trial_idx trial_index "
-        "trial_name trial_no trial_num trial_number experiment experiment_id experiment_name exp exp_id exp_name "
-        "job job_id job_name seed seed_id random_seed rng_seed fold fold_id fold_idx fold_index cv_fold "
-        "repeat repeat_id repetition replicate"
-    ),
-    RowKey.RANK: (
-        "rank local_rank global_rank node_rank process process_id process_idx process_index "
-        "replica replica_id worker worker_id"
-    ),
-}
-_KEYS = {name: key for key, names in _NAMES.items() for name in names.split()}
+_KEYS = {name: RowKey(key) for key, names in names_of("row_keys").items() for name in names}
 _BESIDE_SPLITS = {"is", "in", "mode", "flag", "phase", "set", "split"}
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 

@@ -10,56 +10,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule
-from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping_lacks
+from losslake_ingest.contracts.run_log import Fields, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_ingest.mapping.toml import names_of, toml_key, toml_string
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Floats
 
-OF_RUN = (
-    "global_batch_size", "total_batch_size", "effective_batch_size", "total_train_batch_size",
-    "global_train_batch_size", "ims_per_batch", "tokens_per_iteration", "tokens_per_iter",
-)  # fmt: skip
-OF_PROCESS = (
-    "per_device_train_batch_size", "per_gpu_train_batch_size", "per_device_batch_size", "per_gpu_batch_size",
-    "train_micro_batch_size_per_gpu", "micro_batch_size", "micro_batch", "device_batch_size", "local_batch_size",
-    "batch_size_per_gpu", "batch_size_per_device", "samples_per_gpu", "train_batch_size",
-)  # fmt: skip
-EITHER = ("batch_size", "bs", "batchsize", "batch")
-ACCUMULATION = (
-    "gradient_accumulation_steps", "accumulate_grad_batches", "gradient_accumulation", "grad_accumulation_steps",
-    "accumulation_steps", "grad_accum_steps", "grad_accum", "accum_iter", "accum_steps", "iter_size", "update_freq",
-)  # fmt: skip
-PROCESSES = ("data_parallel_size", "world_size", "distributed_world_size", "num_processes")
-DEVICES = (
-    "devices", "num_devices", "n_devices", "gpus", "num_gpus", "n_gpus", "n_gpu", "ngpus", "nproc", "nproc_per_node",
-    "gpus_per_node", "ngpus_per_node", "num_gpus_per_node",
-)  # fmt: skip
-NODES = ("num_nodes", "n_nodes", "nnodes")
-SEEDS = ("seed", "random_seed", "manual_seed", "global_seed")
-ALL_STEPS = tuple(
-    f"{which}_{counted}"
-    for counted in ("steps", "iters", "iterations", "updates")
-    for which in ("max", "total", "train", "num", "n", "num_train", "max_train", "num_training")
-)
-ALL_EPOCHS = ("epochs", *(f"{which}_epochs" for which in ("max", "num", "n", "total", "num_train")))
+_FACTS = names_of("facts")
+OF_RUN, OF_PROCESS, EITHER = _FACTS["of_run"], _FACTS["of_process"], _FACTS["of_run_or_process"]
+ACCUMULATION, PROCESSES = _FACTS["accumulation"], _FACTS["processes"]
+DEVICES, NODES = _FACTS["devices"], _FACTS["nodes"]
+ALL_STEPS, ALL_EPOCHS = _FACTS["steps"], _FACTS["epochs"]
 UNITS_OF_ROWS = ("examples", "samples", "sequences", "images")
 
-_NAMES = frozenset(
-    (*OF_RUN, *OF_PROCESS, *EITHER, *ACCUMULATION, *PROCESSES, *DEVICES, *NODES, *SEEDS, *ALL_STEPS, *ALL_EPOCHS)
-)
+_NAMES = frozenset(chain.from_iterable(_FACTS.values()))
 _OF_EVALUATION = re.compile("val|valid|validation|eval|evaluation|test|dev")
 _SPECIAL = re.compile(r"[{}|*]|\s/\s")  # in templates
 _NUMBERS_OF_BATCHES = ("batch",)  # columns; as a field it is a size
 _MOST_STATED = 12
-Fields = Mapping[str, Scalar]
 
 
 def facts_among(fields: Fields) -> Fields:
@@ -69,12 +45,12 @@ def facts_among(fields: Fields) -> Fields:
 
 def stated_numbers(facts: Fields, names: Sequence[str], least: int = 1) -> dict[str, int]:
     """Return the first integers that some facts state under some names, in the order of these names."""
-    known: dict[str, list[tuple[str, int]]] = {}
+    by_name: dict[str, list[tuple[str, int]]] = {}
     for field, value in facts.items():
         name, number = last_name(field), natural(value)
         if name in names and number is not None and number >= least:
-            known.setdefault(name, []).append((field, number))
-    return dict([pair for name in names for pair in known.get(name, ())][:_MOST_STATED])
+            by_name.setdefault(name, []).append((field, number))
+    return dict([pair for name in names for pair in by_name.get(name, ())][:_MOST_STATED])
 
 
 def last_name(field: str) -> str:
@@ -166,14 +142,14 @@ class BatchSize:
         factors = {name: number for name, number in multipliers(self.stated).items() if number > 1}
         if self.value in self._of_run.values() or not (self._of_run or factors):
             return
-        ours = f"{field} = {self.value}"
+        ours, of_run = f"{field} = {self.value}", _line(f"{field} * 1")
         for other, number in self._of_run.items():
             what = f"the log states {ours}, which would be the batch size, and {other} = {number}"
-            raise _refusal(Rule.FACTS_DISAGREE, what, _line(other, f"or {_line(f'{field} * 1')} if that is of the run"))
+            raise mapping_lacks(Rule.FACTS_DISAGREE, what, _line(other, f"or {of_run} if that is of the run"))
         beside = " and ".join(f"{name} = {number}" for name, number in factors.items())
         what = f"the batch size is unknown: the log states {ours} beside {beside}, so it may be that of one process"
         product = " * ".join((field, *factors))
-        raise _refusal(Rule.MISSING_FACT, what, _line(product, f"or {_line(f'{field} * 1')} if it is of an update"))
+        raise mapping_lacks(Rule.MISSING_FACT, what, _line(product, f"or {of_run} if it is of an update"))
 
     def _check_stated_elsewhere(self, field: str | None, says: str) -> None:
         """Raise Refusal if the log states another batch size than a constant, the path or a table."""
@@ -185,11 +161,11 @@ class BatchSize:
         if field == name:
             pattern = f"with {{path_{field}:int}} for {{{field}:int}} in patterns under [path]"
             comment = f"{pattern}; or {_line(name)} for that of the log"
-            raise _refusal(Rule.FACTS_DISAGREE, what, _line(f"path_{field}", comment))
+            raise mapping_lacks(Rule.FACTS_DISAGREE, what, _line(f"path_{field}", comment))
         times, rest = divmod(self.value, number)
         product = f"{name} * {times}" if times > 1 and not rest and name not in self._of_run else name
         comment = f"if the log's isn't of this run, \"{{true_size}}\" with true_size = {self.value} under [fields]"
-        raise _refusal(Rule.FACTS_DISAGREE, what, _line(product, comment))
+        raise mapping_lacks(Rule.FACTS_DISAGREE, what, _line(product, comment))
 
     def _is_explained(self) -> bool:
         """Return True if the batch size is a stated one times some of the stated factors, or any if these are unknown.
@@ -210,10 +186,6 @@ def _line(template: str, comment: str = "") -> str:
     return f"{line}   # under [run]; {comment}" if comment else line
 
 
-def _refusal(rule: Rule, what: str, add: str) -> Refusal:
-    return Refusal(rule, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
-
-
 def check_schedule(log: RunLog, mapping: LogMapping, fields: Fields) -> None:
     """Raise Refusal if a logged column has several batch sizes, unless the mapping leaves it out."""
     for column in dict.fromkeys(name for rows in log.rows for name in rows.columns):
@@ -224,7 +196,7 @@ def check_schedule(log: RunLog, mapping: LogMapping, fields: Fields) -> None:
             if changes and not _is_left_out(column, mapping, fields):
                 what = f"{column} {' and '.join(changes)}: a schedule, which can't be stored yet"
                 add = f'{toml_key(column)} = ""   # under [metrics], to leave the column out; or split the log there'
-                raise _refusal(Rule.FACTS_DISAGREE, what, add)
+                raise mapping_lacks(Rule.FACTS_DISAGREE, what, add)
 
 
 def _is_left_out(column: str, mapping: LogMapping, fields: Fields) -> bool:
@@ -255,16 +227,16 @@ def _changes(rows: Sequence[LoggedRows], column: str, axis: str | None) -> list[
 
 def _positions(rows: LoggedRows, column: str, axis: str | None) -> Floats:
     """Return the positions of the rows that have a column: on the axis, or counted from 1."""
-    known = rows.known(column)
+    has_value = rows.known(column)
     if axis is not None and axis in rows.columns:
-        return rows.columns[axis][known]
-    return np.flatnonzero(known).astype(np.float64) + 1
+        return rows.columns[axis][has_value]
+    return np.flatnonzero(has_value).astype(np.float64) + 1
 
 
 def check_seed(in_path: Fields, stated: Fields) -> None:
     """Raise Refusal if the path and the log state two seeds."""
     ours = natural(in_path.get("seed", ""))
-    others = stated_numbers(stated, SEEDS, 0)
+    others = stated_numbers(stated, _FACTS["seeds"], 0)
     if ours is None or not others or ours in others.values():
         return
     name, number = next(iter(others.items()))
@@ -282,7 +254,7 @@ def check_train_steps(template: Template | None, train_steps: int, stated: Field
     what = f"the log states {name} = {number}, and the mapping train_steps = {train_steps}"
     comment = f"if the log's isn't that, \"{{true_steps}}\" with true_steps = {train_steps} under [fields]"
     add = f"train_steps = {toml_string(f'{{{name}}}')}   # under [run]; {comment}"
-    raise _refusal(Rule.FACTS_DISAGREE, what, add)
+    raise mapping_lacks(Rule.FACTS_DISAGREE, what, add)
 
 
 def check_epochs(log: RunLog, mapping: LogMapping, computed_steps: Sequence[str], stated: Fields) -> None:
@@ -302,10 +274,9 @@ def check_epochs(log: RunLog, mapping: LogMapping, computed_steps: Sequence[str]
             what = f"the log states {name} = {number}, and {axis.column} goes up to {last:g}: it may not count epochs"
             comment = 'or "examples"; if it counts epochs, give train_steps under [run]'
             add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "steps"   # {comment}'
-            missing = MissingField(what, add)
-            raise Refusal(Rule.FACTS_DISAGREE, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
+            raise mapping_lacks(Rule.FACTS_DISAGREE, what, add)
 
 
 def _last(rows: Sequence[LoggedRows], column: str) -> float:
-    known = (each.columns[column][each.known(column)] for each in rows if column in each.columns)
-    return max((float(np.nanmax(positions, initial=0.0)) for positions in known), default=0.0)
+    stated = (each.columns[column][each.known(column)] for each in rows if column in each.columns)
+    return max((float(np.nanmax(positions, initial=0.0)) for positions in stated), default=0.0)

@@ -7,7 +7,6 @@ epoch_size / batch_size steps, of which the last batch is kept, dropped, or shar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,48 +14,48 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.rules import Refusal, Rule, mapping_lacks, shown
+from losslake_ingest.contracts.run_log import Fields, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
-from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.template import Template, UnknownField, fill_if_known, finite_number
 from losslake_ingest.mapping.toml import toml_key, toml_string
 from losslake_schema.reached import Flags, Floats, Integers
 
+ROUNDED = ("examples", "epochs")  # what such an axis counts needn't be whole steps
 _SAFE = 2**60  # below it, twice a product is an int64
 
 
 @dataclass(frozen=True)
 class StepRule:
-    """The conversion of positions on an axis to steps: rate x (scale x column + offset).
+    """The conversion of positions on an axis to steps: slope x column + shift.
 
-    is_rounded: steps are rounded as the axis says; else all must be integers. formula: None if logged steps are used
-    unchanged. warning: what the mapping should state, if anything. is_unstated: nothing states the offset, of epochs or
-    of a counter whose steps are assumed. are_calls: calls of a logger, and nothing states the updates between two.
+    Steps of examples and epochs are rounded as the axis says; all others must be integers. formula: None if logged
+    steps are used unchanged. warning: what the mapping should state, if anything. is_unstated: nothing states the
+    offset, of epochs or of a counter whose steps are assumed. are_calls: calls of a logger, and nothing states the
+    updates between two.
     """
 
     axis: Axis
-    scale: Fraction
-    offset: Fraction
-    rate: Fraction
-    is_rounded: bool
+    slope: Fraction
+    shift: Fraction
     formula: str | None
     warning: str | None = None
     is_unstated: bool = False
     are_calls: bool = False
 
-    def steps(self, positions: Floats, known: Flags) -> Integers:
+    def steps(self, positions: Floats, has_step: Flags) -> Integers:
         """Return the steps of positions, 0 where unknown. Raises Refusal."""
         if self.formula is None:
-            return _whole_steps(positions, positions, known, self.axis)
+            return _whole_steps(positions, positions, has_step, self.axis)
         unique, inverse = np.unique(positions, return_inverse=True)
-        return _whole_steps(self._exact_steps(unique)[inverse], positions, known, self.axis)
+        return _whole_steps(self._exact_steps(unique)[inverse], positions, has_step, self.axis)
 
     def _exact_steps(self, positions: Floats) -> Floats:
         """Return the steps of positions, as the decimal numbers that were logged; NaN where there is none."""
-        slope, shift = self.rate * self.scale, self.rate * self.offset
-        below = math.lcm(slope.denominator, shift.denominator)
-        factor, term = int(slope * below), int(shift * below)
+        is_rounded = self.axis.counts in ROUNDED
+        below = math.lcm(self.slope.denominator, self.shift.denominator)
+        factor, term = int(self.slope * below), int(self.shift * below)
         steps = np.full(len(positions), np.nan)
         finite = np.isfinite(positions)
         logged: Integers | np.ndarray[Any, np.dtype[np.object_]]
@@ -72,13 +71,13 @@ class StepRule:
         if self.axis.rounding == "up":
             whole = -(-total // unit)
         else:
-            whole = (2 * total + unit) // (2 * unit) if self.is_rounded else total // unit
-        good = (total >= 0) & (whole < LARGEST_EXACT_INTEGER) & (self.is_rounded | (whole * unit == total))
+            whole = (2 * total + unit) // (2 * unit) if is_rounded else total // unit
+        good = (total >= 0) & (whole < LARGEST_EXACT_INTEGER) & (is_rounded | (whole * unit == total))
         steps[finite] = np.where(good, whole, np.nan).astype(np.float64)
         return steps
 
 
-def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> StepRule:
+def step_rule(axis: Axis, batch_size: int, fields: Fields) -> StepRule:
     """Return the rule of an axis for a run. Raises Refusal if it isn't stated."""
     scale = stated_number(axis.scale, "scale", f"axis {axis.column}", fields)
     offset = stated_number(axis.offset, "offset", f"axis {axis.column}", fields)
@@ -90,13 +89,13 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
     name = axis.column if scale == 1 else f"{axis.column} x {shown_number(scale)}"
     if offset:
         name = f"({name} {'+' if offset > 0 else '-'} {shown_number(abs(offset))})"
-    if axis.counts not in ("examples", "epochs"):
+    if axis.counts not in ROUNDED:
         formula = None if scale == 1 and not offset else name
-        return StepRule(axis, scale, offset, Fraction(1), False, formula, None, is_unstated, are_calls)
+        return StepRule(axis, scale, offset, formula, None, is_unstated, are_calls)
     if axis.counts == "examples":
         ratio = f"{name} / {batch_size}"
         formula = f"ceil({ratio})" if axis.rounding == "up" else ratio
-        return StepRule(axis, scale, offset, Fraction(1, batch_size), True, formula)
+        return StepRule(axis, scale / batch_size, offset / batch_size, formula)
     size = _epoch_size(axis, fields)
     stated = _last_batch(axis, fields)
     ratio = f"{shown_number(size)} / {batch_size}"
@@ -116,7 +115,7 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar]) -> Step
         warning = (
             f"an epoch of {shown_number(size)} examples is counted as {batches}: say under [[axis]] last_batch = {ways}"
         )
-    return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning, is_unstated)
+    return StepRule(axis, rate * scale, rate * offset, f"{name} x {ratio}", warning, is_unstated)
 
 
 def are_counted_from_0(positions: Floats) -> bool:
@@ -151,14 +150,8 @@ def check_first(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -
     elif len(positions) and positions.min() > 0 and are_counted_from_0(positions):
         written = ", ".join(f"{position:g}" for position in np.unique(positions)[:3])
         what = f"{column} is at {axis.column} {written}, and it's unknown whether {axis.column} counts updates from 0"
-        raise _unknown_offset(what, axis)
-
-
-def _unknown_offset(what: str, axis: Axis) -> Refusal:
-    """Return the reason why a counter of updates may be one behind."""
-    add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "updates_from_zero"   # or "updates"'
-    missing = MissingField(what, add)
-    return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
+        add = f'[[axis]]\ncolumn = {toml_string(axis.column)}\ncounts = "updates_from_zero"   # or "updates"'
+        raise mapping_lacks(Rule.STEP_UNKNOWN, what, add)
 
 
 def _check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: bool) -> None:
@@ -175,7 +168,7 @@ def _check_first_epoch(axis: Axis, column: str, positions: Floats, is_doubtful: 
     names = axis.offset.names if axis.offset is not None else []
     key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {shown(axis.column)}")
     add = f"{toml_key(key)} = {ways[0]}   # under {place}; {ways[1]}"
-    raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add, True),))
+    raise mapping_lacks(Rule.STEP_UNKNOWN, what, add, may_differ=True)
 
 
 def _exact(number: float) -> Fraction:
@@ -188,59 +181,47 @@ def shown_number(number: Fraction) -> str:
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.17g}"
 
 
-def stated_number(template: Template | None, key: str, owner: str, fields: Mapping[str, Scalar]) -> Fraction | None:
+def stated_number(template: Template | None, key: str, owner: str, fields: Fields) -> Fraction | None:
     """Return the number of a key of an axis or column, None if it is unstated. Raises Refusal."""
-    if template is None:
+    value = fill_if_known(template, fields)
+    if value is None:
         return None
-    try:
-        value = template.fill(fields)
-    except UnknownField:
-        return None
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or (number == 0 and key == "scale"):
+    number = None if isinstance(value, bool) else finite_number(value)
+    if number is None or (number == 0 and key == "scale"):
         raise Refusal(Rule.BAD_FACT, f"the {key} of the {owner} is {shown(value)}, not a number")
     return _exact(number)
 
 
-def _last_batch(axis: Axis, fields: Mapping[str, Scalar]) -> Scalar | None:
+def _last_batch(axis: Axis, fields: Fields) -> Scalar | None:
     """Return what becomes of the last batch of an epoch, None if it is unstated. Raises Refusal."""
-    try:
-        value = axis.last_batch.fill(fields) if axis.last_batch is not None else None
-    except UnknownField:
-        return None
+    value = fill_if_known(axis.last_batch, fields)
     if value is not None and value not in LAST_BATCHES:
         message = f"the last_batch of the axis {axis.column} is {shown(value)}, not one of {', '.join(LAST_BATCHES)}"
         raise Refusal(Rule.BAD_FACT, message)
     return value
 
 
-def _epoch_size(axis: Axis, fields: Mapping[str, Scalar]) -> Fraction:
+def _epoch_size(axis: Axis, fields: Fields) -> Fraction:
     assert axis.epoch_size is not None
     try:
-        size = float(axis.epoch_size.fill(fields))
+        size = finite_number(axis.epoch_size.fill(fields))
     except UnknownField as unknown:
         add = f'{toml_key(unknown.alternatives[0])} = "…"   # under [fields]: the number of examples per epoch'
         what = f"{axis.column} counts epochs, and the number of examples per epoch is unknown"
-        message = f"{what}: add to the mapping: {add}"
-        raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add, True),)) from None
-    except (ValueError, OverflowError):
-        size = 0.0
-    if not (math.isfinite(size) and size > 0):
+        raise mapping_lacks(Rule.STEP_UNKNOWN, what, add, may_differ=True) from None
+    if size is None or size <= 0:
         raise Refusal(Rule.BAD_FACT, f"the epoch_size of the axis {axis.column} is not a number above 0")
     return _exact(size)
 
 
-def _whole_steps(steps: Floats, positions: Floats, known: Flags, axis: Axis) -> Integers:
+def _whole_steps(steps: Floats, positions: Floats, has_step: Flags, axis: Axis) -> Integers:
     """Return the steps as integers, 0 if unknown. Raises Refusal."""
     good = (steps >= 0) & (steps < LARGEST_EXACT_INTEGER) & (steps == np.floor(steps))
-    bad = np.flatnonzero(known & ~good)
+    bad = np.flatnonzero(has_step & ~good)
     if len(bad):
         row = int(bad[0])
         position = float(positions[row])
         rule = Rule.NEGATIVE_STEP if position < 0 else Rule.BAD_STEP
         message = f"{axis.column} is {position:g} in row {row + 1:,}: not an integer step from 0 to 2^53"
         raise Refusal(rule, f"{message}; choose another [[axis]] in the mapping, or its offset and scale")
-    return np.where(known, steps, 0).astype(np.int64)
+    return np.where(has_step, steps, 0).astype(np.int64)

@@ -7,13 +7,14 @@ A template is `mlperf-{round}`, `{opt_name}`, `{samples|train_samples}` for the 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from losslake_ingest.contracts.rules import Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import Scalar
+from losslake_ingest.contracts.run_log import Fields, Scalar
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FACTOR = re.compile(r"\s+([*/])\s+")
@@ -37,7 +38,7 @@ class Template:
 
     text: Scalar
 
-    def fill(self, fields: Mapping[str, Scalar]) -> Scalar:
+    def fill(self, fields: Fields) -> Scalar:
         """Fill in every field. Raises UnknownField."""
         if not isinstance(self.text, str):
             return self.text
@@ -45,7 +46,7 @@ class Template:
             return _first_known(whole[1], fields)
         return _FIELD.sub(lambda match: str(_first_known(match[1], fields)), self.text)
 
-    def field(self, fields: Mapping[str, Scalar]) -> str | None:
+    def field(self, fields: Fields) -> str | None:
         """Return the field whose value it is; None for a constant, a calculated number, or a text around fields."""
         whole = _FIELD.fullmatch(self.text) if isinstance(self.text, str) else None
         for name in _split(whole[1]) if whole is not None else ():
@@ -63,11 +64,34 @@ class Template:
         return [name for match in _FIELD.finditer(self.text) for name in _split(match[1])]
 
 
+def fill_known(templates: Mapping[str, Template], fields: Fields) -> dict[str, Scalar]:
+    """Fill in the templates whose fields are all known."""
+    filled = ((name, fill_if_known(template, fields)) for name, template in templates.items())
+    return {name: value for name, value in filled if value is not None}
+
+
+def fill_if_known(template: Template | None, fields: Fields) -> Scalar | None:
+    """Fill in a template; return None if there is none, or a field of it is unknown."""
+    try:
+        return template.fill(fields) if template is not None else None
+    except UnknownField:
+        return None
+
+
+def finite_number(value: Scalar) -> float | None:
+    """Return the finite number that a value is or spells; None for any other."""
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split("|")]
 
 
-def _first_known(names: str, fields: Mapping[str, Scalar]) -> Scalar:
+def _first_known(names: str, fields: Fields) -> Scalar:
     alternatives = _split(names)
     for name in alternatives:
         if name in fields:
@@ -78,7 +102,7 @@ def _first_known(names: str, fields: Mapping[str, Scalar]) -> Scalar:
     raise UnknownField([next(iter(_unknown_in(name, fields)), name) for name in alternatives])
 
 
-def _unknown_in(product: str, fields: Mapping[str, Scalar]) -> list[str]:
+def _unknown_in(product: str, fields: Fields) -> list[str]:
     return [factor for factor in _FACTOR.split(product)[::2] if factor not in fields and not _NUMBER.fullmatch(factor)]
 
 

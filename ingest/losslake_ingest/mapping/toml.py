@@ -1,8 +1,11 @@
-"""TOML keys and values, of the lines that a mapping lacks."""
+"""TOML keys and values, of the lines that a mapping lacks, and the names of fields and columns in `names.toml`."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from losslake_ingest.contracts.run_log import Scalar
 
@@ -26,3 +29,10 @@ def toml_string(text: str) -> str:
 def _escaped(code: int) -> str:
     """Return an escape; TOML has none for half a surrogate pair."""
     return "?" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def names_of(section: str) -> Mapping[str, Sequence[str]]:
+    """Return the names in a section of `names.toml`, by what they mean."""
+    file = Path(__file__).with_name("names.toml")
+    names: Mapping[str, Sequence[str]] = tomllib.loads(file.read_text("utf-8"))[section]
+    return names

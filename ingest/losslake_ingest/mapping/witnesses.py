@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.contracts.run_log import RunLog, Scalar
+from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping_lacks, shown
+from losslake_ingest.contracts.run_log import Fields, RunLog
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.stated_facts import ALL_EPOCHS, ALL_STEPS, last_name
 from losslake_ingest.mapping.toml import toml_key, toml_string, toml_value
@@ -30,8 +30,8 @@ def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: 
 
     metrics: the logged columns that are stored by it.
     """
-    found = sorted({name for rows in log.rows for name in rows.columns})
-    for epochs in [name for name in found if _EPOCHS.fullmatch(last_name(name))]:
+    columns = sorted({name for rows in log.rows for name in rows.columns})
+    for epochs in [name for name in columns if _EPOCHS.fullmatch(last_name(name))]:
         for metric in metrics if epochs != column else ():
             for steps, positions in _written(log, column, epochs, metric):
                 falls = np.flatnonzero((steps[1:] < steps[:-1]) & (positions[1:] > positions[:-1]))
@@ -41,7 +41,7 @@ def check_restarts(log: RunLog, column: str, metrics: Collection[str], mapping: 
 
 
 def check_steps(
-    log: RunLog, column: str, metrics: Collection[str], batch_size: int, fields: Mapping[str, Scalar], is_complete: bool
+    log: RunLog, column: str, metrics: Collection[str], batch_size: int, fields: Fields, is_complete: bool
 ) -> None:
     """Raise Refusal if something in the log says that a column doesn't count updates.
 
@@ -71,7 +71,7 @@ def check_steps(
             _check_end(column, name, total, (first, last), _epoch_batches(batch_size, fields), is_complete)
 
 
-def check_calls(log: RunLog, column: str, batch_size: int, fields: Mapping[str, Scalar]) -> None:
+def check_calls(log: RunLog, column: str, batch_size: int, fields: Fields) -> None:
     """Raise Refusal if nothing in the log shows that a column counts updates, and not the calls of a logger.
 
     What shows it: another counter, a configured number of steps, or epochs of known size agree with it; or all rows are
@@ -101,9 +101,9 @@ def check_calls(log: RunLog, column: str, batch_size: int, fields: Mapping[str, 
     written = ", ".join(f"{step:g}" for step in steps[:3]) + (f" … {steps[-1]:g}" if len(steps) > 3 else "")
     what = f"{column} counts calls of the logger unless the training gives it, and is {written}"
     comment = 'or "updates_from_zero"; or "calls", with scale = the updates between two calls; or another column'
-    missing = MissingField(what, f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "updates"   # {comment}')
-    message = f"{what}, and nothing in the log shows that these are updates: add to the mapping: {missing.inline}"
-    raise Refusal(Rule.STEP_UNKNOWN, message, missing=(missing,))
+    message = f"{what}, and nothing in the log shows that these are updates"
+    add = f'[[axis]]\ncolumn = {toml_string(column)}\ncounts = "updates"   # {comment}'
+    raise mapping_lacks(Rule.STEP_UNKNOWN, message, add, what=what)
 
 
 def _is_counter(name: str, steps: Floats, values: Floats) -> bool:
@@ -124,7 +124,7 @@ def _are_together(log: RunLog, column: str, name: str, other: str) -> bool:
     )
 
 
-def _epoch_batches(batch_size: int, fields: Mapping[str, Scalar]) -> float:
+def _epoch_batches(batch_size: int, fields: Fields) -> float:
     """Return the batches of an epoch, 0 if unknown."""
     size = fields.get("examples_per_epoch")
     return size / batch_size if isinstance(size, (int, float)) and size > 0 else 0.0
@@ -155,8 +155,8 @@ def _written(log: RunLog, column: str, epochs: str, metric: str) -> Iterator[tup
     written: dict[str, list[tuple[Floats, Floats]]] = {}
     for rows in log.rows:
         if rows.columns.keys() >= {column, epochs, metric} and metric != epochs:
-            known = rows.known(column) & rows.known(epochs) & rows.known(metric)
-            pair = rows.columns[column][known], rows.columns[epochs][known]
+            have_all = rows.known(column) & rows.known(epochs) & rows.known(metric)
+            pair = rows.columns[column][have_all], rows.columns[epochs][have_all]
             written.setdefault(repr(rows.fields), []).append(pair)
     for pairs in written.values():
         yield np.concatenate([steps for steps, _ in pairs]), np.concatenate([positions for _, positions in pairs])
@@ -187,9 +187,7 @@ def _pairs(log: RunLog, column: str) -> Iterator[tuple[str, Floats, Floats]]:
                     yield name, rows.columns[column][both], rows.columns[name][both]
 
 
-def _check_epochs(
-    column: str, name: str, steps: Floats, epochs: Floats, batch_size: int, fields: Mapping[str, Scalar]
-) -> None:
+def _check_epochs(column: str, name: str, steps: Floats, epochs: Floats, batch_size: int, fields: Fields) -> None:
     """Raise Refusal if steps are no more than epochs, or not about those of an epoch of known size."""
     ahead = epochs - steps
     if (ahead > 1).any() or ((steps != steps[0]).any() and (ahead == ahead[0]).all()):
@@ -215,5 +213,5 @@ def _refusal(column: str, why: str, metric: str = "", counter: str = "", counts:
     others = " or ".join(f'"{each}"' for each in ("updates", "examples", "epochs") if each != counts)
     column = toml_string(counter or column)
     comment = f"or {others}, or another column{other}"
-    missing = MissingField(what, f'[[axis]]\ncolumn = {column}\ncounts = "{counts}"   # {comment}{size}')
-    return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {missing.inline}", missing=(missing,))
+    add = f'[[axis]]\ncolumn = {column}\ncounts = "{counts}"   # {comment}{size}'
+    return mapping_lacks(Rule.STEP_DOUBTFUL, what, add)

@@ -24,17 +24,17 @@ import pyarrow.compute as pc
 
 from losslake_ingest.contracts.study import TrialFacts
 from losslake_ingest.mapping.place import PlacedRun, within_file
+from losslake_ingest.pipeline.trial_rows import TRIAL_KEYS, key_of, trial_names
 from losslake_schema.names import Study, Trial
-from losslake_schema.tables import COPIES, STUDY_KEYS
+from losslake_schema.tables import COPIES
 
 BUNDLE = ""  # the name of a source that is a bundle: the paths in it are relative to what was published
-_KEYS = (*STUDY_KEYS, "trial_id")
 _DIGITS = re.compile(r"([0-9]{1,1000})")
 _Bytes = tuple[str, str]
 Order = tuple[int | str, ...]
 
 
-class Known(NamedTuple):
+class Candidate(NamedTuple):
     """A trial that is stored or offered, and what decides which runs are copies of it.
 
     run: the path of its log. listed: that of its copy, if the trial lists the run already. equal: what the run and its
@@ -69,13 +69,13 @@ class _Stored(NamedTuple):
     first: str = ""
     first_sha256: str = ""
 
-    def as_known(self, run: PlacedRun) -> Known:
+    def as_candidate(self, run: PlacedRun) -> Candidate:
         """Return the trial with its facts as far as `run` states them, too."""
         facts = facts_beside(run, self.parameters, self.attributes, self.trial.study)
         if not self.first:
-            return Known(self.trial, self.run, facts, round_of(self.attributes))
+            return Candidate(self.trial, self.run, facts, round_of(self.attributes))
         listed = self.run if is_same_path(self.run, run.run) else ""
-        return Known(
+        return Candidate(
             self.trial, self.first, facts, (), listed, "bytes" if self.sha256 == self.first_sha256 else "curve"
         )
 
@@ -83,8 +83,8 @@ class _Stored(NamedTuple):
 class Copies:
     """The runs of one ingest and the stored trials, by their bytes and by their measurements.
 
-    moved: the stored trials that move. found: the copies of trials in this ingest. gone: the trial, path and SHA-256 of
-    listed copies that now are trials of their own, or have other facts.
+    moved: the stored trials that move. offered: the copies of trials in this ingest. gone: the trial, path and SHA-256
+    of listed copies that now are trials of their own, or have other facts.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Copies:
         self._sources_of = sources_of
         self._places_of = places_of
         self._source, self._place = "", ""
-        self._offered: dict[_Bytes, list[Known]] = {}
+        self._trials: dict[_Bytes, list[Candidate]] = {}
         self._stored: dict[_Bytes, list[_Stored]] = {}
         self._listed: dict[_Bytes, list[_Stored]] = {}
         self._listed_at: dict[str, list[_Stored]] = {}
-        self.found: dict[Trial, list[TrialFacts]] = {}
+        self.offered: dict[Trial, list[TrialFacts]] = {}
         self.gone: set[tuple[Trial, str, str]] = set()
         self.moved: dict[Trial, Move] = {}
         self._moved_bytes: dict[Trial, _Bytes] = {}
@@ -115,36 +115,40 @@ class Copies:
         """
         self._source, self._place = source, place
         self._stored, self._listed, self._listed_at = {}, {}, {}
-        known = {run.sha256 for run in runs} | {copy.source_sha256 for run in runs for copy in run.copies}
-        digests = pl.Series("source_sha256", list(known), pl.String).implode()
+        sha256s = {run.sha256 for run in runs} | {copy.source_sha256 for run in runs for copy in run.copies}
+        digests = pl.Series("source_sha256", list(sha256s), pl.String).implode()
         for stored in _logs(trials.filter(pl.col("source_sha256").is_in(digests))):
             self._stored.setdefault((stored.sha256, within_file(stored.run)), []).append(stored)
         paths = pl.Series("source", list({run.run for run in runs}), pl.String).implode()
-        own = trials.select(*_KEYS, pl.col("source").alias("first"), pl.col("source_sha256").alias("first_sha256"))
+        first_logs = trials.select(
+            *TRIAL_KEYS, pl.col("source").alias("first"), pl.col("source_sha256").alias("first_sha256")
+        )
         listed = copies.filter(pl.col("source_sha256").is_in(digests) | pl.col("source").is_in(paths))
-        for copy in _logs(listed.join(own, on=_KEYS)):
+        for copy in _logs(listed.join(first_logs, on=TRIAL_KEYS)):
             self._listed.setdefault((copy.sha256, within_file(copy.run)), []).append(copy)
             self._listed_at.setdefault(copy.run, []).append(copy)
 
-    def first(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> Known | None:
+    def first(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> Candidate | None:
         """Return the trial that has the bytes and facts of a run, which would be `trial`: an offered or stored one.
 
         is_replaced: returns True for a stored trial that this ingest offers.
         """
         key = run.log
         stored, listed = self._stored.get(key, ()), self._listed.get(key, ())
-        known = list(self._offered.get(key, ()))
+        candidates = list(self._trials.get(key, ()))
         if (stored or listed) and all(each.trial != trial for each in stored):
             gone = {*self.at(run), *self.moved}
-            known += (
-                each.as_known(run) for each in (*stored, *listed) if not (is_replaced(each.trial) or each.trial in gone)
+            candidates += (
+                each.as_candidate(run)
+                for each in (*stored, *listed)
+                if not (is_replaced(each.trial) or each.trial in gone)
             )
             # A listed copy that isn't of the same bytes may be what its mapping now calls a repeat.
-            known = [each for each in known if each.equal == "bytes" or not run.keeps_repeats]
-        if not known:
+            candidates = [each for each in candidates if each.equal == "bytes" or not run.keeps_repeats]
+        if not candidates:
             return None
         facts = facts_of(run)
-        return next((each for each in known if each.facts == facts), None)
+        return next((each for each in candidates if each.facts == facts), None)
 
     def add(self, run: PlacedRun, trial: Trial, is_replaced: Callable[[Trial], bool]) -> bool:
         """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts.
@@ -154,16 +158,16 @@ class Copies:
         self.move(run, trial)
         key = run.log
         stored = [each.trial for each in self._stored.get(key, ()) if not is_replaced(each.trial)]
-        offered = self._offered.setdefault(key, [])
+        offered = self._trials.setdefault(key, [])
         others = any(each != trial and each not in self.moved for each in (*stored, *(each.trial for each in offered)))
-        offered.append(Known(trial, run.run, facts_of(run), round_of(run.attributes)))
+        offered.append(Candidate(trial, run.run, facts_of(run), round_of(run.attributes)))
         for each in self._listed_at.get(run.run, ()):
             if each.attributes == run.attributes:
                 self.gone.add((each.trial, each.run, each.sha256))
         self.add_listed(run, trial)
         return others
 
-    def add_copy(self, run: PlacedRun, first: Known) -> None:
+    def add_copy(self, run: PlacedRun, first: Candidate) -> None:
         """Record a run as a copy of a trial, which may list it already."""
         self.move(run, first.trial)
         facts = run.as_trial(first.trial.trial_id)
@@ -173,7 +177,7 @@ class Copies:
         collection = run.study.workload.collection
         if collection != first.trial.study.workload.collection:
             facts = replace(facts, attributes={**facts.attributes, "collection": json.dumps(collection)})
-        self.found.setdefault(first.trial, []).append(facts)
+        self.offered.setdefault(first.trial, []).append(facts)
         self.add_listed(run, first.trial)
 
     def add_listed(self, run: PlacedRun, to: Trial) -> None:
@@ -182,19 +186,19 @@ class Copies:
             key = copy.source_sha256, within_file(copy.source)
             if any(each.trial == to and is_same_path(each.run, copy.source) for each in self._listed.get(key, ())):
                 continue
-            self.found.setdefault(to, []).append(copy)
+            self.offered.setdefault(to, []).append(copy)
             for stored in self._stored.get(key, ()):
                 if stored.run == copy.source and stored.trial != to and stored.trial.study == to.study:
                     self.move_trial(stored.trial, to, (stored.sha256, within_file(stored.run)))
 
     def __bool__(self) -> bool:
         """Return True if the copies that trials list change."""
-        return bool(self.gone or any(self.found.values()))
+        return bool(self.gone or any(self.offered.values()))
 
     def stays(self, trial: Trial) -> bool:
         """Return True if a stored trial is offered with the bytes that it had, so that none of its runs moved."""
-        known = self._offered.get(self._moved_bytes[trial], ()) if trial in self.moved else None
-        return known is None or any(each.trial == trial for each in known)
+        offered = self._trials.get(self._moved_bytes[trial], ()) if trial in self.moved else None
+        return offered is None or any(each.trial == trial for each in offered)
 
     def move(self, run: PlacedRun, to: Trial) -> None:
         """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
@@ -211,7 +215,7 @@ class Copies:
         """Return the stored trials of a run's study that have its bytes, but other facts."""
         facts, stored = facts_of(run), self._stored.get(run.log, ())
         of_study = [each for each in stored if each.trial.study == run.study]
-        return {each.trial.trial_id for each in of_study if each.as_known(run).facts != facts}
+        return {each.trial.trial_id for each in of_study if each.as_candidate(run).facts != facts}
 
     def at(self, run: PlacedRun) -> list[Trial]:
         """Return the stored trials with the bytes of a run from its place; for none, from a path that ends like it."""
@@ -227,10 +231,10 @@ class Copies:
 
     def has_log(self, run: PlacedRun) -> bool:
         """Return True if a run of a bundle is stored from its log."""
-        known = self._stored.get(run.log, ())
+        stored = self._stored.get(run.log, ())
         return any(
             set(self._sources_of(each.trial.study)) != {BUNDLE} and self._is_at(each.trial, each.run, run)
-            for each in known
+            for each in stored
         )
 
 
@@ -239,35 +243,31 @@ def copy_rows(stored: pa.Table, trials: pa.Table, copies: Copies | None) -> pa.T
 
     stored: that of the release before. trials: those of the release. copies: found by the ingest, if it is one.
     """
-    names = _trial_names(trials)
-    rows = stored.filter(pc.is_in(_trial_names(stored), names))
+    names = trial_names(trials)
+    rows = stored.filter(pc.is_in(trial_names(stored), names))
     if not copies:
         return rows.combine_chunks()
-    found = {str(trial): (trial, each) for trial, each in copies.found.items() if each}
+    new_copies = {str(trial): (trial, each) for trial, each in copies.offered.items() if each}
     gone = {(str(trial), source, sha256) for trial, source, sha256 in copies.gone}
     kept = [row for row in rows.to_pylist() if (str(Trial.of(row)), row["source"], row["source_sha256"]) not in gone]
-    own = trials.filter(pc.is_in(names, pa.array(found, pa.string()))).select(COPIES.names).to_pylist()
-    are_own = {_identity(row) for row in own}
+    with_copies = trials.filter(pc.is_in(names, pa.array(new_copies, pa.string()))).select(COPIES.names).to_pylist()
+    logs_of_trials = {_identity(row) for row in with_copies}
     new = [
-        {**trial.study.key(), **vars(each), "trial_id": trial.trial_id}
+        {**vars(each), **key_of(trial)}
         | {name: sorted(getattr(each, name).items()) for name in ("parameters", "attributes")}
-        for trial, logs in (found[str(Trial.of(row))] for row in own)
+        for trial, logs in (new_copies[str(Trial.of(row))] for row in with_copies)
         for each in logs
     ]
     unique = {_identity(row): row for row in (*kept, *new)}
-    return pa.Table.from_pylist([unique[key] for key in sorted(unique.keys() - are_own)], COPIES)
+    return pa.Table.from_pylist([unique[key] for key in sorted(unique.keys() - logs_of_trials)], COPIES)
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[object, ...]:
     """Return all of a row of `copies`, in the order of the table: by trial, round and path."""
     texts = {name: tuple(sorted(dict(row[name]).items())) for name in ("parameters", "attributes")}
-    names = [row[key] for key in _KEYS]
+    names = [row[key] for key in TRIAL_KEYS]
     return (*names, round_of(dict(texts["attributes"])), row["source"], row["source_sha256"], row["status"],
             row["steps"], *texts.values())  # fmt: skip
-
-
-def _trial_names(rows: pa.Table) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(*(rows[key].cast(pa.string()) for key in _KEYS), "/")
 
 
 def _logs(rows: pl.DataFrame) -> Iterator[_Stored]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from losslake.lake.data_files import WrittenFile
 from losslake.lake.machine import cores
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Rule
 from losslake_ingest.contracts.study import (
@@ -25,6 +25,7 @@ from losslake_ingest.contracts.study import (
     trial_digests,
 )
 from losslake_ingest.pipeline.gather import RunsPart
+from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.pipeline.write import write_curves
 from losslake_schema.tables import TRIALS
 
@@ -125,6 +126,14 @@ def _convert(store: Store, part: StudyPart) -> WrittenPart:
     written = write_curves(store, part.study, [trial.trial_id for trial in loaded.trials], loaded.curves)
     rows = packed(_trial_rows(part, loaded))
     return WrittenPart(loaded.facts, rows, written, frozenset(loaded.curves.values), loaded.quarantined)
+
+
+def carried_part(store: Store, facts: StudyFacts, trials: pa.Table, files: Sequence[DataFile]) -> WrittenPart:
+    """Write the stored curves of some trials of a study, its rows of `trials`, to files of their own."""
+    ids: list[int] = trials["trial_id"].to_pylist()
+    curves = stored_curves(store, files, ids)
+    written = write_curves(store, facts.study, ids, curves)
+    return WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True)
 
 
 def _trial_rows(part: StudyPart, loaded: LoadedPart) -> pa.Table:

@@ -26,24 +26,23 @@ from losslake_ingest.contracts.study import (
     TrialFacts,
     concatenate,
 )
-from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.mapping.place import PlacedRun, merged_run
 from losslake_ingest.pipeline.copies import (
     BUNDLE,
+    Candidate,
     Copies,
-    Known,
     Move,
     Order,
     natural_order,
     place_digest,
     round_of,
 )
-from losslake_ingest.pipeline.merged_logs import merged_run
 from losslake_ingest.pipeline.same_runs import SameRuns
 from losslake_ingest.pipeline.stored_curves import stored_curves
-from losslake_ingest.pipeline.study_trials import Log, StudyTrials, last_part, no_places, no_sources
-from losslake_ingest.pipeline.withdrawn import Withdrawn
+from losslake_ingest.pipeline.study_trials import Log, StudyTrials, Withdrawn, last_part
+from losslake_ingest.pipeline.trial_rows import TRIAL_KEYS, key_of
 from losslake_schema.names import Study, Trial
-from losslake_schema.tables import ALL_TABLES, STUDY_KEYS
+from losslake_schema.tables import ALL_TABLES
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
 _PER_RUN = 8000
@@ -142,14 +141,8 @@ class Gatherer:
             for run, first in numbered.copies:
                 message = _COPIES[first.equal].format(run=first.run, trial=first.trial)
                 yield self._quarantined(run, Rule.DUPLICATE_SOURCE, message, first.trial.study)
-            for run in numbered.equal:
-                self._remark(EQUAL_BYTES, run.run)
-            for run in numbered.alike:
-                self._remark(OTHER_FACTS, run.run)
-            for run in numbered.elsewhere:
-                self._remark(ELSEWHERE, run.run)
-            for run in numbered.logged:
-                self._remark(LOGGED, run.run)
+            for remark, run in numbered.remarks:
+                self._remark(remark, run.run)
             if numbered.runs:
                 yield RunsPart(study, runs[0].facts, self._name, numbered.runs)
         self._pending, self._size = {}, 0
@@ -168,18 +161,14 @@ def _size_of(curve: Curves) -> int:
 class Numbered:
     """The runs of a study by trial number, ascending, and those that aren't stored.
 
-    duplicates: their number is in use, by the run beside them. copies: with the trial that counts. equal, alike: those
-    of `runs` with the bytes, or the curve, of others that have other facts. elsewhere: those of `runs` whose place is
-    that of a stored trial of another study. logged: runs of a bundle that are stored from their logs.
+    duplicates: their number is in use, by the run beside them. copies: with the trial that counts. remarks: with the
+    run that each is about.
     """
 
     runs: dict[int, PlacedRun] = field(default_factory=dict)
     duplicates: list[tuple[PlacedRun, str]] = field(default_factory=list)
-    copies: list[tuple[PlacedRun, Known]] = field(default_factory=list)
-    equal: list[PlacedRun] = field(default_factory=list)
-    alike: list[PlacedRun] = field(default_factory=list)
-    elsewhere: list[PlacedRun] = field(default_factory=list)
-    logged: list[PlacedRun] = field(default_factory=list)
+    copies: list[tuple[PlacedRun, Candidate]] = field(default_factory=list)
+    remarks: list[tuple[str, PlacedRun]] = field(default_factory=list)
 
 
 class Stored:
@@ -195,8 +184,8 @@ class Stored:
         store: Store | None,
         files: Sequence[DataFile],
         withdrawn: Mapping[Study, Withdrawn] | None = None,
-        sources_of: Callable[[Study], Collection[str]] = no_sources,
-        places_of: Callable[[Study], Mapping[str, int]] = no_places,
+        sources_of: Callable[[Study], Collection[str]] = lambda _: (),
+        places_of: Callable[[Study], Mapping[str, int]] = lambda _: {},
     ) -> None:
         """Read the studies of a release. store: of its files, None if there are none.
 
@@ -210,9 +199,9 @@ class Stored:
         self._sources_of = sources_of
         self.copies = Copies(sources_of, places_of)
         self._store = store
-        self._withdrawn = withdrawn or {}
+        self.withdrawn = withdrawn or {}
         self.files = files
-        self._studies = self._small_table("studies")
+        self._studies = self.table("studies")
         self._columns: dict[str, dict[Study, Any]] = {}
         self._trials: dict[Study, StudyTrials] = {}
         self._same_runs: dict[Study, SameRuns] = {}
@@ -228,7 +217,7 @@ class Stored:
         self.copies.look_up(runs, self._table, self._copies, source, place)
         paths = pl.Series("source", list({run.run for run in runs}), pl.String)
         self._at_paths = defaultdict(list)
-        rows = self._table.filter(pl.col("source").is_in(paths.implode())).select(*STUDY_KEYS, "trial_id", "source")
+        rows = self._table.filter(pl.col("source").is_in(paths.implode())).select(*TRIAL_KEYS, "source")
         for row in rows.iter_rows(named=True):
             self._at_paths[row["source"]].append(Trial.of(row))
         self._leaving = {trial for run in runs for trial in self.copies.at(run)}
@@ -244,20 +233,20 @@ class Stored:
         trials, same_runs, result = self._of(study), self._same_runs_of(study), Numbered()
         same_runs.expect(runs)
         stored = {run.run: trials.stored_as(run, source, place) for run in runs}
-        own = set(stored.values())
+        stored_numbers = set(stored.values())
         withdrawn = {run.run for run in runs if trials.withdrawn.trials and trials.is_withdrawn(run, source, place)}
 
         def order(run: PlacedRun) -> tuple[bool, bool, bool, Order, Order]:
-            known = trials.known(run, source, place)
-            is_replacing = known in own and stored[run.run] != known
-            return known is None, run.run in withdrawn, is_replacing, round_of(run.attributes), natural_order(run.run)
+            number = trials.number_of(run, source, place)
+            is_replacing = number in stored_numbers and stored[run.run] != number
+            return number is None, run.run in withdrawn, is_replacing, round_of(run.attributes), natural_order(run.run)
 
         for run in sorted(runs, key=order):
-            known = trials.known(run, source, place)
-            trial = Trial(study, known if known is not None else trials.next_for(run))
+            number = trials.number_of(run, source, place)
+            trial = Trial(study, number if number is not None else trials.next_for(run))
             is_logged = trial.trial_id in trials.content and set(trials.sources) != {BUNDLE}
             if source == BUNDLE and (is_logged or self.copies.has_log(run)):
-                result.logged.append(run)
+                result.remarks.append((LOGGED, run))
                 if trials.has_bytes(trial.trial_id, run.sha256):
                     self.copies.add_listed(run, trial)
                 continue
@@ -270,7 +259,7 @@ class Stored:
             earlier = result.runs.get(trial.trial_id)
             if first is not None:
                 self._replace(first, earlier, run, result)
-            can_be_other = source == BUNDLE or trial.trial_id in own
+            can_be_other = source == BUNDLE or trial.trial_id in stored_numbers
             merged = run if first is not None else self._merged(trial, earlier, run, can_be_other)
             if merged is None:
                 result.duplicates.append((run, earlier.run if earlier else trials.path_of(trial.trial_id)))
@@ -278,28 +267,28 @@ class Stored:
             result.runs[trial.trial_id] = merged
             if run.run not in withdrawn:
                 self._place(trial, run, source, place)
-            if same_runs.offer(trial, run, digests):
-                result.alike.append(run)
-            self._offer(trial, run, result, source, place)
+            result.remarks += ((remark, run) for remark in self._offer(trial, run, digests, place))
         result.runs = dict(sorted(result.runs.items()))
         return result
 
-    def _add_copy(self, run: PlacedRun, first: Known, result: Numbered, place: str) -> None:
+    def _add_copy(self, run: PlacedRun, first: Candidate, result: Numbered, place: str) -> None:
         """Record a run as a copy of a trial. If it was a trial before its log grew to that curve, that trial moves."""
         self.copies.add_copy(run, first)
         result.copies.append((run, first))
-        own = Trial(run.study, self._of(run.study).places.get(place_digest(place, run.run), -1))
-        if own.trial_id in self.content(run.study) and own != first.trial and first.equal != "bytes":
-            self.copies.move_trial(own, first.trial, run.log)
+        former = Trial(run.study, self._of(run.study).places.get(place_digest(place, run.run), -1))
+        if former.trial_id in self.content(run.study) and former != first.trial and first.equal != "bytes":
+            self.copies.move_trial(former, first.trial, run.log)
 
-    def _offer(self, trial: Trial, run: PlacedRun, result: Numbered, source: str, place: str) -> None:
-        """Record that this ingest has a trial, of which a run is a log."""
+    def _offer(self, trial: Trial, run: PlacedRun, digests: RunDigests, place: str) -> Iterator[str]:
+        """Record that this ingest has a trial, of which a run is a log; yield remarks on that."""
+        if self._same_runs_of(trial.study).offer(trial, run, digests):
+            yield OTHER_FACTS
         trials = self._of(trial.study)
         trials.offer(trial.trial_id)
         if self.copies.add(run, trial, self.is_offered):
-            result.equal.append(run)
-        if trial.trial_id not in trials.content and self._was_elsewhere(run, source, place):
-            result.elsewhere.append(run)
+            yield EQUAL_BYTES
+        if trial.trial_id not in trials.content and self._was_elsewhere(run, place):
+            yield ELSEWHERE
 
     def _merged(self, trial: Trial, earlier: PlacedRun | None, run: PlacedRun, can_be_other: bool) -> PlacedRun | None:
         """Return a run as a trial, merged with the earlier log of it; None if they are of different trials.
@@ -317,8 +306,7 @@ class Stored:
 
         def curves(numbers: Collection[int]) -> Curves:
             assert self._store is not None
-            files = [file for file in self._files_by_study[study] if file.table == "measurements"]
-            return stored_curves(self._store, files, numbers)
+            return stored_curves(self._store, self._files_by_study[study], numbers)
 
         def is_gone(number: int) -> bool:
             return self.is_offered(Trial(study, number)) or Trial(study, number) in self.copies.moved
@@ -328,31 +316,28 @@ class Stored:
             self._same_runs[study] = SameRuns(trials, curves, row_of, is_gone)
         return self._same_runs[study]
 
-    def _is_earlier(self, run: PlacedRun, first: Known, result: Numbered, source: str) -> bool:
+    def _is_earlier(self, run: PlacedRun, first: Candidate, result: Numbered, source: str) -> bool:
         """Return True if a run is of an earlier round than the trial that it is a copy of, and takes its place."""
         of_run = round_of(run.attributes)
         is_open = first.trial.trial_id in result.runs or not self.is_offered(first.trial)
         return source != BUNDLE and run.study == first.trial.study and is_open and () != of_run < first.round
 
-    def _replace(self, first: Known, earlier: PlacedRun | None, run: PlacedRun, result: Numbered) -> None:
+    def _replace(self, first: Candidate, earlier: PlacedRun | None, run: PlacedRun, result: Numbered) -> None:
         """Make a run the log of a trial, and its former one a copy: `earlier`, of this ingest, or the stored one."""
         trial = first.trial
         if earlier is not None:
-            first = Known(trial, run.run, b"", (), equal=first.equal)
+            first = Candidate(trial, run.run, b"", (), equal=first.equal)
             self.copies.add_copy(earlier, first)
             result.copies.append((earlier, first))
         else:
-            row = self._row(trial)
-            facts = {name: row[name] for name in TrialFacts.__dataclass_fields__}
-            facts |= {name: dict(row[name] or ()) for name in ("parameters", "attributes")}
-            self.copies.found.setdefault(trial, []).append(TrialFacts(**facts))
+            self.copies.offered.setdefault(trial, []).append(TrialFacts.of(self._row(trial)))
 
     def _row(self, trial: Trial) -> dict[str, Any]:
         """Return the row of a stored trial."""
-        key = trial.study.key() | {"trial_id": trial.trial_id}
-        return self._table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in key.items()), named=True)
+        condition = pl.all_horizontal(pl.col(key) == value for key, value in key_of(trial).items())
+        return self._table.row(by_predicate=condition, named=True)
 
-    def _was_elsewhere(self, run: PlacedRun, source: str, place: str) -> bool:
+    def _was_elsewhere(self, run: PlacedRun, place: str) -> bool:
         """Return True if a stored trial of another study, which stays, was read from the place of a run."""
         digest = place_digest(place, run.run)
         return any(
@@ -390,9 +375,9 @@ class Stored:
     def _of(self, study: Study) -> StudyTrials:
         if study not in self._trials:
             trials = self._trials[study] = StudyTrials(
-                withdrawn=self._withdrawn.get(study, Withdrawn()), others=self.copies.other_runs
+                withdrawn=self.withdrawn.get(study, Withdrawn()), others=self.copies.other_runs
             )
-            if study in self.studies("n_trials") or study in self._withdrawn:
+            if study in self.studies("n_trials") or study in self.withdrawn:
                 trials.sources, trials.places = self._sources_of(study), self._places_of(study)
                 condition = [pl.col(key) == value for key, value in study.key().items()]
                 columns = ("trial_id", "source_sha256", "source", "n_evaluations", "last_step", "content_digest")
@@ -409,17 +394,18 @@ class Stored:
 
     @cached_property
     def _table(self) -> pl.DataFrame:
-        return pl.DataFrame(self._small_table("trials"))
+        return pl.DataFrame(self.table("trials"))
 
     @cached_property
     def _copies(self) -> pl.DataFrame:
-        return pl.DataFrame(self._small_table("copies"))
+        return pl.DataFrame(self.table("copies"))
 
     @cached_property
     def _files_by_study(self) -> Mapping[Study, Sequence[DataFile]]:
         return files_by_study(self.files)
 
-    def _small_table(self, name: str) -> pa.Table:
+    def table(self, name: str) -> pa.Table:
+        """Return a small table of the release."""
         if self._store is None:
             return ALL_TABLES[name].empty_table()
         return read_small_table(self._store, self.files, name)

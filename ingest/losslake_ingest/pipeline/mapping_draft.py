@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import string
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 
 from losslake_ingest.contracts.rules import BadMapping, Refusal, UnknownFormat
-from losslake_ingest.contracts.run_log import RunLog, Scalar
+from losslake_ingest.contracts.run_log import Fields, RunLog, Scalar
 from losslake_ingest.formats.format import Format
-from losslake_ingest.mapping.mapping import MAPPING_NAME, Axis, LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
 from losslake_ingest.mapping.metrics import guess_metric, metric_of
 from losslake_ingest.mapping.stated_facts import (
     ACCUMULATION,
@@ -28,7 +29,7 @@ from losslake_ingest.mapping.stated_facts import (
     stated_numbers,
 )
 from losslake_ingest.mapping.template import PathPattern, UnknownField
-from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_ingest.mapping.toml import names_of, toml_key, toml_string
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.reading import Request, SourceReading, with_defaults
 from losslake_ingest.readers.side_files import SideFiles
@@ -37,15 +38,11 @@ from losslake_ingest.readers.text_logs.proposal import advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source
 
+_DRAFT = string.Template(Path(__file__).with_name("draft.toml").read_text("utf-8"))
+_LEFT_OUT = '""'
 LONGEST_VALUE = 60
 LONGEST_PATH = 400
-_FIELDS = {
-    "dataset": ("dataset", "data", "dataset_name", "data_set", "task"),
-    "model": ("model", "arch", "architecture", "model_name", "net", "backbone"),
-    "optimizer": ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type"),
-}
 _BATCH_SIZES = (*OF_RUN, *EITHER, "train_batch_size", "b")  # in paths
-_NO_BATCH_SIZE = '# batch_size = "…"   # needed, a number of'
 _SEGMENT = re.compile(r"([A-Za-z][A-Za-z_-]*?)([_=-]?)([0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)")
 _SPECIAL = re.compile(r"[{}|*]")  # of templates and patterns
 _WORDS = "|".join(sorted(_BATCH_SIZES, key=len, reverse=True))
@@ -75,7 +72,7 @@ def draft_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
         why = unread.why if unread else f"see 'losslake formats'{advice(source)}"
         raise UnknownFormat(f"{source.path} holds no run that needs a mapping: {why}")
     try:
-        target.write_text("".join(f"{line}\n" for line in _lines(samples, text)), "utf-8")
+        target.write_text(_draft(samples, text), "utf-8")
     except OSError as error:
         raise BadMapping(f"can't write {target}: {error.strerror}") from None
     return target
@@ -88,7 +85,7 @@ class _Sample:
     format: str
     defaults: LogMapping
     runs: Sequence[str]
-    fields: Mapping[str, Scalar]
+    fields: Fields
     columns: Sequence[str]
 
 
@@ -115,88 +112,82 @@ def _sample(source: Source, log_format: Format, mapping: LogMapping) -> _Sample:
     return _Sample(log_format.name, defaults, runs, fields, list(columns))
 
 
-def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
-    """Yield the lines of the mapping. It loads as it is, and `ingest --dry-run` reports what is missing.
+def _draft(samples: Sequence[_Sample], expressions: str) -> str:
+    """Return the mapping. It loads as it is, and `ingest --dry-run` reports what is missing.
 
-    text: lines that read a text log, above the other sections.
+    expressions: lines that read a text log.
     """
-    formats = ", ".join(sample.format for sample in samples)
-    yield f"# A mapping for these logs ({formats}). Complete it, and remove the # from the lines that are right."
-    yield "# Then try it with: losslake ingest PATH --dry-run"
-    yield "# docs/mapping.md explains every line."
-    yield ""
-    if text:
-        yield "# Guessed from the lines of the log: each named group is a column."
-        yield text
-    yield "[collection]"
-    yield '# name = "my-runs"   # needed: where these studies come from'
-    for key in ("title", "licence", "citation", "source_url"):
-        yield f'# {key} = "…"'
-    yield ""
     paths = [run for sample in samples for run in sample.runs]
     patterns = guess_patterns(paths)
-    yield from _path(paths, patterns)
     in_paths = {name for pattern in patterns for name in PathPattern.parse(pattern).kinds}
-    yield from _run({name: value for sample in samples for name, value in sample.fields.items()}, samples, in_paths)
-    yield from _metrics(samples)
-    for sample in samples:
-        yield from _axis(sample)
+    fields = {name: value for sample in samples for name, value in sample.fields.items()}
+    units = {str(each.defaults.run.batch_unit.text) for each in samples if each.defaults.run.batch_unit is not None}
+    unit = units.pop() if len(units) == 1 else "examples"
+    return _DRAFT.substitute(
+        formats=", ".join(sample.format for sample in samples),
+        text=f"# Guessed from the lines of the log: each named group is a column.\n{expressions}\n" * bool(expressions),
+        paths=_lines(_paths(paths, patterns)),
+        facts=_lines(_facts(fields, samples, in_paths, unit)),
+        unit=unit,
+        fields=_lines(_fields(fields)),
+        metrics=_lines(_metrics(samples)),
+        axes="\n".join(line for sample in samples for line in _axis(sample)),
+    )
 
 
-def _path(paths: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
-    yield "[path]"
-    yield '# Fields in the paths, e.g. patterns = ["{optimizer}/b{batch_size:int}/seed{seed:int}/*"]. These logs:'
+def _lines(lines: Iterator[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _paths(paths: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
     for path in paths[:3]:
         yield f"#   {_shown(path, LONGEST_PATH)}"
     if patterns:
         yield f"# patterns = [{', '.join(toml_string(pattern) for pattern in patterns[:3])}]   # guessed"
-    yield ""
 
 
-def _run(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> Iterator[str]:
-    yield "[run]"
-    yield '# Each is a constant, or "{field}" for a value from the log, a file beside it, or the path.'
-    named = [field for field in reversed(list(fields)) if not _SPECIAL.search(field)]
+def _facts(fields: Fields, samples: Sequence[_Sample], in_paths: set[str], unit: str) -> Iterator[str]:
+    named = {field: fields[field] for field in reversed(list(fields)) if not _SPECIAL.search(field)}
     by_name = {last_name(field): field for field in named}
-    for fact, names in _FIELDS.items():
+    for fact, names in names_of("study").items():
         guess = next((by_name[name] for name in names if name in by_name), None)
         if guess is not None:
             template = toml_string(f"{{{guess}}}")
             yield f"# {fact} = {template}   # guessed by its name, for example {_shown(fields[guess])}"
         else:
             yield _elsewhere(fact, fields, samples, in_paths) or f'# {fact} = "…"   # needed'
-    units = {str(each.defaults.run.batch_unit.text) for each in samples if each.defaults.run.batch_unit is not None}
-    unit = units.pop() if len(units) == 1 else "examples"
-    yield _batch_size({field: fields[field] for field in named}, samples, in_paths) or f"{_NO_BATCH_SIZE} {unit}"
-    yield f'# batch_unit = "{unit}"     # examples, tokens, sequences …'
-    yield '# trial_id = "{seed}"         # without it, trials are numbered in order of their paths'
+    yield _batch_size(named, samples, in_paths) or f'# batch_size = "…"   # needed, a number of {unit}'
+
+
+def _fields(fields: Fields) -> Iterator[str]:
     if fields:
         yield "# Fields of these logs, each with one of its values:"
-        for name in fields:
-            yield f"#   {{{_shown(name)}}} = {_shown(fields[name])}"
-    yield ""
+    for name in fields:
+        yield f"#   {{{_shown(name)}}} = {_shown(fields[name])}"
 
 
-def _elsewhere(fact: str, fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
+def _elsewhere(fact: str, fields: Fields, samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
     """Return a line for a fact that the path or the format gives; None if neither does."""
     if fact in in_paths:
         return f"# {fact} comes from the path, once the # before patterns is removed"
-    given = [getattr(sample.defaults.run, fact) for sample in samples]
+    templates = [getattr(sample.defaults.run, fact) for sample in samples]
     with suppress(UnknownField):
-        if all(given):
-            return f"# {fact} comes from the format: {given[0].text}, for example {_shown(given[0].fill(fields))}"
+        if all(templates):
+            return (
+                f"# {fact} comes from the format: {templates[0].text}, for example {_shown(templates[0].fill(fields))}"
+            )
     return None
 
 
-def _batch_size(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
+def _batch_size(fields: Fields, samples: Sequence[_Sample], in_paths: set[str]) -> str | None:
     """Return a line for the batch size: that of an update, or what the one of a process has to be multiplied by."""
     is_in_path = "batch_size" in in_paths
     facts = facts_among({**fields, "batch_size": 1} if is_in_path else fields)
     factors = multipliers(facts)
     above_1 = [field for field in factors if natural(facts[field]) != 1]
-    given = _elsewhere("batch_size", fields, samples, in_paths)
-    if given is not None and not (is_in_path and above_1):
-        return given
+    line = _elsewhere("batch_size", fields, samples, in_paths)
+    if line is not None and not (is_in_path and above_1):
+        return line
     of_run, of_process, either = (list(stated_numbers(facts, names)) for names in (OF_RUN, OF_PROCESS, EITHER))
     if of_run or (either and not above_1):
         field = (of_run or either)[0]
@@ -216,73 +207,64 @@ def _batch_size(fields: Mapping[str, Scalar], samples: Sequence[_Sample], in_pat
 
 
 def _metrics(samples: Sequence[_Sample]) -> Iterator[str]:
-    yield "[metrics]"
-    yield '# logged column = metric "split/quantity"; "" leaves a column out'
     unknown: dict[str, None] = {}
     for sample in samples:
         axes = {axis.column for axis in sample.defaults.axis} | {*vars(sample.defaults.time).values()}
         fields = {**sample.defaults.fields, **sample.fields}
         for column in sample.columns:
             try:
-                known = metric_of(column, sample.defaults.metrics, fields)
+                metric = metric_of(column, sample.defaults.metrics, fields)
             except (KeyError, UnknownField):
                 unknown |= {} if column in axes else {column: None}
             else:
-                if known:
-                    yield f"# {toml_key(column)} = {toml_string(known.name)}   # known without this line"
+                if metric:
+                    yield f"# {toml_key(column)} = {toml_string(metric.name)}   # known without this line"
     axis = _guessed_axis(list(unknown))
     for column in unknown:
-        guess = guess_metric(column)
-        if guess:
-            yield f"# {toml_key(column)} = {toml_string(guess)}   # guessed by its name"
-        elif guess := guess_metric(column.removesuffix("_percent")):
-            yield f"# {toml_key(column)} = {{ metric = {toml_string(guess)}, scale = 0.01 }}   # guessed by its name"
-        elif guess := guess_metric(f"train_{column}"):
-            yield f'# {toml_key(column)} = ""   # or {toml_string(guess)}, guessed by its name, or of val or test'
-        elif guess := guess_metric(f"train_{column.removesuffix('_percent')}"):
-            scaled = f"{{ metric = {toml_string(guess)}, scale = 0.01 }}"
-            yield f'# {toml_key(column)} = ""   # or {scaled}, guessed by its name, or of val or test'
-        elif axis is None or column != axis[0]:
-            yield f'# {toml_key(column)} = ""'
-    yield ""
+        guess = _guessed_metric(column)
+        if guess != _LEFT_OUT or axis is None or column != axis[0]:
+            yield f"# {toml_key(column)} = {guess}"
+
+
+def _guessed_metric(column: str) -> str:
+    """Return the value of a line for a column, as far as its name says the quantity, and the split."""
+    for prefix in ("", "train_"):
+        for name in (column, column.removesuffix("_percent")):
+            if guess := guess_metric(f"{prefix}{name}"):
+                metric = toml_string(guess)
+                metric = metric if name == column else f"{{ metric = {metric}, scale = 0.01 }}"
+                of_training = f"{_LEFT_OUT}   # or {metric}, guessed by its name, or of val or test"
+                return of_training if prefix else f"{metric}   # guessed by its name"
+    return _LEFT_OUT
 
 
 def _axis(sample: _Sample) -> Iterator[str]:
-    axis = next((axis for axis in sample.defaults.axis if _is_used(axis, sample.columns)), None)
-    if axis is not None and axis.counts == "calls":
+    logged = (axis for axis in sample.defaults.axis if axis.column in sample.columns)
+    axis = next((axis for axis in logged if any(axis.holds(c) for c in sample.columns if c != axis.column)), None)
+    if axis is None:
+        guess = _guessed_axis(sample.columns)
+        column, counts = guess or ("step", "steps")
+        yield "# The column with the position in training" + (", guessed by its name:" if guess else ":")
+        yield _section(column, f'"{counts}"   # steps, examples or epochs')
+        if counts == "epochs":
+            yield '# epoch_size = "{epoch_examples}"   # examples per epoch: a number or a field'
+    elif axis.counts == "calls":
         yield f"# The step of {sample.format} is its column {axis.column}. It counts calls unless the training sets it:"
-        yield "# [[axis]]"
-        yield f"# column = {toml_string(axis.column)}"
-        yield '# counts = "updates"   # or updates_from_zero, or calls with scale = the updates between two'
-        return
-    if axis is not None:
+        yield _section(axis.column, '"updates"   # or updates_from_zero, or calls with scale = the updates between two')
+    else:
         yield f"# The step of {sample.format} is its column {axis.column}, which counts {axis.counts}."
-        if axis.counts == "epochs" and axis.epoch_size is not None:
-            for name in axis.epoch_size.names[:1]:
-                yield f'# [fields]\n# {name} = "…"   # needed: the number of examples in an epoch'
-        return
-    guess = _guessed_axis(sample.columns)
-    column, counts = guess or ("step", "steps")
-    yield "# The column with the position in training" + (", guessed by its name:" if guess else ":")
-    yield "# [[axis]]"
-    yield f"# column = {toml_string(column)}"
-    yield f'# counts = "{counts}"   # steps, examples or epochs'
-    if counts == "epochs":
-        yield '# epoch_size = "{epoch_examples}"   # examples per epoch: a number or a field'
+        for name in axis.epoch_size.names[:1] if axis.counts == "epochs" and axis.epoch_size is not None else ():
+            yield f'# [fields]\n# {name} = "…"   # needed: the number of examples in an epoch'
 
 
-def _is_used(axis: Axis, columns: Sequence[str]) -> bool:
-    return axis.column in columns and any(axis.holds(column) for column in columns if column != axis.column)
+def _section(column: str, counts: str) -> str:
+    return f"# [[axis]]\n# column = {toml_string(column)}\n# counts = {counts}"
 
 
 def _guessed_axis(columns: Sequence[str]) -> tuple[str, str] | None:
     """Return the column that looks like an axis and what it counts: steps before examples before epochs."""
-    for counts, names in AXES.items():
-        for name in names:
-            for column in columns:
-                if column.lower() == name:
-                    return column, counts
-    return None
+    names = ((name, counts) for counts, names in AXES.items() for name in names)
+    return next(((column, counts) for name, counts in names for column in columns if column.lower() == name), None)
 
 
 def guess_patterns(paths: Sequence[str]) -> list[str]:

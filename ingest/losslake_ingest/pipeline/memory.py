@@ -80,10 +80,10 @@ class Memory:
         key = self._key(source) if source.total_bytes is not None else None
         if key is None:
             return None
-        known = self._lake.read(lambda session: session.get(RememberedSource, key))
-        if known is None or known.size != source.total_bytes or known.sha256 != source.expected_sha256():
+        row = self._lake.read(lambda session: session.get(RememberedSource, key))
+        if row is None or row.size != source.total_bytes or row.sha256 != source.expected_sha256():
             return None
-        remembered = _JSON.validate_json(known.report)
+        remembered = _JSON.validate_json(row.report)
         if not remembered.holds_in(states(files)):
             return None
         return Offer(
@@ -92,7 +92,7 @@ class Memory:
             {facts.collection: facts for facts in remembered.collections},
             remembered.goals,
             remembered.directions,
-            known.sha256,
+            row.sha256,
             unchanged={Study.parse(study): digest for study, digest in remembered.unchanged.items()},
             quarantined=remembered.quarantined,
             is_recalled=True,

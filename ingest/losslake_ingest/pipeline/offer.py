@@ -21,12 +21,11 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Progress, Quarantined, SourceReport
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.contracts.study import StudyPart, source_digest
-from losslake_ingest.pipeline.engine import Converted, Engine, Outcome, Task, WrittenPart, packed
+from losslake_ingest.pipeline.copies import Move
+from losslake_ingest.pipeline.engine import Engine, Outcome, Task, WrittenPart, carried_part
 from losslake_ingest.pipeline.gather import RunsPart, Stored
 from losslake_ingest.pipeline.publish import StudyChange, discard
 from losslake_ingest.pipeline.reading import Reading
-from losslake_ingest.pipeline.stored_curves import stored_curves
-from losslake_ingest.pipeline.write import write_curves
 from losslake_ingest.sources.member import Source
 from losslake_schema.contributors import Contributor
 from losslake_schema.names import Study, Trial
@@ -69,8 +68,7 @@ class Offer:
     strays: Counter[str] = field(default_factory=Counter)
     unlisted: Counter[str] = field(default_factory=Counter)
     n_trials: Counter[Study] = field(default_factory=Counter)
-    contributors: dict[Trial, tuple[Contributor, ...]] = field(default_factory=dict)
-    contributors_of_studies: Mapping[Study, tuple[Contributor, ...]] = field(default_factory=dict)
+    contributors: dict[Study | Trial, tuple[Contributor, ...]] = field(default_factory=dict)
 
     @property
     def studies(self) -> set[str]:
@@ -144,17 +142,21 @@ def ingest_source(engine: Engine, reading: Reading, progress: Progress) -> Offer
     source = reading.source
     offer = Offer(source, reading.report())
     progress.begin(source.name, source.total_bytes)
-    with ThreadPoolExecutor(1, "fingerprint") as pool, _reporting(source, progress) as done:
+    done = Counter[str]()
+    with ThreadPoolExecutor(1, "fingerprint") as pool, _reporting(source, progress, done):
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
         tasks = (_task(part, reading.stored) for part in _parts(offer, reading))
-        for part, outcome in done.counted(engine.convert(tasks, source.uses_all_cores)):
+        for part, outcome in engine.convert(tasks, source.uses_all_cores):
+            done["trials"] += part.n_trials
+            if isinstance(outcome.result, WrittenPart):
+                done["evaluations"] += sum(outcome.result.trials["n_evaluations"].to_pylist())
             offer.add(part, outcome)
         offer.sha256 = fingerprint.result() if fingerprint else None
     offer.count_unlisted()
     offer.is_certain = source.is_unchanged()
     offer.report, offer.collections = reading.report(), reading.collections
     offer.goals, offer.directions = tuple(reading.goals), tuple(reading.directions)
-    offer.contributors_of_studies = reading.contributors
+    offer.contributors |= reading.contributors
     return offer
 
 
@@ -179,42 +181,29 @@ def _task(part: StudyPart, stored: Stored) -> Task:
     return Task(part, digest, bool(stored.studies("n_quarantined").get(part.study)), content)
 
 
-@dataclass
-class ConvertedParts:
-    """The parts that are converted so far."""
-
-    trials: int = 0
-    evaluations: int = 0
-
-    def counted(self, converted: Iterable[Converted]) -> Iterator[Converted]:
-        """Yield parts with their outcomes, and count them."""
-        for part, outcome in converted:
-            self.trials += part.n_trials
-            if isinstance(outcome.result, WrittenPart):
-                self.evaluations += sum(outcome.result.trials["n_evaluations"].to_pylist())
-            yield part, outcome
-
-
 @contextmanager
-def _reporting(source: Source, progress: Progress) -> Iterator[ConvertedParts]:
-    """Report the progress of reading a source every SECONDS_BETWEEN_REPORTS, however long a single study takes."""
-    done, has_ended = ConvertedParts(), Event()
+def _reporting(source: Source, progress: Progress, done: Counter[str]) -> Iterator[None]:
+    """Report the progress of reading a source every SECONDS_BETWEEN_REPORTS, however long a single study takes.
+
+    done: the numbers of trials and evaluations that are converted so far.
+    """
+    has_ended = Event()
 
     def report() -> None:
         # A reader may look at the beginning before it reads all.
         most = 0
         while not has_ended.wait(SECONDS_BETWEEN_REPORTS):
             most = max(most, source.position())
-            progress.advance(most, done.trials, done.evaluations)
+            progress.advance(most, done["trials"], done["evaluations"])
 
     with ThreadPoolExecutor(1, "progress") as pool:
         reports = pool.submit(report)
         try:
-            yield done
+            yield
         finally:
             has_ended.set()
         reports.result()
-    progress.advance(source.total_bytes or source.position(), done.trials, done.evaluations)
+    progress.advance(source.total_bytes or source.position(), done["trials"], done["evaluations"])
 
 
 def merge_offers(
@@ -268,9 +257,15 @@ def _carry_over(
         condition &= pc.field(key) == value
     trials = table.filter(condition).sort_by("trial_id")
     if trials.num_rows:
-        measurements = [file for file in files if file.table == "measurements" and file.study == change.study]
-        trial_ids: list[int] = trials["trial_id"].to_pylist()
-        curves = stored_curves(store, measurements, trial_ids)
-        written = write_curves(store, change.study, trial_ids, curves)
-        facts = change.parts[0].facts
-        change.parts.append(WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True))
+        of_study = [file for file in files if file.study == change.study]
+        change.parts.append(carried_part(store, change.parts[0].facts, trials, of_study))
+
+
+def moves_of(stored: Stored, offers: Sequence[Offer]) -> dict[Trial, Move]:
+    """Return the stored trials that move: what takes their place is offered, and neither withdrawn nor refused."""
+    offered = {study: change.trial_ids for offer in offers for study, change in offer.changes.items()}
+    return {
+        trial: move
+        for trial, move in stored.moved().items()
+        if move.to.trial_id in offered.get(move.to.study, set()) | stored.content(move.to.study).keys()
+    }

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,35 +15,31 @@ from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import source_digest, study_digest
 from losslake_ingest.pipeline.copies import Copies, copy_rows
-from losslake_ingest.pipeline.credit import Credits, contributor_rows
-from losslake_ingest.pipeline.directions import (
+from losslake_ingest.pipeline.engine import WrittenPart
+from losslake_ingest.pipeline.small_tables import (
+    collection_rows,
+    contributor_rows,
+    goal_rows,
+    goals_not_in,
     measured_metrics,
     merged_directions,
+    metric_rows,
     records_without_files,
     stated_directions,
 )
-from losslake_ingest.pipeline.engine import WrittenPart
-from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
+from losslake_ingest.pipeline.trial_rows import in_order, moved_rows, study_names
 from losslake_ingest.pipeline.write import write_records
+from losslake_schema.contributors import Contributor
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial
-from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections, metric_named, metrics
+from losslake_schema.registry import CollectionMetadata, Direction, Goal
 from losslake_schema.release import Release
 from losslake_schema.statuses import STORED_STATUSES
-from losslake_schema.tables import (
-    ALL_TABLES,
-    COLLECTIONS,
-    METRICS,
-    OPTIONAL_TABLES,
-    PARTITIONED,
-    STUDIES,
-    STUDY_KEYS,
-)
+from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, PARTITIONED, STUDIES
 
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000
-STATED = "Not in the registry: a mapping states the direction."
 Ledger = Callable[[frozenset[Study]], Iterable[LedgerEntry]]
 
 
@@ -125,9 +120,9 @@ class Changes:
     """The changes to publish, and the content digests of the stored studies that they are based on.
 
     directions: that mappings state, of metrics that aren't registered. dropped: studies to leave out.
-    whole: studies that are offered with all of their trials, changed or not. credits: new contributors. moved: the new
-    place of each stored trial that moves. copies: found by the ingest, if it is one.
-    erasure: the last one when the work began. stored_facts_stay: of collections, goals and directions.
+    whole: studies that are offered with all of their trials, changed or not. contributors: new ones, by trial, or by
+    study for all of its trials. moved: the new place of each stored trial that moves. copies: found by the ingest, if
+    it is one. erasure: the last one when the work began. stored_facts_stay: of collections, goals and directions.
     """
 
     studies: Mapping[Study, StudyChange]
@@ -137,7 +132,7 @@ class Changes:
     directions: Collection[tuple[str, Direction]] = ()
     dropped: frozenset[Study] = frozenset()
     whole: frozenset[Study] = frozenset()
-    credits: Credits = field(default_factory=Credits)
+    contributors: Mapping[Study | Trial, tuple[Contributor, ...]] = field(default_factory=dict)
     moved: Mapping[Trial, Trial] = field(default_factory=dict)
     copies: Copies | None = None
     erasure: int | None = None
@@ -201,21 +196,21 @@ class _Draft:
             trials = list(_trials_of(self.changes.values()))
             tables["trials"] = _replace_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
-            tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
+            tables["collections"] = collection_rows(tables["collections"], tables["studies"], changes.collections)
             studies = column_by_study(tables["studies"], "content_digest").keys()
             tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
         self._change_facts_of_trials(tables, changes, bool(replaced or changes.moved))
-        known = stated_directions(self.stored["metrics"])
-        directions = merged_directions(known, changes.directions)
+        stored_directions = stated_directions(self.stored["metrics"])
+        directions = merged_directions(stored_directions, changes.directions)
         if directions:
             measured = measured_metrics(tables["studies"])
             directions = {name: direction for name, direction in directions.items() if name in measured}
         is_changed = any(not table.equals(tables[name]) for name, table in self.stored.items())
-        self.is_new = bool(replaced) or is_changed or directions != known
+        self.is_new = bool(replaced) or is_changed or directions != stored_directions
         if self.is_new:
             self._swap_data_files(replaced)
-            tables["metrics"] = _metric_rows(tables["studies"], directions)
-            new = records_without_files(tables["studies"], directions, known, self.changes)
+            tables["metrics"] = metric_rows(tables["studies"], directions)
+            new = records_without_files(tables["studies"], directions, stored_directions, self.changes)
             by_study = files_by_study(self.files.all) if new else {}
             for study, missing in new.items():
                 self.files.added["records"].append(write_records(lake.store, study, by_study[study], missing))
@@ -225,8 +220,8 @@ class _Draft:
         """Change the tables of contributors and copies. is_other: trials were replaced, or moved."""
         named = [name for name in OPTIONAL_TABLES if tables[name].num_rows and is_other]
         rows = {name: moved_rows(tables[name], changes.moved) for name in OPTIONAL_TABLES}
-        if changes.credits or "contributors" in named:
-            tables["contributors"] = contributor_rows(rows["contributors"], self._trials(tables), changes.credits)
+        if changes.contributors or "contributors" in named:
+            tables["contributors"] = contributor_rows(rows["contributors"], self._trials(tables), changes.contributors)
         if changes.copies or "copies" in named:
             tables["copies"] = copy_rows(rows["copies"], self._trials(tables), changes.copies)
 
@@ -252,15 +247,12 @@ class _Draft:
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:
         old = [file for file in self.files.kept if file.table == name]
-        if name in OPTIONAL_TABLES and not table.num_rows:
-            self.files.kept = [file for file in self.files.kept if file.table != name]
-            self.files.removed[name] = old
-            return
-        if old and name in self.stored and table.equals(self.stored[name]):
+        has_file = bool(table.num_rows) or name not in OPTIONAL_TABLES
+        if has_file and old and name in self.stored and table.equals(self.stored[name]):
             return
         self.files.kept = [file for file in self.files.kept if file.table != name]
         self.files.removed[name] = old
-        self.files.added[name] = [write_small_table(self.lake.store, name, table)]
+        self.files.added[name] = [write_small_table(self.lake.store, name, table)] if has_file else []
 
 
 def _trials_of(changes: Iterable[StudyChange]) -> Iterator[pa.Table]:
@@ -277,49 +269,6 @@ def _replace_studies(table: pa.Table, replaced: Collection[Study], new: Sequence
     return in_order(pa.concat_tables([kept, *new]))
 
 
-def moved_rows(rows: pa.Table, moved: Mapping[Trial, Trial]) -> pa.Table:
-    """Return rows of trials with the new keys of those that move, all at once: two trials may change places."""
-    if not moved or not rows.num_rows:
-        return rows
-    keys = [*STUDY_KEYS, "trial_id"]
-    named = {f"new_{key}": [_key_of(to)[key] for to in moved.values()] for key in keys}
-    places = pl.DataFrame({key: [_key_of(trial)[key] for trial in moved] for key in keys} | named)
-    joined = pl.DataFrame(rows).join(places, on=keys, how="left", maintain_order="left")
-    columns = [pl.coalesce(f"new_{key}", key).alias(key) for key in keys]
-    return joined.with_columns(columns).select(rows.column_names).to_arrow().cast(rows.schema)
-
-
-def _key_of(trial: Trial) -> dict[str, object]:
-    return {**trial.study.key(), "trial_id": trial.trial_id}
-
-
-def study_names(table: pa.Table) -> pa.ChunkedArray:
-    """Return the study of each row of `studies` or `trials`."""
-    return pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    """Return the rows of `studies` or `trials` sorted by study (and trial)."""
-    order = [(key, "ascending") for key in (*STUDY_KEYS, "trial_id") if key in table.column_names]
-    return table.sort_by(order).combine_chunks()
-
-
-def _collection_rows(stored: pa.Table, studies: pa.Table, stated: Mapping[str, CollectionMetadata]) -> pa.Table:
-    """Return a row for each collection with studies: new metadata first, then stored, then built-in.
-
-    Fields that the new metadata leaves empty keep their stored value.
-    """
-    known = {c.collection: c for c in collections()}
-    rows = {row["collection"]: row for row in stored.to_pylist()}
-    result = []
-    for name in sorted(set(studies["collection"].to_pylist())):
-        facts = known.get(name) or known.get(name.split("/")[0]) or CollectionMetadata(name, licence="not stated")
-        row = rows.get(name) or vars(facts) | {"collection": name}
-        new = {key: text for key, text in vars(stated.get(name, CollectionMetadata(name))).items() if text}
-        result.append({**row, **new})
-    return pa.Table.from_pylist(result, COLLECTIONS)
-
-
 def _without_stored(changes: Changes, stored: Mapping[str, pa.Table]) -> Changes:
     """Return changes that state nothing about collections, goals and metrics that are stored."""
     names, measured = set(stored["collections"]["collection"].to_pylist()), measured_metrics(stored["studies"])
@@ -330,14 +279,3 @@ def _without_stored(changes: Changes, stored: Mapping[str, pa.Table]) -> Changes
         directions=[(name, direction) for name, direction in changes.directions if name not in measured],
         whole=frozenset(),
     )
-
-
-def _metric_rows(studies: pa.Table, directions: Mapping[str, Direction]) -> pa.Table:
-    """Return a row for each registered metric, and for each other metric of a study."""
-    rows = []
-    for name in sorted(measured_metrics(studies) | set(metrics())):
-        row = {"metric": name, **vars(metric_named(name))}
-        if name in directions:
-            row |= {"direction": directions[name], "description": STATED}
-        rows.append(row)
-    return pa.Table.from_pylist(rows, METRICS)

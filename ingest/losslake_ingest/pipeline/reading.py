@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Protocol
 
 from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import NO_MEMORY, BadMapping, MissingField, Refusal, Rule, SourceBroken
 from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
+from losslake_ingest.mapping.goals import goals_of
 from losslake_ingest.mapping.mapping import (
     MAPPING_NAME,
     LogMapping,
@@ -24,7 +25,7 @@ from losslake_ingest.mapping.mapping import (
     overlay,
     parse_mapping,
 )
-from losslake_ingest.mapping.place import PlacedRun, collection_facts, contributors_of, goals_of, place
+from losslake_ingest.mapping.place import PlacedRun, collection_facts, contributors_of, place
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.pipeline.gather import Gatherer, Stored
 from losslake_ingest.pipeline.unread import Unread, first_unread
@@ -34,7 +35,7 @@ from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
 from losslake_ingest.sources.open import BUNDLE_MANIFEST, FileSource, FolderSource, Place, open_source
 from losslake_schema.contributors import Contributor
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import CollectionMetadata, Direction, Goal
 from losslake_schema.statuses import COMPLETE
 
@@ -76,7 +77,7 @@ class Request:
             file = mapping_file(self.mapping)
             mapping = load_mapping(file)
             if file in bundled_mappings().values():
-                mapping = replace(mapping, own=())
+                mapping = replace(mapping, labels=())
         else:
             mapping = load_mapping(beside) if beside.is_file() or beside.is_symlink() else LogMapping()
         if self.collection is not None:
@@ -118,56 +119,51 @@ def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
     return sources
 
 
-class Reading(Protocol):
+class Reading(ABC):
     """A reader of one source, of logs or a bundle; what it collects is complete once all items are drawn.
 
-    contributors: of all trials of studies that a format reads as a whole. Single runs have their own.
+    contributors: of all trials of studies that a format reads as a whole. Single runs have their own. remarks:
+    decisions of the readers, with their counts.
     """
 
-    source: Source
-    stored: Stored
-    collections: dict[str, CollectionMetadata]
-    goals: dict[Goal, None]
-    directions: dict[tuple[str, Direction], None]
-    contributors: dict[Study, tuple[Contributor, ...]]
+    def __init__(self, source: Source, stored: Stored) -> None:
+        self.source, self.stored = source, stored
+        self.collections: dict[str, CollectionMetadata] = {}
+        self.goals: dict[Goal, None] = {}
+        self.directions: dict[tuple[str, Direction], None] = {}
+        self.contributors: dict[Study | Trial, tuple[Contributor, ...]] = {}
+        self.remarks: Counter[str] = Counter()
 
     @property
     def missing(self) -> Counter[MissingField]:
         """Fields that the mapping has to add, with the number of runs."""
+        return Counter()
 
+    @abstractmethod
     def items(self) -> Iterator[StudyPart | Quarantined]:
         """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break."""
 
+    @abstractmethod
     def report(self) -> SourceReport:
         """Return the report of the source, for what has been read so far."""
 
 
-class SourceReading:
-    """A reader of one source; what it collects is complete once all items are drawn.
-
-    remarks: decisions of the readers, with their counts. left_out: columns that nothing maps to a metric, with the
-    number of runs.
-    """
+class SourceReading(Reading):
+    """A reader of one source of logs. left_out: columns that nothing maps to a metric, with the number of runs."""
 
     def __init__(self, source: Source, request: Request, stored: Stored, mapping: LogMapping | None = None) -> None:
-        self.source = source
-        self.stored = stored
+        super().__init__(source, stored)
         self.mapping = mapping or request.mapping_for(source.path)
         self.formats = request.formats_for(self.mapping)
         self._is_forced = bool(request.formats)
         self._is_mapped = request.mapping is not None
-        self._archived_mappings: dict[str, None] = {}
+        self._archived_mappings: set[str] = set()
         self.detected = self._detect()
-        self.remarks: Counter[str] = Counter()
         self._first_run: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
         self._missing: Counter[MissingField] = Counter()
         self._lacking: dict[MissingField, set[Workload]] = {}
         self._workloads: set[Workload] = set()
-        self.collections: dict[str, CollectionMetadata] = {}
-        self.goals: dict[Goal, None] = {}
-        self.directions: dict[tuple[str, Direction], None] = {}
-        self.contributors: dict[Study, tuple[Contributor, ...]] = {}
         self._everywhere = request.contributors
         self._place = str(source.path.resolve()).lstrip("/")
         self._unread = set(self.detected.unlike)
@@ -198,17 +194,16 @@ class SourceReading:
             raise SourceBroken(self.detected.broken or self._why_unread())
         readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
         is_empty = True
-        for items in readings:
-            for item in items:
-                is_empty = False
-                yield item
+        for item in chain.from_iterable(readings):
+            is_empty = False
+            yield item
         for items in readings:
             items.raise_break()
+        if is_empty and self._is_forced:
+            formats = " or ".join(self.formats)
+            raise SourceBroken(f"no file in it has the format {formats}: leave --format out, or correct it")
         if is_empty:
-            forced = f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
-            raise SourceBroken(
-                forced if self._is_forced else self.detected.unread.why if self.detected.unread else NO_RUN
-            )
+            raise SourceBroken(self.detected.unread.why if self.detected.unread else NO_RUN)
 
     def _why_unread(self) -> str:
         """Return why no format recognizes anything in the source, and what to do."""
@@ -229,17 +224,14 @@ class SourceReading:
         for item in logs:
             if isinstance(item, RunLog):
                 self._unread.difference_update(item.files)
-                placed = self._place_run(item, mapping, side)
-                yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
-                if not (isinstance(placed, PlacedRun) and placed.status == COMPLETE):
-                    yield from self._damages(item)
+                yield from self._place_run(item, mapping, side, gatherer)
+                continue
+            if isinstance(item, Quarantined):
+                self._missing.update(item.missing)
+                self._refused.add(item.path)
             else:
-                if isinstance(item, Quarantined):
-                    self._missing.update(item.missing)
-                    self._refused.add(item.path)
-                else:
-                    self._collect_metadata(item.study, mapping)
-                yield item
+                self._collect_metadata(item.study, mapping)
+            yield item
         yield from gatherer.flush()
         logs.raise_break()
 
@@ -258,14 +250,18 @@ class SourceReading:
             return source
 
         def note(path: str) -> bool:
-            if path.rpartition("/")[2] == MAPPING_NAME:
-                self._archived_mappings[path] = None
+            if path.rpartition("/")[2] == MAPPING_NAME and path not in self._archived_mappings:
+                self._archived_mappings.add(path)
+                self._remark(ARCHIVED_MAPPING, path)
             return True
 
         return PartOfSource(source, note)
 
-    def _place_run(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
-        """Return the placed run, or the quarantined run with the reason."""
+    def _place_run(
+        self, log: RunLog, mapping: LogMapping, side: SideFiles, gatherer: Gatherer
+    ) -> Iterator[StudyPart | Quarantined]:
+        """Place a run, and yield what it completes; or yield the run as quarantined, with the reasons."""
+        run, path = None, str(self.source.path)
         try:
             run = place(log, mapping, self._place, side.beside(log.run))
         except Refusal as refusal:
@@ -275,21 +271,26 @@ class SourceReading:
                 for field in refusal.missing:
                     self._lacking.setdefault(field, set()).add(refusal.workload)
             sha256 = next(iter(log.files.values()), None)
-            return Quarantined(
-                str(self.source.path), log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256
-            )
+            yield Quarantined(path, log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256)
         except MemoryError:
-            return Quarantined(str(self.source.path), log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+            yield Quarantined(path, log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+        else:
+            self._collect(run, log)
+            within = self.source.within if isinstance(self.source, FolderSource) else ""
+            yield from gatherer.add(replace(run, run=f"{within}/{run.run}") if within else run)
+        if run is None or run.status != COMPLETE:
+            yield from self._damages(log)
+
+    def _collect(self, run: PlacedRun, log: RunLog) -> None:
+        """Collect what a run and its mapping state, for the report and the release."""
         for remark, count in run.remarks.items():
             self._remark(remark, log.run, count)
         self._workloads.add(run.study.workload)
         self.left_out.update(run.left_out)
         self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
         self.collections[run.collection.collection] = run.collection
-        self.goals.update(dict.fromkeys(run.goals))
-        self.directions.update(dict.fromkeys(run.directions))
-        within = self.source.within if isinstance(self.source, FolderSource) else ""
-        return replace(run, run=f"{within}/{run.run}") if within else run
+        self.goals |= dict.fromkeys(run.goals)
+        self.directions |= dict.fromkeys(run.directions)
 
     @property
     def missing(self) -> Counter[MissingField]:
@@ -327,18 +328,14 @@ class SourceReading:
         facts = collection_facts(mapping, study, study.key())
         if facts != CollectionMetadata(facts.collection):
             self.collections[facts.collection] = facts
-        self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
-        contributors = contributors_of(mapping)
-        if contributors:
+        self.goals |= dict.fromkeys(goals_of(mapping, study.workload, study.key()))
+        if contributors := contributors_of(mapping):
             self.contributors[study] = contributors
 
     def report(self) -> SourceReport:
         """Return the report of the source, for what has been read so far."""
         detected = self.detected
         remarks = {self._with_place(remark): count for remark, count in self.remarks.items()}
-        if self._archived_mappings:
-            first = next(iter(self._archived_mappings))
-            remarks[f"{ARCHIVED_MAPPING} (first in {first})"] = len(self._archived_mappings)
         unread = [path for path in self._unread if self._refused.isdisjoint(_with_folders(path))]
         if unread:
             remarks[f"{UNREAD} (first in {min(unread)})"] = len(unread)
@@ -351,7 +348,7 @@ class SourceReading:
             self.mapping.where,
             tuple(sorted(remarks.items())),
             tuple(sorted(self.left_out.items())),
-            tuple(label for label in self.mapping.own if label not in self.mapping.used),
+            tuple(label for label in self.mapping.labels if label not in self.mapping.used),
         )
 
 
@@ -415,7 +412,7 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     score. For example, event files beside AlgoPerf's CSVs are the same run again.
     """
     limit = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
-    scores: dict[str, dict[str, list[float]]] = {}
+    scores: dict[str, dict[str, float]] = defaultdict(dict)
     excluded = n_examined = 0
     others: list[str] = []
     recognized: list[tuple[str, str]] = []
@@ -441,20 +438,20 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
                 unread = unread if recognized else first_unread(unread, file, formats)
                 continue
             recognized.append((member.path, name))
-            scores.setdefault(_folder(member.path), {}).setdefault(name, []).append(score)
+            of_folder = scores[_folder(member.path)]
+            of_folder[name] = max(score, of_folder.get(name, score))
     except SourceBroken as error:
         broken = str(error)
     folders = {folder: _readers(of_format) for folder, of_format in scores.items()}
-    files: Counter[str] = Counter()
-    for folder, names in folders.items():
-        files.update({name: len(scores[folder][name]) for name in names})
-    read = {path for path, name in recognized if name in folders[_folder(path)]}
-    endings = {_ending(path) for path in read}
-    beside = {(_folder(path), _ending(path)) for path in read}
+    read = [(path, name) for path, name in recognized if name in folders[_folder(path)]]
+    beside = {(_folder(path), _ending(path)) for path, _ in read}
+    endings = {ending for _, ending in beside}
     unlike = [path for path in others if _ending(path) in endings]
-    unlike += [path for path, _ in recognized if path not in read and (_folder(path), _ending(path)) in beside]
-    counts = dict(sorted(files.items()))
-    return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, unread)
+    paths_read = {path for path, _ in read}
+    left_out = (path for path, _ in recognized if path not in paths_read)
+    unlike += [path for path in left_out if (_folder(path), _ending(path)) in beside]
+    files = dict(sorted(Counter(name for _, name in read).items()))
+    return Detected(folders, files, len(others), excluded, n_examined <= limit, broken, unlike, unread)
 
 
 def _with_folders(path: str) -> Iterator[str]:
@@ -469,7 +466,7 @@ def _ending(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2]
 
 
-def _readers(scores: Mapping[str, Sequence[float]]) -> Collection[str]:
-    """Return the formats that read a folder, from their scores for its files."""
-    best = max(scores, key=lambda name: max(scores[name]))
-    return (best,) if max(scores[best]) >= CERTAIN_SCORE else tuple(sorted(scores))
+def _readers(scores: Mapping[str, float]) -> Collection[str]:
+    """Return the formats that read a folder, from their highest scores for its files."""
+    best = max(scores, key=scores.__getitem__)
+    return (best,) if scores[best] >= CERTAIN_SCORE else tuple(sorted(scores))

@@ -13,7 +13,7 @@ from typing import Any
 
 from losslake_ingest.contracts.study import Curves, RunDigests, run_digests
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.pipeline.copies import BUNDLE, Known, facts_beside, facts_of, round_of
+from losslake_ingest.pipeline.copies import BUNDLE, Candidate, facts_beside, facts_of, round_of
 from losslake_ingest.pipeline.study_trials import StudyTrials
 from losslake_schema.names import Trial
 
@@ -33,8 +33,8 @@ class SameRuns:
         is_gone: returns True for a stored trial that this ingest offers or moves.
         """
         self._trials, self._load, self._row_of, self._is_gone = trials, load, row_of, is_gone
-        self._offered_timed: dict[bytes, Known] = {}
-        self._offered: dict[bytes, dict[bytes, Known]] = {}
+        self._offered_timed: dict[bytes, Candidate] = {}
+        self._offered: dict[bytes, dict[bytes, Candidate]] = {}
         self._sizes: set[tuple[int, int]] = set()
         self._digested: set[int] = set()
         self._stored_timed: dict[bytes, list[int]] = {}
@@ -52,16 +52,16 @@ class SameRuns:
 
     def offer(self, trial: Trial, run: PlacedRun, digests: RunDigests) -> bool:
         """Record the run that is the log of a trial; return True if others have its curve, but different facts."""
-        known = Known(trial, run.run, b"", round_of(run.attributes), equal="times")
+        offered_trial = Candidate(trial, run.run, b"", round_of(run.attributes), equal="times")
         if digests.timed is not None:
-            self._offered_timed[digests.timed] = known
+            self._offered_timed[digests.timed] = offered_trial
         if digests.curve is None:
             return False
         offered = self._offered.setdefault(digests.curve, {})
-        offered[facts_of(_without_formulas(run))] = known._replace(equal="curve")
+        offered[facts_of(_without_formulas(run))] = offered_trial._replace(equal="curve")
         return len(offered) > 1 or bool(self._others(trial.trial_id, run, digests.curve, self._stored))
 
-    def find(self, run: PlacedRun, number: int, digests: RunDigests) -> Known | None:
+    def find(self, run: PlacedRun, number: int, digests: RunDigests) -> Candidate | None:
         """Return the trial of which a run is another log; None if there is none. number: it would have.
 
         A stored trial whose log is unchanged was compared with the others before.
@@ -78,7 +78,7 @@ class SameRuns:
             return None
         first, attributes = Trial(run.study, numbers[0]), dict(self._row_of(numbers[0])["attributes"] or ())
         path = self._trials.path_of(first.trial_id)
-        return Known(first, path, b"", round_of(attributes), equal="times" if timed else "curve")
+        return Candidate(first, path, b"", round_of(attributes), equal="times" if timed else "curve")
 
     def _others(
         self, number: int, run: PlacedRun, digest: bytes | None, stored: Mapping[bytes, list[int]]

@@ -14,14 +14,13 @@ from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import Curves, offsets_of
 
 
-def stored_curves(store: Store, measurements: Collection[DataFile], trial_ids: Collection[int]) -> Curves:
-    """Return the stored curves of some trials of a study, in their order."""
+def stored_curves(store: Store, files: Collection[DataFile], trial_ids: Collection[int]) -> Curves:
+    """Return the curves of some trials of a study, in their order, from its data files."""
     wanted = pa.array(sorted(trial_ids), pa.int64())
-    tables = []
-    for file in measurements:
-        rows = pq.ParquetFile(store.open(file.path, file.bytes)).read()
-        tables.append(rows.filter(pc.is_in(rows["trial_id"], wanted)))
-    return curves_of(pl.DataFrame(pa.concat_tables(tables)), trial_ids)
+    measurements = (file for file in files if file.table == "measurements")
+    tables = (pq.ParquetFile(store.open(file.path, file.bytes)).read() for file in measurements)
+    rows = [table.filter(pc.is_in(table["trial_id"], wanted)) for table in tables]
+    return curves_of(pl.DataFrame(pa.concat_tables(rows)), trial_ids)
 
 
 def curves_of(rows: pl.DataFrame, trial_ids: Collection[int]) -> Curves:

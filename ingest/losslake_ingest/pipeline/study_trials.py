@@ -1,35 +1,60 @@
-"""The trials of one study, stored and offered, and the number of each run among them."""
+"""The trials of one study, stored, withdrawn and offered, and the number of each run among them."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from posixpath import normpath
 from typing import NamedTuple
 
-from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.mapping.place import PlacedRun, within_file
 from losslake_ingest.pipeline.copies import BUNDLE, is_same_path, place_digest
-from losslake_ingest.pipeline.withdrawn import Withdrawn, log_digest
-from losslake_schema.names import Study
+from losslake_schema.names import Trial
 
 _LEADING = re.compile(r"^(/+|(\.\./)+)")
 
 
-def no_sources(_: Study) -> Collection[str]:
-    """Return the sources of a study where no ledger names them."""
-    return ()
+@dataclass(frozen=True)
+class WithdrawnTrial:
+    """A trial that was withdrawn. digest: see `log_digest`. places: of its logs, as `place_digest` has them."""
+
+    trial: Trial
+    digest: str
+    reason: str
+    places: frozenset[str] = frozenset()
 
 
-def no_places(_: Study) -> Mapping[str, int]:
-    """Return the places of a study's runs where no ledger has them."""
-    return {}
+@dataclass(frozen=True)
+class Withdrawn:
+    """The withdrawn trials of a study; none if all were restored."""
+
+    trials: Sequence[WithdrawnTrial] = field(default_factory=list)
+
+    def find(self, sha256: str, run: str, place: str) -> WithdrawnTrial | None:
+        """Return the trial that a run would bring back; None if there is none. place: its `place_digest`.
+
+        Earlier versions recorded a run of a file with several by the file alone: all runs of that file are left out.
+        """
+        by_bytes = self.by_digest.get(log_digest(sha256, run)) or self.by_digest.get(sha256)
+        return by_bytes or self._by_place.get(place)
+
+    @cached_property
+    def by_digest(self) -> dict[str, WithdrawnTrial]:
+        """The trials by `log_digest`."""
+        return {each.digest: each for each in self.trials}
+
+    @cached_property
+    def _by_place(self) -> dict[str, WithdrawnTrial]:
+        return {place: each for each in self.trials for place in each.places}
 
 
-def no_others(_: PlacedRun) -> set[int]:
-    """Return the other stored runs with the bytes of a run where there are none."""
-    return set()
+def log_digest(sha256: str, run: str) -> str:
+    """Return the SHA-256 of a run's log, or of a file with several runs, a digest of that and the run's name in it."""
+    name = within_file(run)
+    return hashlib.sha256(f"{sha256}#{name}".encode("utf-8", "surrogateescape")).hexdigest() if name else sha256
 
 
 class Log(NamedTuple):
@@ -60,7 +85,7 @@ class StudyTrials:
     logs: dict[int, Log] = field(default_factory=dict)
     by_name: dict[tuple[str, str], list[Log]] = field(default_factory=dict)
     withdrawn: Withdrawn = field(default_factory=Withdrawn)
-    others: Callable[[PlacedRun], set[int]] = no_others
+    others: Callable[[PlacedRun], set[int]] = lambda _: set()
     content: dict[int, str] = field(default_factory=dict)
     offered: set[int] = field(default_factory=set)
     highest: int = 0
@@ -70,7 +95,7 @@ class StudyTrials:
         self.offered.add(number)
         self.highest = max(self.highest, number)
 
-    def known(self, run: PlacedRun, source: str, place: str) -> int | None:
+    def number_of(self, run: PlacedRun, source: str, place: str) -> int | None:
         """Return the number that a run has by its mapping or as a stored trial; None if it has none.
 
         A bundle numbers its trials, but never takes the number of another stored run.

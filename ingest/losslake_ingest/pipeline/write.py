@@ -176,8 +176,10 @@ class CurveFile:
             return
         constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([metric]))
         schema = _SCHEMAS[self._table]
-        given = {"metric": constant} | columns
-        arrays = [given[field.name] if field.name in given else pa.nulls(n_rows, field.type) for field in schema]
+        of_columns = {"metric": constant} | columns
+        arrays = [
+            of_columns[field.name] if field.name in of_columns else pa.nulls(n_rows, field.type) for field in schema
+        ]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=LARGEST_ROW_GROUP)
         self._n_rows += n_rows
 

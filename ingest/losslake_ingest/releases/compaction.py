@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +15,11 @@ from losslake.lake.lake import Lake
 from losslake.lake.publishing import FileChanges, StagedRelease, next_release, publish_release, stage_release
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import TrialFacts, trial_digests
-from losslake_ingest.pipeline.directions import stated_directions
 from losslake_ingest.pipeline.memory import states, update_states
-from losslake_ingest.pipeline.publish import ATTEMPTS, discard, in_order, study_names
+from losslake_ingest.pipeline.publish import ATTEMPTS, discard
+from losslake_ingest.pipeline.small_tables import stated_directions
 from losslake_ingest.pipeline.stored_curves import stored_curves
+from losslake_ingest.pipeline.trial_rows import in_order, study_names
 from losslake_ingest.pipeline.write import write_curves, write_records
 from losslake_schema.names import Study
 from losslake_schema.registry import Direction
@@ -56,12 +56,12 @@ def compact(lake: Lake, dry_run: bool = False) -> Compacted:
     skipped: list[str] = []
     directions = stated_directions(read_small_table(lake.store, files, "metrics"))
     for study, trials in _trials_of(lake, files, studies):
-        written = merge_files(lake.store, study, studies[study], trials, directions)
-        if written is None:
+        result = merge_files(lake.store, study, studies[study], trials, directions)
+        if result is None:
             reason = "the stored curves don't match their digests, so the study was skipped: run 'losslake verify'"
             skipped.append(f"{study}: {reason}")
         else:
-            merged[study] = _Merged(studies[study], written)
+            merged[study] = _Merged(studies[study], result[0])
     release = _publish(lake, merged)
     if release is None:
         return Compacted(None, 0, 0, 0, tuple(skipped))
@@ -119,23 +119,25 @@ def _trials_of(lake: Lake, files: Sequence[DataFile], studies: Iterable[Study]) 
 
 def merge_files(
     store: Store, study: Study, files: Sequence[DataFile], rows: pa.Table, directions: Mapping[str, Direction]
-) -> list[WrittenFile] | None:
-    """Write some trials of a study, `rows`, into as few files as possible; None if a curve doesn't match its digest."""
+) -> tuple[list[WrittenFile], frozenset[str]] | None:
+    """Write some trials of a study, `rows`, into as few files as possible; return these and the metrics in them.
+
+    Returns None if a curve doesn't match its digest.
+    """
     written: list[WrittenFile] = []
     metrics: set[str] = set()
-    measurements = [file for file in files if file.table == "measurements"]
-    for batch in _batches(rows, sum(file.rows for file in measurements)):
+    for batch in _batches(rows, sum(file.rows for file in files if file.table == "measurements")):
         ids: list[int] = batch["trial_id"].to_pylist()
-        curves = stored_curves(store, measurements, ids)
-        if trial_digests([_facts(row) for row in batch.to_pylist()], curves) != batch["content_digest"].to_pylist():
+        curves = stored_curves(store, files, ids)
+        if trial_digests(list(map(TrialFacts.of, batch.to_pylist())), curves) != batch["content_digest"].to_pylist():
             discard(store, written)
             return None
         written += write_curves(store, study, ids, curves)
         metrics |= curves.values.keys()
     stated = {metric: directions[metric] for metric in sorted(metrics) if metric in directions}
     if stated:
-        written.append(write_records(store, study, measurements, stated))
-    return written
+        written.append(write_records(store, study, files, stated))
+    return written, frozenset(metrics)
 
 
 def _batches(trials: pa.Table, n_measurements: int) -> Iterator[pa.Table]:
@@ -145,11 +147,6 @@ def _batches(trials: pa.Table, n_measurements: int) -> Iterator[pa.Table]:
     bounds = np.searchsorted(evaluations, evaluations[-1] * np.arange(1, pieces) / pieces, side="right")
     for start, stop in pairwise(sorted({0, *bounds.tolist(), trials.num_rows})):
         yield trials.slice(start, stop - start)
-
-
-def _facts(row: Mapping[str, Any]) -> TrialFacts:
-    maps = {"parameters": dict(row["parameters"]), "attributes": dict(row["attributes"])}
-    return TrialFacts(**{field.name: row[field.name] for field in fields(TrialFacts)} | maps)
 
 
 def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:

@@ -15,11 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from sqlalchemy import delete, inspect, select
 from sqlalchemy.orm import Session
 
@@ -29,14 +27,14 @@ from losslake.lake.notices import ERASED, RESTORED, WITHDRAWN
 from losslake.lake.publishing import content_digest
 from losslake.lake.retention import unlist
 from losslake.lake.store.store import DataFile
-from losslake_ingest.contracts.study import StudyFacts, source_digest
-from losslake_ingest.pipeline.directions import measured_metrics, stated_directions
+from losslake_ingest.contracts.study import StudyFacts
 from losslake_ingest.pipeline.engine import WrittenPart, packed
-from losslake_ingest.pipeline.publish import StudyChange, in_order, study_names
+from losslake_ingest.pipeline.small_tables import measured_metrics, stated_directions
+from losslake_ingest.pipeline.trial_rows import are_named, in_order, rows_of, study_names, trial_names, trials_of
 from losslake_ingest.releases.compaction import merge_files
-from losslake_ingest.releases.places import MOVED, PLACED
+from losslake_ingest.releases.ledger import MOVED, PLACED
 from losslake_ingest.releases.rewriting import delete_scratch, republish
-from losslake_ingest.releases.withdrawal import logs_of, rows_of, trial_names, trials_of
+from losslake_ingest.releases.withdrawal import logs_of, reduced_study
 from losslake_schema.database import LedgerEntry, ReleaseRow, RememberedSource
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
@@ -87,7 +85,8 @@ def erase(
     """
     lake.check_location()
     plan = _plan(lake, names)
-    erasure = Erasure({each.release.number: each.trials for each in plan if each.trials}, _emptied(plan), _runs(plan))
+    emptied = [each.release.number for each in plan if each.is_emptied]
+    erasure = Erasure({each.release.number: each.trials for each in plan if each.trials}, emptied, _runs(plan))
     if not erasure.trials and not texts and not _has_tombstones(lake):
         raise LossLakeError(f"no release has a collection, study or trial named {' or '.join(names)}")
     if plan and plan[-1].release.number in erasure.unlisted:
@@ -159,7 +158,6 @@ class _Planned:
 
 def _plan(lake: Lake, names: Sequence[str]) -> list[_Planned]:
     """Return the listed releases, oldest first."""
-    wanted = pa.array([name.strip("/") for name in names], pa.string())
     releases = list(reversed(lake.releases()))
     logs: set[str] = set()
     stored = {}
@@ -167,12 +165,12 @@ def _plan(lake: Lake, names: Sequence[str]) -> list[_Planned]:
         files = lake.files(release, partitioned=False)
         stored[release.number] = read_small_table(lake.store, files, "copies")
         trials = read_small_table(lake.store, files, "trials")
-        named = trials.filter(_named(trials, wanted))
+        named = trials.filter(are_named(trials, names))
         logs |= {*logs_of(named), *logs_of(rows_of(stored[release.number], named))}
     plan = []
     for release in releases:
         trials = read_small_table(lake.store, lake.files(release, partitioned=False), "trials")
-        chosen = trials.filter(pc.or_(_named(trials, wanted), _are_in(logs, trials)))
+        chosen = trials.filter(pc.or_(are_named(trials, names), _are_in(logs, trials)))
         copies = stored[release.number]
         gone = pc.or_(pc.is_in(trial_names(copies), trial_names(chosen).combine_chunks()), _are_in(logs, copies))
         is_emptied = bool(chosen.num_rows) and chosen.num_rows == trials.num_rows
@@ -180,20 +178,9 @@ def _plan(lake: Lake, names: Sequence[str]) -> list[_Planned]:
     return plan
 
 
-def _named(trials: pa.Table, wanted: pa.Array) -> pa.Array:
-    """Return flags of the trials that have one of the names, as themselves, their study or their collection."""
-    columns = (trials["collection"], study_names(trials), trial_names(trials))
-    flags = [pc.is_in(column, wanted).combine_chunks() for column in columns]
-    return pc.or_(pc.or_(flags[0], flags[1]), flags[2])
-
-
 def _are_in(logs: set[str], rows: pa.Table) -> pa.Array:
     """Return flags of the trials or copies with one of these logs."""
     return pa.array([digest in logs for digest in logs_of(rows)], pa.bool_())
-
-
-def _emptied(plan: Sequence[_Planned]) -> Sequence[int]:
-    return [each.release.number for each in plan if each.is_emptied]
 
 
 def _has_tombstones(lake: Lake) -> bool:
@@ -224,7 +211,7 @@ class _Remaining:
         erased_files = {sha256 for each in plan.values() for sha256 in each.column("source_sha256")}
         self._not_in_sources = [*erased_files, *texts]
         # Releases share the files of studies, before and after.
-        self._written: dict[tuple[frozenset[str], tuple[int, ...]], Sequence[WrittenFile]] = {}
+        self._written: dict[tuple[frozenset[str], tuple[int, ...]], tuple[Sequence[WrittenFile], frozenset[str]]] = {}
 
     def digest_of(self, release: Release) -> str:
         """Return the content digest of a release whose files were written."""
@@ -246,9 +233,12 @@ class _Remaining:
         for study in sorted(planned.studies):
             of_study, row = trials.filter(pc.equal(names, str(study))), rows.pop(study)
             if of_study.num_rows:
-                written = self._write(study, by_study[study], of_study, directions)
+                written, metrics = self._write(study, by_study[study], of_study, directions)
                 remaining += [each.file for each in written]
-                rows[study] = self._study_row(study, row, of_study, written)
+                part = WrittenPart(StudyFacts.of(study, row), packed(of_study), written, metrics, ())
+                is_quoting = any(text in str(row["source"]) for text in self._not_in_sources)
+                source = {"source": GONE} if is_quoting else {}
+                rows[study] = reduced_study({**row, **source}, part, ERASED).study_row()
         is_kept = pc.invert(_are_in(set(logs_of(planned.copies)), tables["copies"]))
         tables["copies"] = tables["copies"].filter(is_kept)
         tables = _small_tables(tables, trials, in_order(pa.Table.from_pylist(list(rows.values()), STUDIES)))
@@ -258,31 +248,18 @@ class _Remaining:
 
     def _write(
         self, study: Study, files: Sequence[DataFile], trials: pa.Table, directions: Mapping[str, Direction]
-    ) -> Sequence[WrittenFile]:
-        """Write the curves of the remaining trials of a study, once for all releases that share them."""
+    ) -> tuple[Sequence[WrittenFile], frozenset[str]]:
+        """Write the curves of the remaining trials of a study, once for all releases that share them; see merge_files.
+
+        Raises LakeBroken for a curve that doesn't match its digest.
+        """
         key = frozenset(file.path for file in files), tuple(trials["trial_id"].to_pylist())
         if key not in self._written:
-            written = merge_files(self._lake.store, study, files, trials, directions)
-            if written is None:
+            result = merge_files(self._lake.store, study, files, trials, directions)
+            if result is None:
                 raise damaged_file(self._lake.store, files[0].path, "doesn't match the digests of its trials")
-            self._written[key] = written
+            self._written[key] = result
         return self._written[key]
-
-    def _study_row(
-        self, study: Study, row: Mapping[str, Any], trials: pa.Table, written: Sequence[WrittenFile]
-    ) -> dict[str, object]:
-        """Return the row of `studies` of a study with its remaining trials."""
-        facts = StudyFacts(study, *(row[name] for name in StudyFacts.__dataclass_fields__ if name != "study"))
-        measured: set[str] = set()
-        for file in (each.file for each in written if each.file.table == "measurements"):
-            column = pq.ParquetFile(self._lake.store.open(file.path, file.bytes)).read(columns=["metric"])["metric"]
-            measured.update(pc.unique(column.cast(pa.string())).to_pylist())
-        part = WrittenPart(facts, packed(trials), written, frozenset(measured), ())
-        # With another digest of its files, the study is read again when they are offered.
-        is_quoting = any(text in str(row["source"]) for text in self._not_in_sources)
-        row = {**row, "source": GONE if is_quoting else row["source"]}
-        origin = {**row, "source_digest": source_digest(ERASED, {str(study): row["source_digest"]})}
-        return StudyChange(study, row["format"], "", True, row["source"], [part], stored_row=origin).study_row()
 
 
 def _small_tables(tables: Mapping[str, pa.Table], trials: pa.Table, studies: pa.Table) -> dict[str, pa.Table]:
@@ -291,12 +268,12 @@ def _small_tables(tables: Mapping[str, pa.Table], trials: pa.Table, studies: pa.
     gone = _workloads(tables["studies"]) - _workloads(studies)
     goals = [Goal.of(row) for row in tables["goals"].to_pylist()]
     stay = [goal.workload not in gone or goal in registered_goals() for goal in goals]
-    known = pa.array(sorted(measured_metrics(studies) | set(metrics())), pa.string())
+    names = pa.array(sorted(measured_metrics(studies) | set(metrics())), pa.string())
     return {
         "collections": tables["collections"].filter(pc.is_in(tables["collections"]["collection"], collections)),
         "studies": studies,
         "trials": trials,
-        "metrics": tables["metrics"].filter(pc.is_in(tables["metrics"]["metric"], known)),
+        "metrics": tables["metrics"].filter(pc.is_in(tables["metrics"]["metric"], names)),
         "goals": tables["goals"].filter(pa.array(stay, pa.bool_())),
         **{name: rows_of(tables[name], trials) for name in OPTIONAL_TABLES},
     }

@@ -12,7 +12,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from losslake.lake.iceberg import replace_versions
 from losslake.lake.lake import LAYOUT_VERSION, MARKER_TEXT, REWRITABLE_VERSION, WAREHOUSE, Lake, creation_lock
 from losslake.lake.location import MARKER, check_layout, location_of
 from losslake.lake.publishing import ReleaseMetadata, adopt
-from losslake.lake.store.store import DataFile
+from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.pipeline import encodings
 from losslake_ingest.pipeline.write import LARGEST_ROW_GROUP, CurveFile
 from losslake_schema.database import ReleaseRow
@@ -125,7 +126,12 @@ def delete_scratch(lake: Lake) -> None:
 def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:
     releases = list(reversed(lake.releases()))
     files = {file.path: file for release in releases for file in lake.files(release)}
-    converted = _Conversion(lake, files, progress).run()
+    converted: dict[str, list[DataFile]] = {}
+    with ThreadPoolExecutor() as pool:
+        for path, new in zip(files, pool.map(partial(_converted, lake.store), files.values()), strict=True):
+            converted[path] = new
+            if progress:
+                progress(len(converted), len(files))
 
     def converted_files(release: Release) -> list[DataFile]:
         return [new for file in lake.files(release) for new in converted[file.path]]
@@ -133,21 +139,13 @@ def _rewrite(lake: Lake, folder: Path, progress: Progress | None) -> None:
     _republish(lake, folder, releases, converted_files)
 
 
-def _same_digest(release: Release) -> str:
-    return release.content_digest
-
-
-def _nothing_else(_: Session) -> None:
-    return
-
-
 def _republish(
     lake: Lake,
     folder: Path,
     releases: list[Release],
     files: Callable[[Release], list[DataFile]],
-    digest: Callable[[Release], str] = _same_digest,
-    also: Callable[[Session], None] = _nothing_else,
+    digest: Callable[[Release], str] = lambda release: release.content_digest,
+    also: Callable[[Session], None] = lambda _: None,
 ) -> None:
     """Publish releases anew, with these files, in a temporary database, and switch to it.
 
@@ -165,87 +163,72 @@ def _republish(
         _switch(lake, connection, scratch, releases, also)
 
 
-@dataclass
-class _Conversion:
-    """The conversion of the data files of all listed releases, each once. files: by path."""
+def _converted(store: Store, file: DataFile) -> list[DataFile]:
+    """Return the files that replace a file of layout 2; its own, if that doesn't change."""
+    try:
+        data = store.read(file.path)
+    except OSError as error:
+        raise damaged_file(store, file.path, f"can't be read ({error.strerror})") from None
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise damaged_file(store, file.path, "was altered (its sha256 differs)")
+    if file.table in PARTITIONED:
+        return _with_plain_values(store, file, data)
+    convert = {"studies": _without_folders, "goals": _with_comparators}.get(file.table)
+    return [convert(store, file) if convert else file]
 
-    lake: Lake
-    files: dict[str, DataFile]
-    progress: Progress | None
-    done: int = field(default=0, init=False)
 
-    def run(self) -> dict[str, list[DataFile]]:
-        """Store the converted files; return those that replace each file, by its path."""
-        with ThreadPoolExecutor() as pool:
-            return dict(zip(self.files, pool.map(self._converted, self.files.values()), strict=True))
+def _with_plain_values(store: Store, file: DataFile, data: pa.Buffer) -> list[DataFile]:
+    """Store the rows of a file of curves with the value of each row and, of records, the previous step.
 
-    def _converted(self, file: DataFile) -> list[DataFile]:
-        try:
-            data = self.lake.store.read(file.path)
-        except OSError as error:
-            raise damaged_file(self.lake.store, file.path, f"can't be read ({error.strerror})") from None
-        if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise damaged_file(self.lake.store, file.path, "was altered (its sha256 differs)")
-        if file.table in PARTITIONED:
-            new = self._with_plain_values(file, data)
-        else:
-            changed = {"studies": self._without_folders, "goals": self._with_comparators}.get(file.table)
-            new = [changed(file) if changed else file]
-        self.done += 1
-        if self.progress:
-            self.progress(self.done, len(self.files))
-        return new
+    As in an ingest, metrics whose values repeat get a file of their own.
 
-    def _with_plain_values(self, file: DataFile, data: pa.Buffer) -> list[DataFile]:
-        """Store the rows of a file of curves with the value of each row and, of records, the previous step.
+    The columns of layout 2 are taken by their places: metric, trial_id, step, its distance from the previous step
+    (records only), digits, the power of ten that the digits are divided by, value (if it isn't their quotient),
+    elapsed_s.
+    """
+    table = pq.ParquetFile(pa.BufferReader(data)).read()
+    metric, trial_id, step, *distance, digits, power, value, elapsed_s = table.columns
+    columns = {"trial_id": trial_id, "step": step}
+    if distance:
+        columns["previous_step"] = pc.subtract(step, distance[0])
+    columns |= {"value": pc.coalesce(value, pc.divide(digits, power)), "elapsed_s": elapsed_s}
+    rows = pa.table(columns)
+    steps = encodings.smallest(step.to_numpy(), encodings.STEPS)
+    of_steps = dict.fromkeys(("step", "previous_step") if distance else ("step",), steps)
+    targets: dict[str, CurveFile] = {}
+    for name in sorted(pc.unique(metric).to_pylist()):
+        metric_rows = rows.filter(pc.equal(metric, name)).combine_chunks()
+        values = encodings.for_values(np.asarray(metric_rows["value"].to_numpy()), LARGEST_ROW_GROUP)
+        if values.name not in targets:
+            targets[values.name] = CurveFile(file.table, of_steps, values)
+        columns = {column: metric_rows[column].combine_chunks() for column in metric_rows.column_names}
+        targets[values.name].add(name, columns)
+    if not targets:
+        targets[""] = CurveFile(file.table, of_steps, encodings.SPLIT)
+    assert file.study is not None
+    return [target.finish(store, file.study).file for target in targets.values()]
 
-        As in an ingest, metrics whose values repeat get a file of their own.
 
-        The columns of layout 2 are taken by their places: metric, trial_id, step, its distance from the previous step
-        (records only), digits, the power of ten that the digits are divided by, value (if it isn't their quotient),
-        elapsed_s.
-        """
-        table = pq.ParquetFile(pa.BufferReader(data)).read()
-        metric, trial_id, step, *distance, digits, power, value, elapsed_s = table.columns
-        columns = {"trial_id": trial_id, "step": step}
-        if distance:
-            columns["previous_step"] = pc.subtract(step, distance[0])
-        columns |= {"value": pc.coalesce(value, pc.divide(digits, power)), "elapsed_s": elapsed_s}
-        rows = pa.table(columns)
-        steps = encodings.smallest(step.to_numpy(), encodings.STEPS)
-        of_steps = dict.fromkeys(("step", "previous_step") if distance else ("step",), steps)
-        targets: dict[str, CurveFile] = {}
-        for name in sorted(pc.unique(metric).to_pylist()):
-            metric_rows = rows.filter(pc.equal(metric, name)).combine_chunks()
-            values = encodings.for_values(np.asarray(metric_rows["value"].to_numpy()), LARGEST_ROW_GROUP)
-            if values.name not in targets:
-                targets[values.name] = CurveFile(file.table, of_steps, values)
-            columns = {column: metric_rows[column].combine_chunks() for column in metric_rows.column_names}
-            targets[values.name].add(name, columns)
-        if not targets:
-            targets[""] = CurveFile(file.table, of_steps, encodings.SPLIT)
-        assert file.study is not None
-        return [target.finish(self.lake.store, file.study).file for target in targets.values()]
+def _with_comparators(store: Store, file: DataFile) -> DataFile:
+    """Store the table of goals with a comparator: that of the goal that LossLake knows, else strict as it was."""
+    registered = {(goal.workload, goal.metric, goal.target): goal.comparator for goal in registered_goals()}
+    rows = pq.ParquetFile(pa.BufferReader(store.read(file.path))).read().to_pylist()
+    goals = map(Goal.of, rows)
+    comparators = [registered.get((goal.workload, goal.metric, goal.target), "strict") for goal in goals]
+    rows = [row | {"comparator": each} for row, each in zip(rows, comparators, strict=True)]
+    return write_small_table(store, "goals", pa.Table.from_pylist(rows, GOALS)).file
 
-    def _with_comparators(self, file: DataFile) -> DataFile:
-        """Store the table of goals with a comparator: that of the goal that LossLake knows, else strict as it was."""
-        known = {(goal.workload, goal.metric, goal.target): goal.comparator for goal in registered_goals()}
-        rows = pq.ParquetFile(pa.BufferReader(self.lake.store.read(file.path))).read().to_pylist()
-        goals = [Goal.of(row) for row in rows]
-        comparators = [known.get((goal.workload, goal.metric, goal.target), "strict") for goal in goals]
-        rows = [row | {"comparator": each} for row, each in zip(rows, comparators, strict=True)]
-        return write_small_table(self.lake.store, "goals", pa.Table.from_pylist(rows, GOALS)).file
 
-    def _without_folders(self, file: DataFile) -> DataFile:
-        """Store the table of studies with the last name of each local source: its folders name users and projects."""
-        studies = read_small_table(self.lake.store, [file], "studies")
-        sources = [
-            source if source.startswith(("http://", "https://")) else source.rstrip("/").rpartition("/")[2]
-            for source in studies["source"].to_pylist()
-        ]
-        place = studies.column_names.index("source")
-        studies = studies.set_column(place, studies.schema.field("source"), pa.array(sources, pa.string()))
-        return write_small_table(self.lake.store, "studies", studies).file
+def _without_folders(store: Store, file: DataFile) -> DataFile:
+    """Store the table of studies with the last name of each local source: its folders name users and projects."""
+    studies = read_small_table(store, [file], "studies")
+    sources = [
+        source if source.startswith(("http://", "https://")) else source.rstrip("/").rpartition("/")[2]
+        for source in studies["source"].to_pylist()
+    ]
+    place = studies.column_names.index("source")
+    studies = studies.set_column(place, studies.schema.field("source"), pa.array(sources, pa.string()))
+    return write_small_table(store, "studies", studies).file
 
 
 def _switch(
@@ -257,9 +240,9 @@ def _switch(
     else:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     session = Session(connection)
-    known = {release.number: release.manifest for release in releases}
+    manifests = {release.number: release.manifest for release in releases}
     listed = session.scalars(select(ReleaseRow).where(ReleaseRow.unlisted_at.is_(None))).all()
-    if {release.number: release.manifest for release in listed} != known:
+    if {release.number: release.manifest for release in listed} != manifests:
         raise LossLakeError(f"another process changed the releases of {lake}: stop it and run the same command again")
     new = {release.number: release for release in scratch.releases()}
     for release in listed:

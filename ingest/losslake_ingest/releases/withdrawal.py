@@ -6,11 +6,11 @@ these bytes, or at the place that the trial was read from, is left out. Earlier 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,26 +18,25 @@ from sqlalchemy import select
 
 from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
+from losslake.lake.notices import RESTORED, WITHDRAWN
 from losslake.lake.publishing import last_erasure, save_ledger
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Rule
 from losslake_ingest.contracts.study import StudyFacts, source_digest
 from losslake_ingest.pipeline.copies import place_digest
-from losslake_ingest.pipeline.engine import WrittenPart, packed
+from losslake_ingest.pipeline.engine import WrittenPart, carried_part, packed
 from losslake_ingest.pipeline.gather import Stored
 from losslake_ingest.pipeline.offer import Offer
-from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish, study_names
+from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, StudyChange, discard, publish
 from losslake_ingest.pipeline.reading import place_of
-from losslake_ingest.pipeline.stored_curves import stored_curves
-from losslake_ingest.pipeline.withdrawn import Withdrawn, WithdrawnTrial, log_digest
-from losslake_ingest.pipeline.write import write_curves
-from losslake_ingest.releases.places import MOVED, PLACED, RESTORED, WITHDRAWN
+from losslake_ingest.pipeline.study_trials import log_digest
+from losslake_ingest.pipeline.trial_rows import are_named, rows_of, study_names, trial_names, trials_of
+from losslake_ingest.releases.ledger import trial_entry, withdrawn_trials
 from losslake_ingest.sources.member import Source
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial
-from losslake_schema.tables import STUDY_KEYS
 
 _ATTEMPTS = 10
 _FILES_PER_QUERY = 500
@@ -83,7 +82,7 @@ def withdraw(lake: Lake, names: Sequence[str], reason: str, by: str, dry_run: bo
         at = datetime.now(UTC)
         copies = rows_of(read_small_table(lake.store, files, "copies"), rows)
         logs = [*zip(withdrawn, digests, strict=True), *zip(trials_of(copies), logs_of(copies), strict=True)]
-        ledger = [_entry(trial, digest, WITHDRAWN, reason, by, at) for trial, digest in dict.fromkeys(logs)]
+        ledger = [trial_entry(trial, digest, WITHDRAWN, reason, by, at) for trial, digest in dict.fromkeys(logs)]
         changes = reduced(lake.store, files, trials.filter(pc.invert(chosen)), {trial.study for trial in withdrawn})
         try:
             changes = replace(changes, erasure=erasure)
@@ -100,16 +99,6 @@ def logs_of(rows: pa.Table) -> list[str]:
     """Return the digest of the log of each row of `trials` or `copies`; see `log_digest`."""
     columns = (rows[name].to_pylist() for name in ("source_sha256", "source"))
     return [log_digest(sha256, run) for sha256, run in zip(*columns, strict=True)]
-
-
-def trials_of(rows: pa.Table) -> list[Trial]:
-    """Return the trial of each row of `trials` or `copies`."""
-    return [Trial.of(row) for row in rows.select([*STUDY_KEYS, "trial_id"]).to_pylist()]
-
-
-def rows_of(rows: pa.Table, trials: pa.Table) -> pa.Table:
-    """Return the rows, of copies or contributors, of these trials."""
-    return rows.filter(pc.is_in(trial_names(rows), trial_names(trials).combine_chunks()))
 
 
 def _with_logs(trials: pa.Table, digests: Sequence[str]) -> Sequence[Trial]:
@@ -144,88 +133,52 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
                 f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists the withdrawn trials"
             )
         restored += named
-    save_ledger(lake, [_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
+    save_ledger(lake, [trial_entry(each.trial, each.digest, RESTORED, reason, by, at) for each in restored])
     return list(dict.fromkeys(each.trial for each in restored))
 
 
-def withdrawn_trials(lake: Lake) -> Mapping[Study, Withdrawn]:
-    """Return the trials that are withdrawn and weren't restored since, of each study of which any was withdrawn."""
-    names = select(LedgerEntry.path).where(LedgerEntry.outcome == WITHDRAWN)
-    outcomes = LedgerEntry.outcome.in_([WITHDRAWN, RESTORED, MOVED, PLACED])
-    query = select(LedgerEntry).where(outcomes, LedgerEntry.path.in_(names)).order_by(LedgerEntry.id)
-    active: dict[tuple[str, str], WithdrawnTrial] = {}
-    places: dict[str, set[str]] = defaultdict(set)
-    by_study: dict[Study, list[WithdrawnTrial]] = {}
-    for entry in lake.read(lambda session: session.scalars(query).all()):
-        path, digest, trial = entry.path, entry.sha256 or "", Trial.parse(entry.path)
-        if entry.outcome == PLACED:
-            places[path].add(digest)
-        elif entry.outcome == MOVED:
-            places[path].clear()
-        elif entry.outcome == WITHDRAWN:
-            # The number may go to another run, whose place isn't withdrawn.
-            active[path, digest] = WithdrawnTrial(trial, digest, entry.reason or "", frozenset(places.pop(path, ())))
-            by_study[trial.study] = []
-        elif (path, digest) in active:
-            places[path] |= active.pop((path, digest)).places
-    for each in active.values():
-        by_study[each.trial.study].append(each)
-    return {study: Withdrawn(trials) for study, trials in by_study.items()}
-
-
-def leave_out(store: Store, stored: Stored, offer: Offer, withdrawn: Mapping[Study, Withdrawn]) -> None:
+def leave_out(store: Store, stored: Stored, offer: Offer) -> None:
     """Take the withdrawn trials out of an offer, and report each as quarantined; a stored trial isn't one."""
     for study, change in offer.changes.items():
-        if study in withdrawn and withdrawn[study].trials:
-            change.parts = [_without(store, stored, offer, part, withdrawn[study]) for part in change.parts]
+        if study in stored.withdrawn and stored.withdrawn[study].trials:
+            change.parts = [_without(store, stored, offer, part) for part in change.parts]
 
 
-def _without(store: Store, stored: Stored, offer: Offer, part: WrittenPart, withdrawn: Withdrawn) -> WrittenPart:
-    trials, study = part.trials, part.facts.study
+def _without(store: Store, stored: Stored, offer: Offer, part: WrittenPart) -> WrittenPart:
+    trials = part.trials
     runs = zip(*(trials[name].to_pylist() for name in ("source", "source_sha256", "trial_id")), strict=True)
-    found = [reason_left_out(withdrawn, stored, offer.source, study, *run) for run in runs]
-    if not any(found):
+    reasons = [reason_left_out(stored, offer.source, part.facts.study, *run) for run in runs]
+    if not any(reasons):
         return part
-    offer.quarantined += [reason for reason in found if reason is not None]
-    remaining = trials.filter(pa.array([reason is None for reason in found]))
-    kept = _part(store, study, part.facts, remaining, [w.file for w in part.written])
+    offer.quarantined += filter(None, reasons)
+    remaining = trials.filter(pa.array([reason is None for reason in reasons]))
+    kept = WrittenPart(part.facts, packed(remaining), (), frozenset(), ())
+    if remaining.num_rows:
+        kept = carried_part(store, part.facts, remaining, [written.file for written in part.written])
     discard(store, part.written)
     return kept
 
 
 def reason_left_out(
-    withdrawn: Withdrawn, stored: Stored, source: Source, study: Study, run: str, sha256: str, number: int
+    stored: Stored, source: Source, study: Study, run: str, sha256: str, number: int
 ) -> Quarantined | None:
     """Return why a run isn't stored, if it is a withdrawn trial of the study; None if it is another run."""
-    each = withdrawn.find(sha256, run, place_digest(place_of(source) or source.name, run))
-    if each is None or stored.has_bytes(Trial(study, number), sha256):
+    withdrawn = stored.withdrawn[study].find(sha256, run, place_digest(place_of(source) or source.name, run))
+    if withdrawn is None or stored.has_bytes(Trial(study, number), sha256):
         return None
-    why = _why(each, is_same=each.digest in (sha256, log_digest(sha256, run)))
-    return Quarantined(source.name, run, Rule.WITHDRAWN, why, None, str(study), number, sha256)
-
-
-def _why(each: WithdrawnTrial, is_same: bool) -> str:
-    """Return why a run is left out. is_same: it has the bytes of the withdrawn trial."""
+    is_same = withdrawn.digest in (sha256, log_digest(sha256, run))
     what = "it was withdrawn" if is_same else "its bytes are new, but the run at its place was withdrawn"
-    return f"{what} ({each.reason}): 'losslake withdraw {each.trial} --undo' lets ingests accept it again"
+    undo = f"'losslake withdraw {withdrawn.trial} --undo' lets ingests accept it again"
+    reason = f"{what} ({withdrawn.reason}): {undo}"
+    return Quarantined(source.name, run, Rule.WITHDRAWN, reason, None, str(study), number, sha256)
 
 
-def _chosen(trials: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
-    """Return flags of the trials that have one of the names, as themselves, their study or their collection."""
-    studies, full_names = study_names(trials), trial_names(trials)
-    chosen = pa.chunked_array([pa.array([False] * trials.num_rows)])
+def _chosen(trials: pa.Table, names: Sequence[str]) -> pa.Array:
+    """Return flags of the trials that have one of the names. Raises LossLakeError for a name without trials."""
     for name in names:
-        flags = [pc.equal(column, name.strip("/")) for column in (trials["collection"], studies, full_names)]
-        matched = pc.or_(pc.or_(flags[0], flags[1]), flags[2])
-        if not pc.any(matched).as_py():
+        if not pc.any(are_named(trials, [name])).as_py():
             raise LossLakeError(f"no collection, study or trial of the newest release is named {name}")
-        chosen = pc.or_(chosen, matched)
-    return chosen
-
-
-def trial_names(trials: pa.Table) -> pa.ChunkedArray:
-    """Return the name of each row of `trials`."""
-    return pc.binary_join_element_wise(study_names(trials), trials["trial_id"].cast(pa.string()), "/")
+    return are_named(trials, names)
 
 
 def reduced(store: Store, files: Sequence[DataFile], remaining: pa.Table, studies: set[Study]) -> Changes:
@@ -234,32 +187,35 @@ def reduced(store: Store, files: Sequence[DataFile], remaining: pa.Table, studie
     changes = {}
     names = study_names(remaining)
     for study in studies:
-        study_trials, row = remaining.filter(pc.equal(names, str(study))).sort_by("trial_id"), rows[study]
-        if study_trials.num_rows:
-            facts = StudyFacts(study, *(row[name] for name in StudyFacts.__dataclass_fields__ if name != "study"))
-            part = _part(store, study, facts, study_trials, [file for file in files if file.study == study])
-            # With another digest of its files, the study is read again when they are offered, perhaps after an undo.
-            origin = {**row, "source_digest": source_digest("withdrawn", {str(study): row["source_digest"]})}
-            changes[study] = StudyChange(study, row["format"], "", True, row["source"], [part], stored_row=origin)
+        trials, row = remaining.filter(pc.equal(names, str(study))).sort_by("trial_id"), rows[study]
+        if trials.num_rows:
+            of_study = [file for file in files if file.study == study]
+            part = carried_part(store, StudyFacts.of(study, row), trials, of_study)
+            changes[study] = reduced_study(row, part, WITHDRAWN)
     based_on = {study: rows[study]["content_digest"] for study in studies}
     return Changes(changes, based_on, dropped=frozenset(studies - changes.keys()))
 
 
-def _part(store: Store, study: Study, facts: StudyFacts, trials: pa.Table, files: Sequence[DataFile]) -> WrittenPart:
-    """Write the stored curves of some trials, one after the other, to files of their own."""
-    if not trials.num_rows:
-        return WrittenPart(facts, packed(trials), (), frozenset(), ())
-    ids: list[int] = trials["trial_id"].to_pylist()
-    curves = stored_curves(store, [file for file in files if file.table == "measurements"], ids)
-    written = write_curves(store, study, ids, curves)
-    return WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True)
+def reduced_study(row: Mapping[str, Any], part: WrittenPart, why: str) -> StudyChange:
+    """Return the change of a study to its remaining trials. row: of `studies`. why: it lost the others.
+
+    With another digest of its files, the study is read again when they are offered, perhaps after an undo.
+    """
+    study = part.facts.study
+    origin = {**row, "source_digest": source_digest(why, {str(study): row["source_digest"]})}
+    return StudyChange(study, row["format"], "", True, row["source"], [part], stored_row=origin)
 
 
-def _entry(trial: Trial, digest: str, outcome: str, reason: str, by: str, at: datetime) -> LedgerEntry:
-    return LedgerEntry(
-        offered_at=at, source=by, path=str(trial), sha256=digest, format="", study=str(trial.study),
-        outcome=outcome, reason=reason,
-    )  # fmt: skip
+def without_moved(
+    store: Store, stored: Stored, moved: Collection[Trial], changes: Mapping[Study, StudyChange]
+) -> Changes:
+    """Return the changes of studies that lose trials by moves and that `changes` doesn't have."""
+    studies = {trial.study for trial in moved} - changes.keys()
+    if not studies:
+        return Changes({})
+    trials = read_small_table(store, stored.files, "trials")
+    is_gone = pc.is_in(trial_names(trials), pa.array(map(str, moved), pa.string()))
+    return reduced(store, stored.files, trials.filter(pc.invert(is_gone)), studies)
 
 
 def _names_of(trial: Trial) -> tuple[str, str, str]:

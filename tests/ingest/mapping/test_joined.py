@@ -17,7 +17,7 @@ from losslake.questions import scaling
 from losslake.questions.release.view import ReleaseView
 from losslake_ingest.contracts.rules import BadMapping
 from losslake_ingest.mapping.evaluations import on_common_steps
-from losslake_ingest.mapping.joined import REACHED, add_margins
+from losslake_ingest.mapping.goals import REACHED, add_margins
 from losslake_ingest.mapping.mapping import JoinedGoal, JoinedTarget, parse_mapping
 from losslake_ingest.run import ingest
 from losslake_schema.reached import Comparator

@@ -25,7 +25,7 @@ from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Summary
 from losslake_ingest.contracts.study import Curves, StudyFacts, concatenate, run_digests
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.gather import OTHER_FACTS, Stored
 from losslake_ingest.pipeline.same_runs import SameRuns
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.erasure import erase
@@ -156,12 +156,12 @@ def test_trials_are_those_of_a_plain_computation(drawn: list[list[Drawn]]) -> No
         stored.look_up(runs, str(name), str(name))
         numbered_runs = stored.number(STUDY, runs, str(name), str(name))
         kept |= {number: run.run for number, run in numbered_runs.runs.items()}
-        alike |= {run.run for run in numbered_runs.alike}
+        alike |= {run.run for remark, run in numbered_runs.remarks if remark == OTHER_FACTS}
         for run, first in numbered_runs.copies:
             found.setdefault(kept[first.trial.trial_id], {})[run.run] = first.equal
     assert ({path: found.get(path, {}) for path in kept.values()}, alike) == by_brute_force(sources)
     assert list(kept) == [*range(1, len(kept) + 1)]
-    listed = {kept[trial.trial_id]: {copy.source for copy in copies} for trial, copies in stored.copies.found.items()}
+    listed = {kept[trial.trial_id]: {copy.source for copy in copies} for trial, copies in stored.copies.offered.items()}
     assert listed == {path: set(copies) for path, copies in found.items()}
 
 

@@ -25,7 +25,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import RetentionPolicy
 from losslake.lake.store.store import DataFile
 from losslake.lake.verification import verify
-from losslake_ingest.releases.rewriting import _Conversion, rewrite
+from losslake_ingest.releases.rewriting import _with_comparators, rewrite
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.tables import GOALS
@@ -176,6 +176,6 @@ def test_goals_of_layout_2_become_strict_as_they_were(tmp_path: Path) -> None:
         pa.Table.from_pylist([goal | {"source": "s"}], pa.schema([GOALS.field(name) for name in names])), path
     )
     file = DataFile("goals", "warehouse/goals.parquet", path.stat().st_size, "", 1)
-    new = _Conversion(lake, {}, None)._with_comparators(file)
+    new = _with_comparators(lake.store, file)
     (row,) = read_small_table(lake.store, [new], "goals").to_pylist()
     assert row == goal | {"comparator": "strict", "source": "s"}
