@@ -36,17 +36,6 @@ MOST_STEP_TIMES = 50
 LEAST_TIME, MOST_TIME = 1e-9, 1e9
 # From so many trials on, upper bounds hold as they should, even if a third of the trials never reach the target.
 _MANY = 20
-_DEFINITION = (
-    "For each batch size, the best of `budget` new trials that are drawn like the stored ones of `status`: its median, "
-    "and bounds that each hold with at least 95% probability (distribution-free prediction intervals for order "
-    "statistics, Hahn and Meeker 1991). Where stored trials repeat settings, with other seeds or as logs of one "
-    "submitter and system, each setting counts as one trial, whose value is that of any of its trials; so does each "
-    "workload where several are pooled. A bound is null "
-    "where no stored trial gives one, or too few reached the target: of all searches, at most 5% state one that is "
-    "wrong, but of those that state one, more do where many trials never reach the target. Seconds are {how}. Cost is "
-    "{cost}. It is assumed that the metaparameters of new trials are searched as those of the stored ones were, and "
-    "that {assumed}. n_used counts trials."
-)
 _STOPPED = "some trials stopped at an easier goal of their own, so it isn't known how often this one is reached,"
 _FEW = (
     "the best of {budget} new trials is probably better than all stored ones, which are fewer (give a smaller budget "
@@ -179,9 +168,6 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
         parameters,
         [pa.RecordBatch.from_pylist([row for _, own in rows for row in own], QUESTION.rows.schema)],
         {"budget": budget, "advice": [text for one, own in rows for text in _advice(one, own, len(rows) > 1)]},
-        definition=_DEFINITION.format(
-            how=_OF_STEPS if known else _OF_LOGS, cost=_cost(parameters), assumed=_assumed(known)
-        ),
         n_used=sum(int(search.n_admitted.sum()) for search in searches),
         left_out=(text for one, own in rows for text in _left_out(one, own, known, budget)),
         warnings=[
@@ -191,6 +177,9 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
             ),
             *(text for one, own in rows for text in _warnings(one, own)),
         ],
+        how=_OF_STEPS if known else _OF_LOGS,
+        cost=_cost(parameters),
+        assumed=_assumed(known),
     )
 
 

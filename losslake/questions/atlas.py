@@ -35,12 +35,6 @@ from losslake_schema.quantities import plural
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
 _NO_DIRECTION = "a goal in a metric without a known direction"
-_DEFINITION = (
-    "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the steps to the workload's goal by batch size "
-    "(Huber's loss), of the best trial or the best setting, without dominated batch sizes; with its 90% interval by "
-    "profile likelihood: mccandlish2018 of /v1/analysis/critical-batch-size with its defaults. n_used counts workloads "
-    "with an estimate."
-)
 
 
 class AtlasParameters(ResultParameters, ReleaseParameters):
@@ -142,7 +136,7 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
             *(f"{count} {plural('workload', count)} with {why}" for why, count in sorted(reasons.items())),
             *(f"{count} {plural('trial', count)} {why}" for why, count in sorted(trials.items())),
         ],
-        "definition": _DEFINITION,
+        "definition": QUESTION.definition,
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),
         "warnings": list(_warnings(rows)),
     }

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
 
 from losslake.analysis.equal_budget import chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
@@ -20,7 +19,7 @@ from losslake.questions.comparison.measured_trials import entries, hardware_diff
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, ResultParameters
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, Parameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
@@ -30,21 +29,10 @@ from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, open_searches
 
 MOST_COMPARED = 20
-_DEFINITION = (
-    "Steps, or whatever `measure` counts, of the best of `budget` trials, drawn without replacement from those of "
-    "each study: its median, and the chance that it is below the baseline's, ties counting half. The budget is the "
-    "same for all workloads of a batch size. The ratio's range holds 90% of draws of half the settings. A difference "
-    "is reported where a permutation test of the settings finds it: in at most 5% of batch sizes if the searches are "
-    "equal (is_clear: in at most 5% of comparisons of two workloads). Trials that differ only in seeds, or of one "
-    "submitter and system, are one setting. What all trials of a search share, such as a machine or a seed of the "
-    "search, is not part of this error: one search can't measure it. n_used counts medians: workloads at batch sizes."
-)
 
 
-class BaselineParameters(BaseModel):
+class BaselineParameters(Parameters):
     """The baseline of a comparison, and its tuning budget."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     baseline: Annotated[str | None, shown(WORKLOAD)] = None
     """The workload that the others are compared with; default: the first."""
@@ -189,7 +177,6 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
             "geometric_means": list(_geometric_means(competition, base, against)),
             "flips": list(_flips(competition)),
         },
-        definition=_DEFINITION,
         n_used=int((~np.isnan(competition.medians)).sum()),
         left_out=[*competition.left_out, *(text for each in measured for text in each.left_out())],
         warnings=[

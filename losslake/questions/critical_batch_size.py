@@ -40,15 +40,6 @@ from losslake_schema.reached import Floats
 MOST_WORKLOADS = 20
 LARGE_RESIDUAL = 0.15
 _SMALL_P = 0.05
-_DEFINITION = (
-    "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the steps to result by batch size, without dominated ones "
-    "({how}). mccandlish2018: "
-    "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
-    "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
-    "and for the middles and both ends of their evaluation intervals (large batch sizes at the step before, small ones "
-    "at their step, and the reverse); it holds as often for a true B_c within the batch sizes. n_used counts batch "
-    "sizes that reached the target and aren't dominated."
-)
 _HOW = {
     "robust": "Huber's loss; batch sizes that never reached the target count if the curve says that they should have",
     "least-squares": "plain least squares; batch sizes that never reached the target don't count",
@@ -150,10 +141,10 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         parameters,
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
         {"results": results_of(searches)},
-        definition=_DEFINITION.format(how=_HOW[parameters.fit]),
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(text for one in each for text in _warnings(*one, parameters.optimal_batch_size)),
+        how=_HOW[parameters.fit],
     )
 
 

@@ -26,14 +26,6 @@ from losslake.questions.trials.study_results import study_results
 from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Flags
 
-_DEFINITION = (
-    "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps to result at neighbouring batch sizes B_i < B_j that "
-    "reached the target and aren't dominated: 0.5 for perfect scaling, 0 for no gain. lower and upper are what the "
-    "evaluations allow: a crossing lies between the evaluation before and its own. Where the two results are of "
-    "different workloads of a pool, it is null: they differ in more than the batch size. n_used counts the batch sizes "
-    "that are compared."
-)
-
 
 class DoublingsParameters(ResultParameters, GoalParameters):
     """The parameters of doublings."""
@@ -73,7 +65,6 @@ def _answer(view: ReleaseView, parameters: DoublingsParameters) -> Answer:
         parameters,
         [_rows(curve, goal) for curve in curves],
         {"results": results_of(searches)},
-        definition=_DEFINITION,
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in _left_out(curve, goal)),
         warnings=(text for curve in curves for text in _warnings(curve)),

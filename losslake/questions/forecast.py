@@ -39,16 +39,6 @@ from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
 State = Literal["reached", "open", "unknown"]
-_DEFINITION = (
-    "Bands for the best value of the run at its end, and for the first step at which it reaches the target, from the "
-    "stored trials of the batch size that ran beyond the last step of the curve: quantiles of what the most similar "
-    "ones went on to do (by best value so far, and by its improvement since half of the steps), moved so that they "
-    "hold for settings that are held out (conformalized quantile regression, Romano et al. 2019; each setting counts "
-    "equally, Dunn et al. 2023). The end is where such trials end. It is assumed that the run is drawn like the stored "
-    "trials. Of trials of stored collections, held back at 25%, 50% and 75% of their "
-    "steps, the {level} bands held for {final} (value) and {target} (step), by collection and part. n_used counts "
-    "trials."
-)
 
 
 class ForecastParameters(GoalParameters):
@@ -168,14 +158,12 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
         parameters,
         [QUESTION.rows.batch(_columns(name, parameters.batch_size, result))],
         {**_facts(result), "forecast": [*_sentences(result, held)], "held_out": [vars(each) for each in held]},
-        definition=_DEFINITION.format(
-            level=f"{REQUIRED_LEVEL:.0%}",
-            final=held_in_words("final", REQUIRED_LEVEL),
-            target=held_in_words("target", REQUIRED_LEVEL),
-        ),
         n_used=result.n_trials,
         left_out=(f"{name}: {text}" for text in _left_out(result, trials)),
         warnings=(f"{name}: {text}" for text in _warnings(result, trials)),
+        level=f"{REQUIRED_LEVEL:.0%}",
+        final=held_in_words("final", REQUIRED_LEVEL),
+        target=held_in_words("target", REQUIRED_LEVEL),
     )
 
 

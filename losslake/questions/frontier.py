@@ -26,12 +26,6 @@ from losslake.questions.trials.search import Search, open_search
 from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
-_DEFINITION = (
-    "A row for the best evaluation of each admitted trial, and for each evaluation on the Pareto front of all "
-    "evaluations: no other has a value as good after as little of `measure`, and is better in one of them. Equal "
-    "points share the front. A trial's best is its first evaluation with its best finite value. n_used counts trials."
-)
-
 
 class FrontierParameters(SelectionParameters, MeasureParameters):
     """The parameters of a frontier. A pattern stands for each workload that it matches and that has the metric."""
@@ -99,7 +93,6 @@ def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
         named,
         [_rows(one, front) for one, front in zip(each, fronts, strict=True)],
         {},
-        definition=_DEFINITION,
         n_used=sum(int(one.is_best.sum()) for one in each),
         left_out=left_out,
         warnings=[

@@ -30,15 +30,6 @@ from losslake_schema.quantities import plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import STATUSES, Status
 
-_DEFINITION = (
-    "reached: it ran to its end (COMPLETE or MISSED) and reached the target within the budgets; not reached: it ran to "
-    "its end and did not; infeasible: diverged, whether or not it had reached the target; incomplete: stopped for an "
-    "outside reason (a class that the scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its "
-    "own. goal_probability: of the 10 trials of the study nearest to the trial, in standardized log space of "
-    "learning_rate and 1 - momentum, the fraction that reached the target; neither the trial itself nor incomplete "
-    "ones count. n_used counts trials."
-)
-
 
 class MetaparameterMapParameters(BatchSizeParameters, GoalParameters):
     """The parameters of the map of metaparameters."""
@@ -114,7 +105,6 @@ def _answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer
         parameters,
         batches,
         {"batch_sizes": list(batch_sizes), "goal_regions": regions},
-        definition=_DEFINITION,
         n_used=sum(batch.num_rows for batch in batches),
         warnings=warnings,
     )

@@ -27,18 +27,6 @@ from losslake.questions.trials.search import check_batch_size, open_searches
 from losslake.questions.trials.study_optima import Optimum, WorkloadOptima, workload_optima
 from losslake_schema.quantities import counted, plural
 
-_DEFINITION = (
-    "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "
-    "Effective learning rate: learning_rate / (1 - momentum). Exponent p of effective learning rate ~ (batch size)^p: "
-    "Theil-Sen over the best trials, with the hull of two 90% intervals: Theil-Sen's own, and that of drawing one "
-    "near-optimal trial per batch size. Forms: least squares in the logarithm, compared by AICc. Regret of "
-    "metaparameters: median steps of the 5 trials nearest to them, in standardized log space of learning_rate and 1 - "
-    "momentum, over S*; null if the nearest is more than 0.25 decades away, or half of them never reach the target. "
-    "Heuristics keep the momentum of the origin's best trial and scale its learning rate by the ratio of batch sizes, "
-    "or by its square root. n_used counts best trials."
-)
-
-
 _Numbers = dict[str, float] | None
 
 
@@ -214,7 +202,6 @@ def _answer(view: ReleaseView, parameters: MetaparameterOptimaParameters) -> Ans
             ],
             "heuristics": [row for of_one in optima for row in _heuristics(of_one)],
         },
-        definition=_DEFINITION,
         n_used=sum(len(of_one.optima) for of_one in optima),
         left_out=(text for of_one in optima for text in _left_out(of_one)),
         warnings=(text for one in each for text in _warnings(*one)),

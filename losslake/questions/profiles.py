@@ -31,12 +31,6 @@ from losslake_schema.names import Workload
 from losslake_schema.reached import Flags, Floats
 
 Part = Literal["workload", "collection", "dataset", "model", "optimizer"]
-_DEFINITION = (
-    "Share of columns in which a competitor needs at most `factor` times the steps of the best competitor there "
-    "(Dolan and More 2002), steps being the median of the best of equally many trials. A score is the mean of that "
-    "share over factors from 1 to `largest_factor`, by AlgoPerf's rule on 100 points and exactly. "
-    "n_used counts medians: competitors in columns that all share."
-)
 
 
 class ProfilesParameters(ComparatorParameters):
@@ -116,7 +110,6 @@ def _answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
             "columns": [competition.place_name(column) for column in np.flatnonzero(shared).tolist()],
             "scores": list(_scores(names, ratios, largest_factor)),
         },
-        definition=_DEFINITION,
         n_used=int(shared.sum()) * len(names),
         left_out=(*competition.left_out, *_not_shared(competition)),
         warnings=_warnings(competition, shared),

@@ -54,12 +54,6 @@ from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 MOST_BUDGETS = 50
 _VALIDATION, _TEST = "val/", "test/"
-_DEFINITION = (
-    "Q(B): the best finite value over the admitted trials and all their evaluations with step <= budget, or "
-    "step x batch size <= budget (both inclusive), or any; a tie goes to the least step, then to the lower trial_id. "
-    "Of repeated settings: the median over the trials of a setting, and of these the best. Equal steps "
-    "favour large batch sizes, equal examples small ones. n_used counts trials."
-)
 _OPTIMISTIC = (
     "the best over evaluations and trials is optimistic, more so with more of either: last=true adds how the best "
     "trial's curve ended, and the test value where validation was best"
@@ -201,7 +195,6 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
             "results": results_of(searches),
             "conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None],
         },
-        definition=_DEFINITION,
         n_used=sum(int(one.n_admitted.sum()) for one in searches),
         left_out=(text for best in each for text in _left_out(best)),
         warnings=(

@@ -28,12 +28,6 @@ from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
 LEAST_RUNS, MOST_RUNS = 3, 1000
-_DEFINITION = (
-    "MLPerf's reference convergence check (mlcommons/logging, rcp_checker): of the runs that converged, in examples to "
-    "the target, the olympic mean and the standard deviation over all; the least mean that a submission may have is "
-    "where a one-sided t-test with pooled variance would reject. A batch size between two points is interpolated, mean "
-    "and deviation linear in the batch size. n_used counts runs of the reference that converged."
-)
 
 
 class RcpParameters(GoalParameters):
@@ -191,7 +185,6 @@ def _answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
             "rules": entry(RulesSummary, rules, pruned=parameters.pruned),
             "verdicts": [_verdict(points, each, rules) for each in submitted],
         },
-        definition=_DEFINITION,
         n_used=sum(each.n_used for each in references),
         left_out=(text for each in references for text in each.left_out),
         warnings=(

@@ -36,14 +36,6 @@ from losslake_schema.reached import Floats
 PERFECT_END, MAX_USEFUL = "perfect_scaling_end", "max_useful_batch_size"
 PERFECT, DIMINISHING, MAXIMAL = "perfect scaling", "diminishing returns", "maximal data parallelism"
 AS_DEFINED, MEDIAN_OF_3, ISOTONIC = "as defined", "anchored at the median of 3", "of isotonic steps"
-_DEFINITION = (
-    "With S(B) the steps to result and E(B) = B S(B) the examples: perfect scaling ends at the largest B that needs at "
-    "most 1 + perfect_scaling_tau times the fewest examples of any; the largest useful batch size is the smallest on "
-    "whose steps no larger one improves by more than max_useful_tau. A batch size is dominated if a larger one needs "
-    "fewer examples, or a smaller one fewer steps, by more than a factor 1 + undertuned_tau even if its crossing came "
-    "right after the evaluation before. No curve is fitted. n_used counts batch sizes that reached the target and "
-    "aren't dominated."
-)
 
 
 class RegimesParameters(ResultParameters, GoalParameters):
@@ -142,7 +134,6 @@ def _answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
             "results": results_of(searches),
             "break_points": [fact for curve, _, curve_ends in each for fact in _as_facts(curve, curve_ends)],
         },
-        definition=_DEFINITION,
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(

@@ -24,15 +24,6 @@ from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
 
-_DEFINITION = (
-    "The share of trials that have reached the target by a step, `reached`, and that have diverged before reaching it, "
-    "`diverged`: Aalen-Johansen cumulative incidences with divergence, and the end of trials that MISSED, as competing "
-    "events; without these, 1 - Kaplan-Meier. Other trials that ended, or left the budgets, before are censored at "
-    "their last step; a trial diverges or misses at its last evaluation. 95% intervals by Wilson's formula for the "
-    "effective number of trials (Rothman 1978); where settings were repeated with other seeds, they count settings, as "
-    "if the trials of one were all alike (Kish 1965). n_used counts trials."
-)
-
 
 class SurvivalParameters(GoalParameters):
     """The parameters of survival."""
@@ -126,7 +117,6 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
         parameters,
         batches,
         {"summaries": studies},
-        definition=_DEFINITION,
         n_used=sum(study["n_trials"] for study in studies),
         left_out=(text for search in searches for text in _left_out(search)),
         warnings=_warnings(studies),

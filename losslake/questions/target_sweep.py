@@ -38,14 +38,6 @@ from losslake_schema.reached import NEVER, Floats, strict_bound
 
 Spacing = Literal["breakpoints", "linear", "log"]
 MOST_TARGETS = 200
-_DEFINITION = (
-    "Steps to every target are exact: those of the best trial, or of the best setting. coverage: share of batch sizes "
-    "that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the critical batch size is "
-    "B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't determine it; dominated batch sizes "
-    "count for neither, as in /v1/analysis/regimes. Ranks are by batch size, over those that all workloads have and at "
-    "which any reaches the target; never reaching it ranks last. Claims are evaluated between all breakpoints. n_used "
-    "counts breakpoints: targets at which anything changes."
-)
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
 _OVERLAP = "estimates of the critical batch size move with the target, but no more than their intervals allow"
 _NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
@@ -177,7 +169,6 @@ def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
             "summaries": [_summary(one) for one in merged],
             "claims": [claim.summary(sign) for claim in claims(merged)],
         },
-        definition=_DEFINITION,
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
         warnings=(

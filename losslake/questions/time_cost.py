@@ -32,16 +32,6 @@ from losslake.questions.trials.study_results import study_results
 from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
-_DEFINITION = (
-    "Cost is examples to the target, steps x batch size. Time is the least elapsed_s at which any admitted trial "
-    "reaches it, ties to fewer steps, then to the lower trial_id. Batch sizes that reached the target without times "
-    "are left out of the front and of no_faster_beyond, the smallest batch size after which no larger one saves more "
-    "than max_useful_tau of the time; where most of them, or all but one, have no times, steps stand for time in both. "
-    "no_faster_beyond is null for times of several accelerators. "
-    "Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. 2021), B_0 the smallest batch size, B_c of the "
-    "robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that reached the target."
-)
-
 
 class TimeCostParameters(ResultParameters, GoalParameters):
     """The parameters of time and cost."""
@@ -195,7 +185,6 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         parameters,
         [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)],
         {"results": results_of(one.search for one in reached), "summaries": summaries},
-        definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in _left_out(one)),
         warnings=(

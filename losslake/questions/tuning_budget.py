@@ -44,16 +44,6 @@ from losslake_schema.statuses import INFEASIBLE, STATUSES
 MOST_BUDGETS = 100
 _SURE = 0.95
 _LONE = 1.5
-_DEFINITION = (
-    "The best of `budget` trials, drawn without replacement from those of a study: with k of N trials reaching the "
-    "target within s steps, P(best of n <= s) = 1 - C(N - k, n) / C(N, n); quantiles are the smallest s with that "
-    "probability. Population `launched` counts trials that diverged, which never reach the target; `non-divergent` "
-    "leaves them out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with "
-    "replacement are biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than "
-    "independent ones, so all this is approximate. Smaller searches (half_, quarter_, m_out_of_n_) draw settings, "
-    "each with all of its trials, and intervals count settings: trials that differ only in seeds, or of one submitter "
-    "and system, are one. n_used counts the trials of the widest requested population."
-)
 
 
 PopulationName = Literal["non-divergent", "launched"]
@@ -167,7 +157,6 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
         parameters,
         batches,
         {"searches": searches},
-        definition=_DEFINITION,
         n_used=n_used,
         left_out=left_out,
         warnings=warnings,
