@@ -160,8 +160,8 @@ def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
         raise BadParameter("workload", why)
     searches = open_searches(view, parameters.selection())
     each = [_drawn(view, search, goal, parameters, known) for search in searches]
-    counts = [one.n_alike(study) for one in each for study in range(len(one.search.facts.batch_sizes))]
-    budget = parameters.budget or max(1, min(filter(None, counts), default=2) // 2)
+    counts = filter(None, (n for one in each for n in one.n_alike))
+    budget = parameters.budget or max(1, min(counts, default=2) // 2)
     rows = [(one, _rows(one, budget)) for one in each]
     return QUESTION.analysis(
         view,
@@ -221,7 +221,7 @@ def _rows(trials: DrawnTrials, budget: int) -> list[dict[str, Any]]:
     facts = trials.search.facts
     rows: list[dict[str, Any]] = []
     for study, size in enumerate(facts.batch_sizes):
-        chosen = trials.chosen(study)
+        chosen = trials.chosen[study]
         settings, steps = trials.settings[chosen], trials.steps[chosen]
         row: dict[str, Any] = {
             "workload": str(facts.workload),
@@ -305,7 +305,7 @@ def _left_out(
 ) -> Iterator[str]:
     """Yield why batch sizes have no median."""
     facts, studies = trials.search.facts, range(len(rows))
-    stopped, alike = facts.sums_by_study(trials.is_stopped), [trials.n_alike(study) for study in studies]
+    stopped, alike = facts.sums_by_study(trials.is_stopped), trials.n_alike
     is_reached = np.isfinite(trials.steps) & trials.search.admitted
     untimed = facts.sums_by_study(is_reached & np.isnan(trials.seconds))
     uncosted = facts.sums_by_study(is_reached & np.isfinite(trials.seconds) & np.isnan(trials.cost))
@@ -334,10 +334,10 @@ def _warnings(trials: DrawnTrials, rows: Sequence[dict[str, Any]]) -> Iterator[s
         )
     yield from trials.doubts
     is_doubtful = [
-        row["steps_upper"] is not None and trials.n_alike(at) < _MANY and row["n_reached"] < row["n_trials"]
+        row["steps_upper"] is not None and trials.n_alike[at] < _MANY and row["n_reached"] < row["n_trials"]
         for at, row in enumerate(rows)
     ]
-    is_repeated = [are_repeated(trials.settings[trials.chosen(at)]) for at in range(len(rows))]
+    is_repeated = [are_repeated(trials.settings[chosen]) for chosen in trials.chosen]
     notes = {
         "step times are extrapolated at batch size {sizes}": [row["is_extrapolated"] for row in rows],
         _DOUBTFUL: is_doubtful,

@@ -205,36 +205,39 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
         budget, medians = contest.budgets[column], contest.medians[:, column]
         placed = ranks(medians)
         for index, name in enumerate(contest.competitors):
-            steps, settings = contest.steps[index][column], contest.settings[index][column]
-            trials = contest.trials[index][column]
-            if steps is not None and trials is not None:
-                best = steps.min()
-                rows.append(
-                    {
-                        "batch_size": batch_size,
-                        "workload": name,
-                        "n_trials": len(trials),
-                        "n_reached": int(np.isfinite(trials).sum()),
-                        "n_settings": 0 if settings is None else len(settings),
-                        "budget": budget,
-                        "amount": float(best) if np.isfinite(best) else None,
-                        "median_amount": float(medians[index]) if np.isfinite(medians[index]) else None,
-                        "ratio": ratio_of(medians[index], medians[base]),
-                        "rank": placed[index],
-                        **(_difference_columns(against[index][column]) if index != base else {}),
-                        **(_against(contest, index, base, column) if index != base else {}),
-                    }
-                )
+            entry = contest.entries[index][column]
+            if entry is None:
+                continue
+            row = {
+                "batch_size": batch_size,
+                "workload": name,
+                "n_trials": len(entry.of_trials),
+                "n_reached": int(np.isfinite(entry.of_trials).sum()),
+                "n_settings": len(entry.medians),
+                "budget": budget,
+                "amount": _finite(entry.steps.min()),
+                "median_amount": _finite(medians[index]),
+                "ratio": ratio_of(medians[index], medians[base]),
+                "rank": placed[index],
+            }
+            difference = against[index][column] if index != base else None
+            rows.append(row | (_against(contest, index, base, column, difference) if difference is not None else {}))
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _against(contest: Contest, index: int, base: int, column: int) -> dict[str, float | None]:
-    """Return the chances against the baseline; nothing where that has no trials."""
-    steps, baseline = contest.steps[index][column], contest.steps[base][column]
-    if steps is None or baseline is None:
-        return {}
-    whole, halves = chances(steps, baseline, contest.budgets[column]), contest.halves(index, base, column)
+def _against(
+    contest: Contest, index: int, base: int, column: int, difference: Difference
+) -> dict[str, float | str | None]:
+    """Return the columns of a difference to the baseline."""
+    pair = contest.pair(index, base, column)
+    assert pair is not None
+    (ours, theirs), halves = pair, contest.halves(*pair, column)
+    whole = chances(ours.steps, theirs.steps, contest.budgets[column])
     return {
+        "ratio_lower": _finite(difference.lower),
+        "ratio_upper": _finite(difference.upper),
+        "difference": difference.verdict,
+        "p_value": None if difference.verdict == "one submitter" else difference.p_value,
         "beats_baseline": whole.beats,
         "neither_reaches": whole.neither,
         "beats_baseline_at_half": None if halves is None else chances(*halves).beats,
@@ -250,19 +253,8 @@ def _unknown_settings(searches: Sequence[Search]) -> Iterator[str]:
             )
 
 
-def _difference_columns(difference: Difference | None) -> dict[str, float | str | None]:
-    """Return the columns of a difference to the baseline; nothing where that has no trials."""
-    if difference is None:
-        return {}
-    ends = (difference.lower, difference.upper)
-    lower, upper = (end if end is not None and np.isfinite(end) else None for end in ends)
-    p_value = None if difference.verdict == "one submitter" else difference.p_value
-    return {
-        "ratio_lower": lower,
-        "ratio_upper": upper,
-        "difference": difference.verdict,
-        "p_value": p_value,
-    }
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def _geometric_means(

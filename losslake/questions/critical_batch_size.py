@@ -173,13 +173,12 @@ def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
     """
     search, rule = curve.search, curve.search.rule
     steps = trial_steps(search, goal)
-    rows_of_studies = [
-        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0) & is_tuned)
-        for rows, is_tuned in zip(map(search.facts.rows_of, curve.studies.tolist()), ~curve.is_dominated, strict=True)
-    ]
+    is_tuned = np.isin(search.facts.study_of_trial, curve.studies[~curve.is_dominated])
+    by_study = search.facts.rows_where(search.admitted & (steps > 0) & is_tuned)
+    chosen = [by_study[study] for study in curve.studies.tolist()]
     if rule.is_of_settings:
-        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in rows_of_studies]
-    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in rows_of_studies]
+        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in chosen]
+    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in chosen]
 
 
 def _warnings(
@@ -238,11 +237,11 @@ def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[s
         **_range("bootstrap", number, fit.bootstrap),
         **_range("leave_one_out", number, fit.left_out),
         **_range("half_search", number, fit.subsampled),
-        "knee_sharpness": None if forms is None else forms.sharpness,
-        "knee_sharpness_p_value": None if forms is None else forms.p_value,
-        "knee_critical_batch_size": None if forms is None else number.changed(forms.sharpness_critical_batch_size),
-        "exponent": None if forms is None else forms.exponent,
-        "exponent_critical_batch_size": None if forms is None else number.changed(forms.exponent_critical_batch_size),
+        "knee_sharpness": forms and forms.sharpness,
+        "knee_sharpness_p_value": forms and forms.p_value,
+        "knee_critical_batch_size": forms and number.changed(forms.sharpness_critical_batch_size),
+        "exponent": forms and forms.exponent,
+        "exponent_critical_batch_size": forms and number.changed(forms.exponent_critical_batch_size),
         "runs_test_p_value": fit.runs_p_value if number.is_identifiable else None,
     }
 

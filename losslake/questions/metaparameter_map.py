@@ -15,12 +15,7 @@ from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import (
-    WORKLOAD,
-    BatchSizeParameters,
-    GoalParameters,
-    every_status,
-)
+from losslake.questions.declaration.parameters import WORKLOAD, BatchSizeParameters, GoalParameters, every_status
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import BatchSizesSummary, Finding, GoalSummary, Summary
 from losslake.questions.release.view import ReleaseView

@@ -27,22 +27,9 @@ from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import (
-    BATCH_UNIT,
-    WORKLOAD,
-    MetricParameters,
-    Natural,
-    ResultParameters,
-)
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import (
-    Finding,
-    ResultSummary,
-    SelectionSummary,
-    Summary,
-    entry,
-    results_of,
-)
+from losslake.questions.declaration.summary import Finding, ResultSummary, SelectionSummary, Summary, entry, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -314,10 +301,7 @@ def _chance(compared: Shortfall) -> str:
 def _setting_losses(best: _Best) -> list[Floats]:
     """Return by study the median over the admitted trials of a setting of their best losses."""
     facts, settings = best.search.facts, best.search.facts.trials.setting
-    admitted = [
-        rows.start + np.flatnonzero(best.search.admitted[rows])
-        for rows in map(facts.rows_of, range(len(facts.batch_sizes)))
-    ]
+    admitted = facts.rows_where(best.search.admitted)
     return [medians_of_settings(best.of_trials[rows], settings[rows]) for rows in admitted]
 
 

@@ -145,10 +145,8 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, In
         has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
     ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
     steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.drawn_as_wholes
-    for study in range(len(search.facts.batch_sizes)):
-        study_rows = search.facts.rows_of(study)
-        counts = seen[study_rows] != NEVER
-        yield steps[study_rows][counts], ends[study_rows][counts], settings[study_rows][counts]
+    for rows in search.facts.rows_where(seen != NEVER):
+        yield steps[rows], ends[rows], settings[rows]
 
 
 def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:

@@ -314,18 +314,15 @@ def populations(
     statuses = _statuses(selection)
     searches = {name: open_search(view, replace(selection, statuses=statuses[name]), workload) for name in names}
     by_name = {
-        name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
+        name: (opened.facts.rows_where(opened.admitted & ~opened.stopped_earlier(goal)), *_trials(opened, goal))
         for name, opened in searches.items()
     }
-    settings = searches[names[0]].facts.drawn_as_wholes
-    for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
-        for name, (opened, counts, steps, losses, diverged) in by_name.items():
-            rows = opened.facts.rows_of(study)
-            counted = counts[rows]
-            n_diverged = int(diverged[rows][counted].sum())
-            yield Population(
-                name, batch_size, steps[rows][counted], losses[rows][counted], settings[rows][counted], n_diverged
-            )
+    settings, batch_sizes = searches[names[0]].facts.drawn_as_wholes, searches[names[0]].facts.batch_sizes
+    for study, batch_size in enumerate(batch_sizes):
+        for name, (by_study, steps, losses, diverged) in by_name.items():
+            rows = by_study[study]
+            n_diverged = int(diverged[rows].sum())
+            yield Population(name, batch_size, steps[rows], losses[rows], settings[rows], n_diverged)
 
 
 def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:

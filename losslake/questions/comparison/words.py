@@ -18,7 +18,6 @@ from losslake.questions.comparison.differences import Difference, Verdict, ended
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import at_sizes, joined, size_ranges
 from losslake.questions.trials.scaling_curve import ScalingCurve
-from losslake_schema.reached import Floats
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,8 @@ def _one_draw(contest: Contest) -> Iterator[str]:
         str(batch_size)
         for column, (_, batch_size) in enumerate(contest.places)
         if all(
-            steps is None or NEARLY_ALL * len(steps) <= contest.budgets[column] for steps in _of_column(contest, column)
+            entry is None or NEARLY_ALL * len(entry.steps) <= contest.budgets[column]
+            for entry in (of_competitor[column] for of_competitor in contest.entries)
         )
     ]
     if sizes:
@@ -318,7 +318,3 @@ def _one_draw(contest: Contest) -> Iterator[str]:
             f"at batch size {', '.join(sizes)} the budget is all trials that there are, or nearly so: beats_baseline "
             "says who was ahead, and beats_baseline_at_half how sure that is"
         )
-
-
-def _of_column(contest: Contest, column: int) -> list[Floats | None]:
-    return [row[column] for row in contest.steps]

@@ -66,9 +66,8 @@ def _points(view: ReleaseView, name: str) -> Iterator[dict[str, Any]]:
     search = open_search(view, Selection((named,), goal.metric), named)
     hits = search.first_hits(Goal(goal.target, goal.comparator))
     steps = np.where(hits == NEVER, np.inf, at(search.records.step, hits))
-    for study, size in enumerate(search.facts.batch_sizes):
-        study_rows = search.facts.rows_of(study)
-        admitted = steps[study_rows][search.admitted[study_rows]]
+    for size, rows in zip(search.facts.batch_sizes, search.facts.rows_where(search.admitted), strict=True):
+        admitted = steps[rows]
         median = float(np.median(admitted)) if len(admitted) else np.inf
         yield {
             "workload": name,

@@ -89,6 +89,11 @@ class WorkloadFacts:
         """Return the rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])
 
+    def rows_where(self, flags: Flags) -> list[Integers]:
+        """Return by study the rows of its trials whose flag is True. flags: by trial."""
+        rows = np.flatnonzero(flags)
+        return np.split(rows, np.searchsorted(rows, self.offsets))[1:-1]
+
     @cached_property
     def study_of_trial(self) -> Integers:
         """The index of the study, by trial."""

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from losslake.analysis.envelope import (
-    TargetInterval,
-    breakpoints,
-    coverage,
-    holding_intervals,
-    ranks,
-)
+from losslake.analysis.envelope import TargetInterval, breakpoints, coverage, holding_intervals, ranks
 from losslake.questions.trials.sweep import StudyEnvelopes, Sweep, shared_sizes, steps_at_shared_sizes
 from losslake_schema.reached import NEVER, Floats
 

@@ -98,9 +98,7 @@ def tuned_studies(
     counts = search.admitted | (diverged if trials is None else diverged & _before_the_last(search))
     learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
     studies = []
-    for index, batch_size in enumerate(facts.batch_sizes):
-        study_rows = facts.rows_of(index)
-        rows = study_rows.start + np.flatnonzero(counts[study_rows])
+    for batch_size, rows in zip(facts.batch_sizes, facts.rows_where(counts), strict=True):
         is_infeasible = diverged[rows] & ~np.isfinite(steps[rows])
         tuned = TunedStudy(float(batch_size), steps[rows], learning_rate[rows], momentum[rows], is_infeasible)
         studies.append(PlacedStudy(rows, tuned))
