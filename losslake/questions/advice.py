@@ -17,7 +17,7 @@ from losslake.analysis.time_cost import is_on_front
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import GoalParameters, Natural
+from losslake.questions.declaration.parameters import GoalParameters, Natural, numbers_by_key
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary
 from losslake.questions.release.errors import BadParameter
@@ -26,7 +26,6 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.drawn_trials import DrawnTrials, drawn_by_logs, drawn_by_step_times
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake_schema.names import natural_number, real_number
 from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE, Status
@@ -76,16 +75,13 @@ class AdviceParameters(GoalParameters):
 
     def step_times(self) -> dict[float, float]:
         """Return the seconds per step by batch size; raises BadParameter."""
-        known: dict[float, float] = {}
-        for text in self.step_time:
-            size, _, seconds = text.partition("=")
-            number, time = natural_number(size.strip()), real_number(seconds)
-            if not number or time is None or not LEAST_TIME <= time <= MOST_TIME:
-                raise BadParameter("step_time", f"step_time={text}: give BATCH_SIZE=SECONDS, such as 64=0.11")
-            if number in known:
-                raise BadParameter("step_time", f"step_time: batch size {number} is given twice: give it once")
-            known[number] = time
-        return known
+        form = "BATCH_SIZE=SECONDS, such as 64=0.11"
+        times = numbers_by_key("step_time", self.step_time, "batch size", form, _can_be_a_time)
+        return {float(size): seconds for size, seconds in times.items()}
+
+
+def _can_be_a_time(batch_size: int, seconds: float) -> bool:
+    return batch_size > 0 and LEAST_TIME <= seconds <= MOST_TIME
 
 
 class AdviceRow(Row):

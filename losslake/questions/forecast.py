@@ -24,7 +24,7 @@ from losslake.analysis.neighbour_bands import groups_needed
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural
+from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural, numbers_by_key
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
 from losslake.questions.release.errors import BadParameter
@@ -34,7 +34,7 @@ from losslake.questions.trials.comparable_trials import ComparableTrials, compar
 from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, natural_number, real_number
+from losslake_schema.names import LARGEST_INTEGER
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
@@ -55,16 +55,8 @@ class ForecastParameters(GoalParameters):
 
     def points(self) -> dict[int, float]:
         """Return the values by step, ascending; raises BadParameter."""
-        known: dict[int, float] = {}
-        for text in self.curve:
-            step_text, _, value_text = text.partition("=")
-            step, value = natural_number(step_text.strip()), real_number(value_text)
-            if step is None or value is None:
-                raise BadParameter("curve", f"curve={text}: give STEP=VALUE, such as 100=0.31")
-            if step in known:
-                raise BadParameter("curve", f"curve: step {step} is given twice: give it once")
-            known[step] = value
-        return dict(sorted(known.items()))
+        points = numbers_by_key("curve", self.curve, "step", "STEP=VALUE, such as 100=0.31")
+        return dict(sorted(points.items()))
 
 
 class ForecastRow(Row):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -167,7 +167,7 @@ def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
         {
             "results": results_of(one.search for one in merged),
             "summaries": [_summary(one) for one in merged],
-            "claims": [claim.summary(sign) for claim in claims(merged)],
+            "claims": list(claims(merged)),
         },
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
@@ -239,19 +239,17 @@ def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
     return [f"{name}: no critical batch size at {n} of {count} targets: {reason}" for reason, n in reasons.items()]
 
 
-def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
+def _warnings(one: Sweep, fits: IdentifiedFits) -> Iterator[str]:
     name = one.search.facts.workload
     known = fits.critical_batch_size[fits.is_identifiable]
-    texts = []
     if len(known) > 1 and known.max() > 1.5 * known.min():
         moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
         differs = fits.lower[fits.is_identifiable].max() > fits.upper[fits.is_identifiable].min()
-        found = "the critical batch size depends on the target" if differs else _OVERLAP
-        texts.append(f"{name}: {found}: {moved}")
+        what = "the critical batch size depends on the target" if differs else _OVERLAP
+        yield f"{name}: {what}: {moved}"
     missing = [size for size, one_of in zip(one.batch_sizes, one.merged.envelopes, strict=True) if not len(one_of.loss)]
     if missing:
-        texts.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")
-    return texts
+        yield f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target"
 
 
 def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:

@@ -46,18 +46,18 @@ def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], s
     of_each = [_systems(each, sizes) for each in measured]
     if not is_one_system(set().union(*of_each)):
         labels = workload_labels(names).short
-        said = [
+        parts = [
             f"{labels[name]} ran on {systems_in_words(systems)}"
             for name, systems in zip(names, of_each, strict=True)
             if systems
         ]
-        yield f"{measured[0].measure.noun} compare the hardware, too: {joined(said)}"
+        yield f"{measured[0].measure.noun} compare the hardware, too: {joined(parts)}"
 
 
 def _systems(measured: MeasuredTrials, sizes: Collection[int]) -> set[str | None]:
     """Return what the trials with known amounts at these batch sizes ran on."""
     facts = measured.measure.search.facts
-    is_compared = np.isin(facts.batch_sizes, list(sizes))[facts.study_of_trial] & np.isfinite(measured.amounts)
+    is_compared = facts.of_batch_sizes(sizes) & np.isfinite(measured.amounts)
     return systems_of(measured.measure.view, facts, is_compared)
 
 

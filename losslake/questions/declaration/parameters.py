@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -18,7 +18,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import Crossing, CrossingName
 from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
+from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number, real_number
 from losslake_schema.reached import Comparator
 from losslake_schema.statuses import STATUSES, Status
 
@@ -264,6 +264,25 @@ class CrossingParameters(GoalParameters):
     def crossing_rule(self) -> Crossing:
         """Return the rule by which a hit is the crossing; raises BadParameter."""
         return Crossing(self.crossing, self.k, self.margin)
+
+
+def numbers_by_key(
+    parameter: str, texts: Sequence[str], noun: str, form: str, is_valid: Callable[[int, float], bool] = lambda *_: True
+) -> dict[int, float]:
+    """Return the numbers that texts KEY=NUMBER give, by key; raises BadParameter.
+
+    noun: of a key. form: how a text is to be given.
+    """
+    numbers: dict[int, float] = {}
+    for text in texts:
+        key_text, _, number_text = text.partition("=")
+        key, number = natural_number(key_text.strip()), real_number(number_text)
+        if key is None or number is None or not is_valid(key, number):
+            raise BadParameter(parameter, f"{parameter}={text}: give {form}")
+        if key in numbers:
+            raise BadParameter(parameter, f"{parameter}: {noun} {key} is given twice: give it once")
+        numbers[key] = number
+    return numbers
 
 
 def check_targets(metric: str, **targets: float | None) -> None:

@@ -5,7 +5,7 @@ Names for the series of several workloads: what differs between them; what doesn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -88,6 +88,11 @@ class WorkloadFacts:
     def rows_of(self, study: int) -> slice:
         """Return the rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])
+
+    def of_batch_sizes(self, batch_sizes: Collection[int]) -> Flags:
+        """Return by trial True if its batch size is one of these."""
+        is_one: Flags = np.isin(self.batch_sizes, [*batch_sizes])[self.study_of_trial]
+        return is_one
 
     def rows_where(self, flags: Flags) -> list[Integers]:
         """Return by study the rows of its trials whose flag is True. flags: by trial."""

@@ -336,8 +336,6 @@ def only_batch_sizes(view: ReleaseView, search: Search, batch_sizes: Sequence[in
     """Return the search restricted to these batch sizes; unchanged for none. Raises UnknownName."""
     if not batch_sizes:
         return search
-    facts = search.facts
-    wanted = np.zeros(len(facts.batch_sizes), np.bool_)
     for batch_size in batch_sizes:
-        wanted[view.index_of(facts, batch_size)] = True
-    return search.among(wanted[facts.study_of_trial])
+        view.index_of(search.facts, batch_size)
+    return search.among(search.facts.of_batch_sizes(batch_sizes))
