@@ -29,7 +29,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial
 from losslake.questions.release.view import Metric, ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.measure import CurveMeasure
+from losslake.questions.trials.measure import curve_amounts
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -181,14 +181,12 @@ def _rows(view: ReleaseView, parameters: CurvesParameters, part: _Part) -> Itera
         "batch_size": part.facts.batch_sizes[part.study],
         "metric": part.metric.name,
     }
-    shape, convert = _shape(parameters), None
-    if parameters.measure != "steps":
-        convert = CurveMeasure.of(view, part.facts, part.study, parameters.counting())
+    shape, amounts_of = _shape(parameters), curve_amounts(view, part.facts, part.study, parameters.counting())
     for rows in parts:
         if rows.num_rows:
             measured = {name: rows[name].combine_chunks() for name in rows.column_names}
-            if convert is not None:
-                measured["amount"] = convert.amounts(measured["trial_id"], measured["step"], measured["elapsed_s"])
+            if shape is QUESTION.rows:
+                measured["amount"] = amounts_of(measured)
             yield shape.batch({**measured, **names})
 
 

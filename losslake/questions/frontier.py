@@ -16,7 +16,7 @@ from losslake.questions.declaration.measured import MeasureParameters, MeasureSu
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, SelectionSummary
-from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -117,14 +117,9 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
     members: dict[str, WorkloadFacts] = {}
     left_out = []
     for name in parameters.workloads:
-        matching = view.matching(name)
-        having = [facts for facts in matching if parameters.metric in facts.measured]
-        if not having:
-            known = sorted({metric for facts in matching for metric in facts.measured})
-            raise UnknownName("metric", parameters.metric, near_names(parameters.metric, known), f"workload {name}")
+        having = view.members(name, parameters.metric)
         members |= {str(facts.workload): facts for facts in having}
-        if len(having) < len(matching):
-            n = len(matching) - len(having)
+        if n := len(view.matching(name)) - len(having):
             left_out.append(f"{name}: {n} {plural('workload', n)} without {parameters.metric}")
     if parameters.measure == "examples":
         units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}

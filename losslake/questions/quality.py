@@ -307,42 +307,36 @@ def _setting_losses(best: _Best) -> list[Floats]:
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a workload, one batch per budget."""
-    ends: Sequence[Endings | None] = [None] * len(bests)
+    ends: Sequence[Ending] = [{}] * len(bests)
     if with_last:
         search = bests[0].search
         names = ("records", "row", "limits")
         records, rows, limits = (np.array([getattr(best, name) for best in bests]) for name in names)
         steps = at(search.records.step, records.ravel()).reshape(records.shape)
         ends = endings(view, search.facts, search.metric, rows, steps, limits)
-    for best, last in zip(bests, ends, strict=True):
-        yield _rows(best, last)
+    yield from map(_rows, bests, ends)
 
 
-def _left_out(best: _Best) -> list[str]:
-    """Return in words the batch sizes without a value, and those that the conclusion leaves out."""
+def _left_out(best: _Best) -> Iterator[str]:
+    """Yield in words the batch sizes without a value, and those that the conclusion leaves out."""
     where = f"{best.search.facts.workload}, {best.budget.in_words}"
-    sizes = best.search.facts.batch_sizes
-    without = [size for size, there in zip(sizes, best.is_there, strict=True) if not there]
-    alike = best.is_there & best.stopped_at_goal
-    short = [
-        size
-        for size, there, within in zip(sizes, best.is_there, best.within_training, strict=True)
-        if there and within is False
-    ]
-    return [
-        *([f"{where}: no admitted trial has a finite value at batch size {listed(without)}"] if without else []),
-        *([f"{where}: trained for less, not in the conclusion: batch size {listed(short)}"] if short else []),
-        *([f"{where}: {_STOPPED}: batch size {listed(np.array(sizes)[alike])}"] if alike.any() else []),
-    ]
+    sizes = np.array(best.search.facts.batch_sizes)
+    is_short = np.array([within is False for within in best.within_training])
+    without, short, alike = ~best.is_there, best.is_there & is_short, best.is_there & best.stopped_at_goal
+    for studies, why in (
+        (without, "no admitted trial has a finite value at batch size"),
+        (short, "trained for less, not in the conclusion: batch size"),
+        (alike, f"{_STOPPED}: batch size"),
+    ):
+        if studies.any():
+            yield f"{where}: {why} {listed(sizes[studies])}"
 
 
-def _unsaturated(best: _Best) -> list[str]:
-    shares = _shares(best).tolist()
-    late = [size for size, share in zip(best.search.facts.batch_sizes, shares, strict=True) if share > SATURATED]
-    if not late:
-        return []
-    where = f"{best.search.facts.workload}, {best.budget.in_words}"
-    return [f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"]
+def _unsaturated(best: _Best) -> Iterator[str]:
+    late = np.array(best.search.facts.batch_sizes)[_shares(best) > SATURATED]
+    if len(late):
+        where = f"{best.search.facts.workload}, {best.budget.in_words}"
+        yield f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"
 
 
 def _shares(best: _Best) -> Floats:
@@ -361,7 +355,7 @@ def _shortfalls(losses: Floats) -> Floats:
     return short
 
 
-def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
+def _rows(best: _Best, end: Ending) -> pa.RecordBatch:
     search, sizes = best.search, best.search.facts.batch_sizes
     steps = at(search.records.step, best.records)
     shares = _shares(best)
@@ -381,34 +375,20 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
             "is_within_training": best.within_training,
             "stopped_at_goal": best.stopped_at_goal,
             "n_trials": search.n_admitted,
-            "last_value": ends and ends.last,
-            "median_of_last_values": ends and ends.median,
-            "test_value": ends and ends.test,
+            **end,
         }
     )
 
 
-@dataclass(frozen=True)
-class Endings:
-    """By study: the last value, the median of the last five, and the test value; None for none."""
-
-    last: Sequence[float | None]
-    median: Sequence[float | None]
-    test: Sequence[float | None]
-
-
-@dataclass(frozen=True)
-class _Curve:
-    step: Integers
-    value: Floats
-
-
-_NO_CURVE = _Curve(np.empty(0, np.int64), np.empty(0))
+# By study, in columns: the last value, the median of the last five, and the test value; None for none.
+Ending = Mapping[str, Sequence[float | None]]
+_ENDING = ("last_value", "median_of_last_values", "test_value")
+_NO_CURVE = (np.empty(0, np.int64), np.empty(0))
 
 
 def endings(
     view: ReleaseView, facts: WorkloadFacts, metric: str, trials: Integers, steps: Integers, limits: Integers
-) -> list[Endings]:
+) -> list[Ending]:
     """Return the end of one trial's curve by budget and study, up to its limit; files are read once for all budgets.
 
     trials: rows in facts.trials, NEVER for none. steps: at which its test value is wanted. limits: last step,
@@ -419,7 +399,7 @@ def endings(
         _of_study(view, facts, study, metric, _numbers(facts, trials[:, study]), steps[:, study], limits[:, study])
         for study in range(trials.shape[1])
     ]
-    return [Endings(*zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+    return [dict(zip(_ENDING, zip(*row, strict=True), strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _numbers(facts: WorkloadFacts, rows: Integers) -> list[int | None]:
@@ -443,23 +423,22 @@ def _of_study(
     tested = _curves(view, facts, study, tests, chosen if has_test else [])
     ends = []
     for trial, step, limit in zip(trials, steps.tolist(), limits.tolist(), strict=True):
-        curve = curves.get(trial, _NO_CURVE)
-        test = tested.get(trial, _NO_CURVE)
-        value = test.value[test.step == step]
+        (evaluated, values), (tested_at, test_values) = (each.get(trial, _NO_CURVE) for each in (curves, tested))
+        value = test_values[tested_at == step]
         is_known = len(value) > 0 and math.isfinite(value[0])
-        end = ending(curve.value[curve.step <= limit])
+        end = ending(values[evaluated <= limit])
         ends.append((end.last, end.median, float(value[0]) if is_known else None))
     return ends
 
 
 def _curves(
     view: ReleaseView, facts: WorkloadFacts, study: int, metric: str, trials: Sequence[int]
-) -> Mapping[int | None, _Curve]:
-    """Return by trial its evaluations by ascending step."""
+) -> Mapping[int | None, tuple[Integers, Floats]]:
+    """Return by trial its evaluations by ascending step: steps and values."""
     files = view.measurement_files(facts, study)
     parts = list(measurements(view.store, files, metric, trials)) if trials else []
     if not parts:
         return {}
     rows = pa.concat_tables(parts)
     numbers, steps, values = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
-    return {trial: _Curve(steps[numbers == trial], values[numbers == trial]) for trial in trials}
+    return {trial: (steps[numbers == trial], values[numbers == trial]) for trial in trials}

@@ -254,33 +254,29 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
     }
 
 
-def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
-    name, sizes = one.search.facts.workload, one.curve.batch_sizes[np.isfinite(one.time)]
+def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> Iterator[str]:
+    name, sizes = str(one.search.facts.workload), one.curve.batch_sizes[np.isfinite(one.time)]
     if not len(sizes):
-        return []
-    texts = [*unequal_searches(str(name), one.curve.n_trials.tolist(), "trials= takes equally many")]
+        return
+    yield from unequal_searches(name, one.curve.n_trials.tolist(), "trials= takes equally many")
     if not one.is_timed:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
-        texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
+        yield f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size"
     else:
-        texts += _doubts(one, goal)
+        yield from _doubts(one, goal)
     if len(sizes) == 1:
-        texts.append(lone_batch_size(str(name), sizes[0]))
+        yield lone_batch_size(name, sizes[0])
     elif summary["censoring"] == "right" and (end := summary["no_faster_beyond"]) < sizes[-1]:
-        texts.append(f"{name}: whether time falls beyond batch size {end:,} isn't known: larger ones are too close")
+        yield f"{name}: whether time falls beyond batch size {end:,} isn't known: larger ones are too close"
     elif summary["censoring"] == "right":
-        texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
+        yield f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target"
     if one.is_timed and summary["critical_batch_size"] is None:
-        texts.append(f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput")
-    differ = [
-        f"{size:,.0f}" for size in one.curve.batch_sizes[(one.fewest != one.fastest) & (one.fastest != NEVER)].tolist()
-    ]
-    if differ and one.is_timed:
-        texts.append(
-            f"{name}: the trial with the least time isn't the one with the fewest steps at {', '.join(differ)}"
-        )
-    return texts
+        yield f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput"
+    differs = (one.fewest != one.fastest) & (one.fastest != NEVER)
+    if differs.any() and one.is_timed:
+        where = ", ".join(f"{size:,.0f}" for size in one.curve.batch_sizes[differs].tolist())
+        yield f"{name}: the trial with the least time isn't the one with the fewest steps at {where}"
 
 
 def _doubts(one: _Reached, goal: Goal) -> Iterator[str]:

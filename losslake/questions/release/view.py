@@ -185,6 +185,15 @@ class ReleaseView:
         matching = matches(pattern, self.workloads) if is_pattern(pattern) else []
         return tuple(map(self.workload, matching)) or (self.workload(pattern),)
 
+    def members(self, pattern: Workload, metric: str) -> list[WorkloadFacts]:
+        """Return those of `matching` that measure a metric; raises UnknownName, if none does too, and BadParameter."""
+        matching = self.matching(pattern)
+        members = [facts for facts in matching if metric in facts.measured]
+        if not members:
+            near = near_names(metric, sorted({name for facts in matching for name in facts.measured}))
+            raise UnknownName("metric", metric, near, f"workload {pattern}")
+        return members
+
     def measuring(self, pattern: Workload, metric: str) -> WorkloadFacts:
         """Return the workload of that name, or else the pool of those that a pattern matches and that measure a metric.
 
@@ -198,11 +207,7 @@ class ReleaseView:
 
     @cachedmethod(attrgetter("_pools"), lock=attrgetter("_changing"))
     def _pool(self, pattern: Workload, metric: str) -> Pool:
-        matching = self.matching(pattern)
-        members = [facts for facts in matching if metric in facts.measured]
-        if not members:
-            near = near_names(metric, sorted({name for facts in matching for name in facts.measured}))
-            raise UnknownName("metric", metric, near, f"workload {pattern}")
+        members = self.members(pattern, metric)
         units = {
             unit: facts.workload
             for facts in members

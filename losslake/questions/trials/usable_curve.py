@@ -22,28 +22,24 @@ TUNED_WORSE = "tuned worse, not counted"
 class UsableCurve:
     """The studies with a batch size and steps above 0, or that never reached the target; by ascending batch size.
 
-    measured: all studies. studies: the index of each usable one among them. domination: of these, as one curve.
+    measured: all studies. studies: the index of each usable one among them. steps: the fewest, inf for never.
+    previous_steps: of the evaluations before, NaN for none. censored_at: the last steps of studies that never reached
+    the target. domination: of these, as one curve.
     """
 
     search: Search
     measured: ScalingCurve
     studies: Integers
+    batch_sizes: Floats
+    steps: Floats
+    previous_steps: Floats
+    censored_at: Floats
     domination: Domination
 
     @property
     def name(self) -> str:
         """The workload."""
         return str(self.search.facts.workload)
-
-    @property
-    def batch_sizes(self) -> Floats:
-        """The batch sizes of the usable studies."""
-        return self.measured.batch_sizes[self.studies]
-
-    @property
-    def steps(self) -> Floats:
-        """The fewest steps; inf for never."""
-        return self.measured.steps[self.studies]
 
     @property
     def is_dominated(self) -> Flags:
@@ -55,16 +51,6 @@ class UsableCurve:
     def tuned_steps(self) -> Floats:
         """The fewest steps; inf for never, NaN for dominated batch sizes."""
         return np.where(self.is_dominated, np.nan, self.steps)
-
-    @property
-    def previous_steps(self) -> Floats:
-        """The steps of the evaluations before; NaN for none."""
-        return self.measured.previous_steps[self.studies]
-
-    @property
-    def censored_at(self) -> Floats:
-        """The last steps of studies that never reached the target."""
-        return self.measured.censored_at[self.studies].astype(np.float64)
 
     @property
     def n_trials(self) -> Integers | None:
@@ -125,8 +111,9 @@ def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = Non
     """
     usable = np.flatnonzero((measured.batch_sizes > 0) & (measured.steps > 0)).astype(np.int64)
     sizes, steps, before = (each[usable] for each in (measured.batch_sizes, measured.steps, measured.previous_steps))
-    tolerance = search.rule.undertuned_tau if tau is None else tau
-    return UsableCurve(search, measured, usable, dominated(sizes, steps, tolerance, before))
+    domination = dominated(sizes, steps, search.rule.undertuned_tau if tau is None else tau, before)
+    censored_at = measured.censored_at[usable].astype(np.float64)
+    return UsableCurve(search, measured, usable, sizes, steps, before, censored_at, domination)
 
 
 def curve_warnings(curve: UsableCurve) -> Iterator[str]:
