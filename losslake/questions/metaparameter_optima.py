@@ -231,31 +231,28 @@ def _growth(of_one: WorkloadOptima) -> tuple[LearningRateExponent, FormCompariso
 def _rows(of_one: WorkloadOptima) -> pa.RecordBatch:
     """Return one row per study."""
     rows = [
-        {"workload": of_one.workload, "n_near_optimal": 0}
-        | {name: value for name, value in vars(study).items() if name != "optimum"}
-        | (_optimum_columns(study.optimum) if study.optimum is not None else {})
+        {"workload": of_one.workload, "n_near_optimal": 0, **vars(study), **_optimum_columns(study.optimum)}
         for study in of_one.studies
     ]
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _optimum_columns(optimum: Optimum) -> dict[str, Any]:
-    rates = optimum.near_rates[np.isfinite(optimum.near_rates)]
-    row: dict[str, Any] = {
-        "parameters": optimum.parameters,
+def _optimum_columns(optimum: Optimum | None) -> dict[str, Any]:
+    """Return the columns of the best trial and its surroundings; nothing without one."""
+    if optimum is None:
+        return {}
+    rates, boundary = optimum.near_rates[np.isfinite(optimum.near_rates)], optimum.boundary
+    row = {
+        **vars(optimum),
         "effective_learning_rate": optimum.effective_learning_rate,
         "n_near_optimal": len(optimum.near_rates),
-        "near_optimal_lower": optimum.near_lower,
-        "near_optimal_upper": optimum.near_upper,
         "effective_learning_rate_lower": float(rates.min()) if len(rates) else None,
         "effective_learning_rate_upper": float(rates.max()) if len(rates) else None,
-        "is_stability_limited": optimum.is_stability_limited,
-        "optimum_regret": optimum.own_regret.regret if optimum.own_regret else None,
+        "at_boundary": boundary and list(boundary.of_best),
+        "n_best": boundary and boundary.n_best,
+        "n_best_at_boundary": boundary and boundary.n_flagged,
+        "boundary_chance": boundary and boundary.chance,
     }
-    if optimum.boundary is not None:
-        row["at_boundary"] = list(optimum.boundary.of_best)
-        row["n_best"], row["n_best_at_boundary"] = optimum.boundary.n_best, optimum.boundary.n_flagged
-        row["boundary_chance"] = optimum.boundary.chance
     for heuristic, predicted in optimum.predictions.items():
         name = heuristic.replace("-", "_")
         row[f"{name}_learning_rate"] = predicted.learning_rate

@@ -243,14 +243,15 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
 
 def end_in_words(lower: float | None, upper: float | None, both: str) -> str:
     """Return in words where the end of a regime lies, with the level; empty without bounds. both: the text of two."""
-    if lower is not None and upper is not None:
-        place = both.format(f"{lower:,.0f}", f"{upper:,.0f}")
-    elif lower is not None:
-        place = f"at {lower:,.0f} or above"
-    elif upper is not None:
-        place = f"at {upper:,.0f} or below"
-    else:
-        return ""
+    match lower, upper:
+        case None, None:
+            return ""
+        case _, None:
+            place = f"at {lower:,.0f} or above"
+        case None, _:
+            place = f"at {upper:,.0f} or below"
+        case _:
+            place = both.format(f"{lower:,.0f}", f"{upper:,.0f}")
     return f"{place} ({stated('regimes')})"
 
 
@@ -258,19 +259,16 @@ def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:
     for name, variants in ((PERFECT_END, ends.perfect), (MAX_USEFUL, ends.useful)):
         for variant, point in variants.items():
             least, most = ends.with_noise[name] if variant == AS_DEFINED else (None, None)
-            places = (
-                ("batch_size", point.batch_size),
-                ("lower", point.lower),
-                ("upper", point.upper),
-                ("since", point.since),
-                ("lower_with_noise", least),
-                ("upper_with_noise", most),
-            )
+            places = {
+                **{key: getattr(point, key) for key in ("batch_size", "lower", "upper", "since")},
+                "lower_with_noise": least,
+                "upper_with_noise": most,
+            }
             yield {
                 "workload": curve.name,
                 "break_point": name,
                 "variant": variant,
-                **{key: None if place is None else int(place) for key, place in places},
+                **{key: None if place is None else int(place) for key, place in places.items()},
                 "censoring": None if point.censoring == "none" else point.censoring,
             }
 
@@ -280,8 +278,7 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
     steps = whole(measured.steps)
     has_steps = steps.is_valid().to_numpy(zero_copy_only=False)
     usable = np.isin(np.arange(len(sizes)), curve.studies) & has_steps
-    is_dominated = np.zeros(len(sizes), np.bool_)
-    is_dominated[curve.studies] = curve.is_dominated
+    is_dominated = np.isin(np.arange(len(sizes)), curve.studies[curve.is_dominated])
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     return QUESTION.rows.batch(
         {
