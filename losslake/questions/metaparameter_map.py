@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -140,36 +140,27 @@ def _rows(view: ReleaseView, search: Search, hits: Integers, classes: Integers, 
 
 def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
     """Return the goal probability of each trial, from its nearest in the same study."""
-    probability = np.full(len(study), np.nan)
-    for index in np.unique(study):
-        is_of_study = study == index
-        probability[is_of_study] = goal_probability_of_others(at[is_of_study], classes[is_of_study])
-    return probability
+    ends = np.flatnonzero(np.diff(study)) + 1
+    studies = zip(np.split(at, ends), np.split(classes, ends), strict=True)
+    return np.concatenate([goal_probability_of_others(*each) for each in studies])
 
 
-def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the number of trials of each class, by study of the wanted batch sizes."""
+def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield the number of trials of each class, by study of the wanted batch sizes."""
     study = search.facts.study_of_trial[rows]
-    regions = []
     for index, batch_size in enumerate(search.facts.batch_sizes):
-        if batch_size not in wanted:
-            continue
-        study_classes = classes[study == index]
-        counts: list[int] = np.bincount(study_classes, minlength=len(OUTCOMES)).tolist()
-        regions.append(
-            {
+        if batch_size in wanted:
+            study_classes = classes[study == index]
+            counts: list[int] = np.bincount(study_classes, minlength=len(OUTCOMES)).tolist()
+            yield {
                 "workload": str(search.facts.workload),
                 "batch_size": batch_size,
                 **{f"n_{name.replace(' ', '_')}": count for name, count in zip(OUTCOMES, counts, strict=True)},
                 "fraction_reaching": fraction_reaching(study_classes),
             }
-        )
-    return regions
 
 
-def _warnings(search: Search, batch: pa.RecordBatch) -> list[str]:
-    n = batch.column("effective_learning_rate").null_count
-    if not n:
-        return []
-    trials = f"{n} of {batch.num_rows} {plural('trial', batch.num_rows)}"
-    return [f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"]
+def _warnings(search: Search, batch: pa.RecordBatch) -> Iterator[str]:
+    if n := batch.column("effective_learning_rate").null_count:
+        trials = f"{n} of {batch.num_rows} {plural('trial', batch.num_rows)}"
+        yield f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"

@@ -238,12 +238,9 @@ def _search(workload: str, study: Population) -> dict[str, Any]:
 def _ranges(smaller: SmallerSearch) -> dict[str, int | None]:
     fields: dict[str, int | None] = {}
     for name in ("half", "quarter", "m_out_of_n"):
-        known = getattr(smaller, name) or Range(0, None, None)
-        fields |= {
-            f"{name}_budget": known.n,
-            f"{name}_lower": None if known.lower is None else int(known.lower),
-            f"{name}_upper": None if known.upper is None else int(known.upper),
-        }
+        drawn = getattr(smaller, name) or Range(0, None, None)
+        ends = (None if end is None else int(end) for end in (drawn.lower, drawn.upper))
+        fields |= zip((f"{name}_budget", f"{name}_lower", f"{name}_upper"), (drawn.n, *ends), strict=True)
     return fields
 
 

@@ -43,7 +43,7 @@ def _distance(curve: ScalingCurve, batch_size: int) -> float:
     return distance if np.isfinite(distance) else 0.0
 
 
-Verdict = Literal["fewer", "more", "not told", "neither reaches", "too few trials", "one submitter"]
+Verdict = Literal["fewer", "more", "not told", "too few trials", "one submitter", "neither reaches"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -105,12 +105,12 @@ def _differences(compared: Compared) -> Iterator[str]:
 def _with_ratios(compared: Compared, sizes: Sequence[int]) -> str:
     """Return batch sizes in words, with the least and the largest of their ratios."""
     ratios = sorted(each.ratio for each in compared.differences if each.batch_size in sizes and each.ratio is not None)
-    said = at_sizes(sizes, compared.sizes)
+    where = at_sizes(sizes, compared.sizes)
     if not ratios:
-        return said
+        return where
     words = list(dict.fromkeys(map(_number, (ratios[0], ratios[-1]))))
     partly = "" if len(ratios) == len(sizes) else ", where both reach it"
-    return f"{said} ({' to '.join(words)} times as many{partly})"
+    return f"{where} ({' to '.join(words)} times as many{partly})"
 
 
 def _reach(compared: Compared) -> Iterator[str]:
@@ -244,12 +244,7 @@ def conclusions(
             compared = Compared(labels[name], labels[contest.competitors[base]], goal, noun, known)
             yield {
                 "workload": name,
-                "fewer_at": compared.at("fewer"),
-                "more_at": compared.at("more"),
-                "not_told_at": compared.at("not told"),
-                "too_few_trials_at": compared.at("too few trials"),
-                "one_submitter_at": compared.at("one submitter"),
-                "neither_reaches_at": compared.at("neither reaches"),
+                **{f"{verdict.replace(' ', '_')}_at": compared.at(verdict) for verdict in get_args(Verdict)},
                 "only_workload_reaches_at": compared.only(True),
                 "only_baseline_reaches_at": compared.only(False),
                 "largest_at": compared.largest and compared.largest.batch_size,

@@ -307,10 +307,9 @@ def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
     if selection.step_budget is None and selection.example_budget is None:
         return None
     steps = LARGEST_INTEGER if selection.step_budget is None else selection.step_budget
-    if selection.example_budget is None:
-        return np.full(len(facts.batch_sizes), steps, np.int64)
+    examples = selection.example_budget
     # A batch size of 0 makes no examples.
-    limits = [min(steps, selection.example_budget // size) if size else steps for size in facts.batch_sizes]
+    limits = [steps if examples is None or not size else min(steps, examples // size) for size in facts.batch_sizes]
     return np.array(limits, np.int64)
 
 

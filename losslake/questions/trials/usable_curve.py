@@ -72,18 +72,17 @@ class UsableCurve:
         """The number of batch sizes that reached the target and aren't dominated."""
         return int(np.isfinite(self.tuned_steps).sum())
 
-    def left_out(self) -> list[str]:
-        """Return in words the batch sizes without usable steps."""
+    def left_out(self) -> Iterator[str]:
+        """Yield in words the batch sizes without usable steps."""
         curve = self.measured
         at_once, sizeless = curve.is_reached & (curve.steps <= 0), curve.batch_sizes <= 0
-        texts = [*never_reached(self.search, curve)]
+        yield from never_reached(self.search, curve)
         if at_once.any():
-            texts.append(
-                f"{self.name}: the target is reached at step 0 at batch size {self._listed(at_once)}: give a harder one"
-            )
+            where = f"batch size {self._listed(at_once)}"
+            yield f"{self.name}: the target is reached at step 0 at {where}: give a harder one"
         if sizeless.any():
-            texts.append(f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale")
-        return [*texts, *self._dominated()]
+            yield f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale"
+        yield from self._dominated()
 
     def _dominated(self) -> Iterator[str]:
         """Yield in words the batch sizes that took far more examples than a larger one, or steps than a smaller one."""
@@ -121,8 +120,7 @@ def curve_warnings(curve: UsableCurve) -> Iterator[str]:
     measured = curve.measured
     if not curve.search.rule.is_of_settings:
         yield from unequal_searches(curve.name, measured.n_trials.tolist(), "trials= takes equally many")
-    counts = measured.is_reached.copy()
-    counts[np.setdiff1d(np.arange(len(counts)), curve.studies)] = False
+    counts = measured.is_reached & np.isin(np.arange(len(measured.steps)), curve.studies)
     steps, previous = (
         np.where(np.isfinite(each), each, NEVER).astype(np.int64) for each in (measured.steps, measured.previous_steps)
     )
