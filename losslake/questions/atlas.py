@@ -26,10 +26,9 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.left_out import counts_left_out
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
-from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.quantities import plural
 
 FEWEST_BATCH_SIZES = 3

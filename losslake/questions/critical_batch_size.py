@@ -30,10 +30,15 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.scaling_curve import scaling_curve, trial_steps
+from losslake.questions.trials.scaling_curve import (
+    UsableCurve,
+    curve_warnings,
+    scaling_curve,
+    trial_steps,
+    usable_curve,
+)
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 # Each takes hundreds of refits.

@@ -18,12 +18,11 @@ from losslake.questions.declaration.summary import Finding, GoalSummary, ResultS
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size
 from losslake.questions.trials.study_results import study_results
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Flags
 
 

@@ -144,9 +144,8 @@ def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: Workl
     records = search.records
     trials = np.repeat(records.rows, np.diff(records.offsets))
     best = search.best_records[search.best_records != NEVER]
-    is_best = np.zeros(len(trials), np.bool_)
-    is_best[best] = True
-    is_within = np.arange(len(trials)) < np.repeat(search.ends, np.diff(records.offsets))
+    places = np.arange(len(trials))
+    is_best, is_within = np.isin(places, best), places < np.repeat(search.ends, np.diff(records.offsets))
     kept = search.admitted[trials] & is_within & np.isfinite(amounts)
     return _Evaluations(
         search=search,

@@ -86,7 +86,9 @@ def _answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer
     """Return every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
     goal, batch_sizes = parameters.goal, parameters.batch_size
     searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
-    batches, regions, warnings = [], [], []
+    batches: list[pa.RecordBatch] = []
+    regions: list[dict[str, Any]] = []
+    warnings: list[str] = []
     for search in searches:
         rows = np.flatnonzero(search.admitted)
         hits = search.first_hits(goal)

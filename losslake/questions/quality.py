@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated, Any
 
 import numpy as np
@@ -190,9 +191,7 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
                 text
                 for one in searches
                 if not one.rule.is_of_settings
-                for text in unequal_searches(
-                    str(one.facts.workload), one.n_admitted.tolist(), "trials= takes equally many"
-                )
+                for text in unequal_searches(str(one.facts.workload), one.n_admitted.tolist())
             ),
             *(text for best in each for text in _unsaturated(best)),
         ),
@@ -307,14 +306,7 @@ def _setting_losses(best: _Best) -> list[Floats]:
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a workload, one batch per budget."""
-    ends: Sequence[Ending] = [{}] * len(bests)
-    if with_last:
-        search = bests[0].search
-        names = ("records", "row", "limits")
-        records, rows, limits = (np.array([getattr(best, name) for best in bests]) for name in names)
-        steps = at(search.records.step, records.ravel()).reshape(records.shape)
-        ends = endings(view, search.facts, search.metric, rows, steps, limits)
-    yield from map(_rows, bests, ends)
+    yield from map(_rows, bests, endings(view, bests) if with_last else repeat({}))
 
 
 def _left_out(best: _Best) -> Iterator[str]:
@@ -386,49 +378,33 @@ _ENDING = ("last_value", "median_of_last_values", "test_value")
 _NO_CURVE = (np.empty(0, np.int64), np.empty(0))
 
 
-def endings(
-    view: ReleaseView, facts: WorkloadFacts, metric: str, trials: Integers, steps: Integers, limits: Integers
-) -> list[Ending]:
-    """Return the end of one trial's curve by budget and study, up to its limit; files are read once for all budgets.
+def endings(view: ReleaseView, bests: Sequence[_Best]) -> list[Ending]:
+    """Return by budget and study the end of the best trial's curve; files are read once for all budgets.
 
-    trials: rows in facts.trials, NEVER for none. steps: at which its test value is wanted. limits: last step,
-    inclusive. All three: budgets by studies. The test value is that of the metric of the same name of the split
-    `test`: validation selects, test reports.
+    The test value is that of the metric of the same name of the split `test`: validation selects, test reports.
     """
-    columns = [
-        _of_study(view, facts, study, metric, _numbers(facts, trials[:, study]), steps[:, study], limits[:, study])
-        for study in range(trials.shape[1])
-    ]
+    search = bests[0].search
+    columns = [[*_of_study(view, search, study, bests)] for study in range(len(search.facts.batch_sizes))]
     return [dict(zip(_ENDING, zip(*row, strict=True), strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _numbers(facts: WorkloadFacts, rows: Integers) -> list[int | None]:
-    return [int(facts.trials.trial_id[row]) if row != NEVER else None for row in rows.tolist()]
-
-
 def _of_study(
-    view: ReleaseView,
-    facts: WorkloadFacts,
-    study: int,
-    metric: str,
-    trials: Sequence[int | None],
-    steps: Integers,
-    limits: Integers,
-) -> list[tuple[float | None, float | None, float | None]]:
-    """Return by budget the last value of the trial's curve, the median of its last five, and its test value."""
+    view: ReleaseView, search: Search, study: int, bests: Sequence[_Best]
+) -> Iterator[tuple[float | None, float | None, float | None]]:
+    """Yield by budget the last value of the trial's curve, the median of its last five, and its test value."""
+    facts, metric, trial_id = search.facts, search.metric, search.facts.trials.trial_id
+    trials = [int(trial_id[best.row[study]]) if best.row[study] != NEVER else None for best in bests]
     chosen = sorted({trial for trial in trials if trial is not None})
     tests = metric.replace(_VALIDATION, _TEST, 1)
     has_test = metric.startswith(_VALIDATION) and tests in facts.metrics[study]
     curves = _curves(view, facts, study, metric, chosen)
     tested = _curves(view, facts, study, tests, chosen if has_test else [])
-    ends = []
-    for trial, step, limit in zip(trials, steps.tolist(), limits.tolist(), strict=True):
+    for trial, best in zip(trials, bests, strict=True):
         (evaluated, values), (tested_at, test_values) = (each.get(trial, _NO_CURVE) for each in (curves, tested))
-        value = test_values[tested_at == step]
+        value = test_values[tested_at == at(search.records.step, best.records)[study]]
         is_known = len(value) > 0 and math.isfinite(value[0])
-        end = ending(values[evaluated <= limit])
-        ends.append((end.last, end.median, float(value[0]) if is_known else None))
-    return ends
+        end = ending(values[evaluated <= best.limits[study]])
+        yield end.last, end.median, float(value[0]) if is_known else None
 
 
 def _curves(

@@ -27,10 +27,9 @@ from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, 
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
 from losslake.questions.trials.search import examples_column, open_searches
 from losslake.questions.trials.step_warnings import lone_batch_size
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 PERFECT_END, MAX_USEFUL = "perfect_scaling_end", "max_useful_batch_size"

@@ -24,12 +24,11 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.measure import Amounts, Measure
 from losslake.questions.trials.resources import most_common, several_systems
-from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
+from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
 from losslake.questions.trials.study_results import study_results
-from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 
@@ -258,7 +257,7 @@ def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> Iterator[st
     name, sizes = str(one.search.facts.workload), one.curve.batch_sizes[np.isfinite(one.time)]
     if not len(sizes):
         return
-    yield from unequal_searches(name, one.curve.n_trials.tolist(), "trials= takes equally many")
+    yield from unequal_searches(name, one.curve.n_trials.tolist())
     if not one.is_timed:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"

@@ -12,7 +12,7 @@ from losslake.questions.trials.search import Search
 from losslake_schema.reached import NEVER, Flags, Integers
 
 
-def unequal_searches(name: str, n_trials: Sequence[int], advice: str) -> Iterator[str]:
+def unequal_searches(name: str, n_trials: Sequence[int], advice: str = "trials= takes equally many") -> Iterator[str]:
     """Yield a warning if batch sizes differ in their trials. n_trials: by batch size; those without any don't count."""
     counts = [count for count in n_trials if count]
     if counts and min(counts) != max(counts):

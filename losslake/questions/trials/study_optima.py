@@ -147,7 +147,7 @@ def _optimum(
     by_steps = np.argsort(tuned.steps, kind="stable")[:N_BEST]
     five_best = study.rows[by_steps[np.isfinite(tuned.steps[by_steps])]]
     has_place = not np.isnan(tuned.places[best]).any()
-    own_regret = regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None
+    rate, momentum = float(tuned.learning_rate[best]), float(tuned.momentum[best])
     predicted = {}
     if origin is not None and tuned.batch_size > 0:
         predicted = {name: prediction(tuned, origin, p) for name, p in HEURISTICS.items()}
@@ -159,6 +159,6 @@ def _optimum(
         near_rates=tuned.effective_learning_rate[near.rows],
         boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
         is_stability_limited=is_stability_limited(tuned, best),
-        optimum_regret=own_regret and own_regret.regret,
+        optimum_regret=regret(tuned, rate, momentum).regret if has_place else None,
         predictions={name: result for name, result in predicted.items() if result is not None},
     )

@@ -10,6 +10,7 @@ from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from cachetools import LRUCache
 
 from losslake.questions.release.errors import BadParameter, near_names
@@ -109,7 +110,7 @@ def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
     if name not in view.metaparameters():
         return [None] * len(facts.trials.trial_id)
     table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
-    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
+    return _decoded(table)
 
 
 def _values_of_copies(view: ReleaseView, facts: WorkloadFacts, name: str) -> tuple[Integers, Values]:
@@ -123,8 +124,11 @@ def _values_of_copies(view: ReleaseView, facts: WorkloadFacts, name: str) -> tup
     if name not in view.metaparameters():
         return np.empty(0, np.int64), []
     table = view.table("fact_of_copies", {"name": name, **facts.study_ids})
-    values = list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
-    return table["place"].to_numpy().astype(np.int64), values
+    return table["place"].to_numpy().astype(np.int64), _decoded(table)
+
+
+def _decoded(table: pa.Table) -> Values:
+    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
 
 
 def _value(number: float | None, other: str | None) -> float | str | None:
