@@ -145,37 +145,37 @@ class AdviceSummary(GoalSummary, Finding):
 
 def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
     """Return time and cost by workload and batch size; raises UnknownName and BadParameter."""
-    known, goal = parameters.step_times(), parameters.goal
-    if not known and parameters.price is None:
+    step_times, goal = parameters.step_times(), parameters.goal
+    if not step_times and parameters.price is None:
         why = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more, or price= of an accelerator hour, or both"
         raise BadParameter("step_time", why)
     if parameters.accelerators and parameters.price is None:
         raise BadParameter("price", "accelerators count for costs: give price= of an accelerator hour, too")
-    if known and len({(each.dataset, each.model) for each in parameters.workloads}) > 1:
+    if step_times and len({(each.dataset, each.model) for each in parameters.workloads}) > 1:
         why = "the step times of one model don't hold for another: give workloads of one data set and model"
         raise BadParameter("workload", why)
     searches = open_searches(view, parameters.selection())
-    each = [_drawn(view, search, goal, parameters, known) for search in searches]
+    each = [_drawn(view, search, goal, parameters, step_times) for search in searches]
     counts = filter(None, (n for one in each for n in one.n_alike))
     budget = parameters.budget or max(1, min(counts, default=2) // 2)
-    rows = [(one, _rows(one, budget)) for one in each]
+    tables = [(one, _rows(one, budget)) for one in each]
     return QUESTION.analysis(
         view,
         parameters,
-        [pa.RecordBatch.from_pylist([row for _, own in rows for row in own], QUESTION.rows.schema)],
-        {"budget": budget, "advice": [text for one, own in rows for text in _advice(one, own, len(rows) > 1)]},
+        [pa.RecordBatch.from_pylist([row for _, rows in tables for row in rows], QUESTION.rows.schema)],
+        {"budget": budget, "advice": [text for one, rows in tables for text in _advice(one, rows, len(tables) > 1)]},
         n_used=sum(int(search.n_admitted.sum()) for search in searches),
-        left_out=(text for one, own in rows for text in _left_out(one, own, known, budget)),
+        left_out=(text for one, rows in tables for text in _left_out(one, rows, step_times, budget)),
         warnings=[
             *(
                 f"a step at batch size {larger:.0f} takes less time than one at {smaller:.0f}: check these step times"
-                for smaller, larger in falling(known)
+                for smaller, larger in falling(step_times)
             ),
-            *(text for one, own in rows for text in _warnings(one, own)),
+            *(text for one, rows in tables for text in _warnings(one, rows)),
         ],
-        how=_OF_STEPS if known else _OF_LOGS,
+        how=_OF_STEPS if step_times else _OF_LOGS,
         cost=_cost(parameters),
-        assumed=_assumed(known),
+        assumed=_assumed(step_times),
     )
 
 
@@ -197,19 +197,19 @@ def _cost(parameters: AdviceParameters) -> str:
     return "seconds times the price of 1 accelerator, since no number is given"
 
 
-def _assumed(known: Mapping[float, float]) -> str:
-    if known:
+def _assumed(step_times: Mapping[float, float]) -> str:
+    if step_times:
         return "steps to the target don't depend on the hardware, and that evaluations take no time"
     return "they run on the hardware of the stored ones"
 
 
 def _drawn(
-    view: ReleaseView, search: Search, goal: Goal, parameters: AdviceParameters, known: Mapping[float, float]
+    view: ReleaseView, search: Search, goal: Goal, parameters: AdviceParameters, step_times: Mapping[float, float]
 ) -> DrawnTrials:
     """Return what trials of a workload took to the goal; raises BadParameter where logs don't say it."""
     hourly = np.nan if parameters.price is None else parameters.price / 3600
-    if known:
-        return drawn_by_step_times(search, goal, known, hourly * (parameters.accelerators or 1))
+    if step_times:
+        return drawn_by_step_times(search, goal, step_times, hourly * (parameters.accelerators or 1))
     return drawn_by_logs(view, search, goal, hourly, parameters.accelerators)
 
 
@@ -266,15 +266,15 @@ def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool)
     if trials.systems:
         kinds = f" with {len(trials.accelerators)} kinds of accelerators" if len(trials.accelerators) > 1 else ""
         across = f" across {trials.systems}{kinds}, at one price"
-    found = [
+    sentences = [
         f"{start}{across}: {_best(row, rows, name, noun, unit)}."
         for row in rows
         for flag, name, noun, start, unit in _BESTS
         if row[flag]
     ]
-    if found and trials.systems:
-        found.append(f"Times were measured on {trials.systems}, so batch sizes differ by their hardware, too.")
-    yield from (f"{trials.name}: {text[:1].lower()}{text[1:]}" if is_named else text for text in found)
+    if sentences and trials.systems:
+        sentences.append(f"Times were measured on {trials.systems}, so batch sizes differ by their hardware, too.")
+    yield from (f"{trials.name}: {text[:1].lower()}{text[1:]}" if is_named else text for text in sentences)
 
 
 def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: str, unit: str) -> str:
@@ -297,7 +297,7 @@ def _between(lower: float | None, upper: float | None, unit: str) -> str:
 
 
 def _left_out(
-    trials: DrawnTrials, rows: Sequence[dict[str, Any]], known: Mapping[float, float], budget: int
+    trials: DrawnTrials, rows: Sequence[dict[str, Any]], step_times: Mapping[float, float], budget: int
 ) -> Iterator[str]:
     """Yield why batch sizes have no median."""
     facts, studies = trials.search.facts, range(len(rows))
@@ -312,9 +312,9 @@ def _left_out(
         "no trial reaches the target": [at for at in decided if not rows[at]["n_reached"]],
         _FEW.format(budget=budget): [at for at in seen if alike[at] < budget],
         _MOSTLY.format(budget=budget): [at for at in seen if alike[at] >= budget and rows[at]["steps"] is None],
-        _NO_STEP_TIME: [at for at in studies if known and np.isnan(trials.per_step[at])],
-        "not all times to the target are known": [at for at in studies if not known and untimed[at]],
-        "not all costs to the target are known": [at for at in studies if not known and uncosted[at]],
+        _NO_STEP_TIME: [at for at in studies if step_times and np.isnan(trials.per_step[at])],
+        "not all times to the target are known": [at for at in studies if not step_times and untimed[at]],
+        "not all costs to the target are known": [at for at in studies if not step_times and uncosted[at]],
     }
     for why, those in sizes_of_reasons.items():
         if those:

@@ -209,9 +209,9 @@ def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
     lower, upper = fit.known.lower, fit.known.upper
     reached = curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     if fit.known.is_identifiable and not reached[0] <= fit.fit.critical_batch_size <= reached[-1]:
-        held = f"the interval held in {measured('critical-batch-size outside')} of simulations"
+        how_often = f"the interval held in {measured('critical-batch-size outside')} of simulations"
         outside = "the estimate lies outside the batch sizes that reached the target"
-        yield f"{outside}: for such a critical batch size {held}"
+        yield f"{outside}: for such a critical batch size {how_often}"
     if fit.fit.rms_log_residual > LARGE_RESIDUAL:
         off = f"{fit.fit.rms_log_residual:.0%}"
         yield f"steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"

@@ -106,8 +106,8 @@ def _warnings(curve: UsableCurve) -> list[str]:
 def _rows(curve: UsableCurve, goal: Goal) -> pa.RecordBatch:
     measured, result = curve.measured, doublings(curve.batch_sizes, curve.tuned_steps, curve.previous_steps)
     spread = np.full((4, len(measured.steps)), np.nan)
-    is_told = ~_is_of_another(curve, goal)
-    shares = (np.where(is_told, share, np.nan) for share in (result.saved, result.lower, result.upper))
+    is_comparable = ~_is_of_another(curve, goal)
+    shares = (np.where(is_comparable, share, np.nan) for share in (result.saved, result.lower, result.upper))
     spread[:, curve.studies] = result.since, *shares
     return QUESTION.rows.batch(
         {

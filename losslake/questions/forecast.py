@@ -143,13 +143,13 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
         raise BadParameter("batch_size", f"{error}{_others(search, parameters)}") from None
     except ForecastRefused as error:
         raise BadParameter("curve", f"{error}: give the curve of a run that is still training") from None
-    held = held_out(trials.comparable, result.step)
+    coverage = held_out(trials.comparable, result.step)
     name = str(search.facts.workload)
     return QUESTION.analysis(
         view,
         parameters,
         [QUESTION.rows.batch(_columns(name, parameters.batch_size, result))],
-        {**_facts(result), "forecast": [*_sentences(result, held)], "held_out": [vars(each) for each in held]},
+        {**_facts(result), "forecast": [*_sentences(result, coverage)], "held_out": [vars(each) for each in coverage]},
         n_used=result.n_trials,
         left_out=(f"{name}: {text}" for text in _left_out(result, trials)),
         warnings=(f"{name}: {text}" for text in _warnings(result, trials)),
@@ -171,15 +171,15 @@ QUESTION = Question(
 
 def _check_values(metric: str, points: Mapping[int, float]) -> None:
     """Raise BadParameter for a value that the metric never has, such as a percentage where it is a fraction."""
-    known = registry.metrics().get(metric)
-    if known is None:
+    definition = registry.metrics().get(metric)
+    if definition is None:
         return
-    lowest, highest = known.limits
+    lowest, highest = definition.limits
     for step, value in points.items():
         if math.isfinite(value) and not lowest <= value <= highest:
-            meant = known.meant_by(value)
+            meant = definition.meant_by(value)
             do = f"give a value there, not {value:g}" if meant is None else f"did you mean {meant:g}?"
-            raise BadParameter("curve", f"curve={step}={value:g}: {known.range_in_words}: {do}")
+            raise BadParameter("curve", f"curve={step}={value:g}: {definition.range_in_words}: {do}")
 
 
 def _others(search: Search, parameters: ForecastParameters) -> str:
@@ -236,12 +236,12 @@ def _facts(result: Forecast) -> dict[str, Any]:
     }
 
 
-def _sentences(result: Forecast, held: list[HeldOut]) -> Iterator[str]:
+def _sentences(result: Forecast, coverage: list[HeldOut]) -> Iterator[str]:
     """Yield the forecast in words, and how often such bands held for the compared trials."""
     yield f"Best value so far: {result.best:.4g}, by step {result.step:,}."
     yield from in_sentences(result)
     place = LEVELS.index(REQUIRED_LEVEL)
-    check = held[place]
+    check = coverage[place]
     is_open = result.bands[place].target_steps is not None and check.n_target > 0
     yield (
         f"Of {check.n} of the compared trials, each held out, {check.n_held} ended in such a band"

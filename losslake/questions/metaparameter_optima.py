@@ -315,10 +315,10 @@ def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
 
 
 def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
-    known = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
-    if optima and not known:
+    checked = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
+    if optima and not checked:
         yield "its studies don't state their search ranges: a best trial may be at the boundary of the search"
-    flagged = [(size, boundary) for size, boundary in known if boundary.of_best]
+    flagged = [(size, boundary) for size, boundary in checked if boundary.of_best]
     if flagged:
         chance = max(boundary.chance for _, boundary in flagged)
         listed = "; ".join(f"{', '.join(boundary.of_best)} at {size}" for size, boundary in flagged)
@@ -346,11 +346,11 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
             f"at {at} no other trial is near-optimal, so the exponent's interval "
             "says little about how the best trial might have differed: give a larger `within`"
         )
-    known = [
+    with_regret = [
         {name for name, prediction in each.predictions.items() if prediction.regret.regret is not None}
         for each in optima
     ]
-    if any(len(names) == 1 for names in known):
+    if any(len(names) == 1 for names in with_regret):
         yield (
             "at some batch sizes only one heuristic has a regret: compare the heuristics row by row, not by their "
             "medians, which are over different batch sizes"

@@ -218,9 +218,9 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
     """Yield what the batch sizes leave open of the ends as defined."""
     assert perfect.batch_size is not None
     assert useful.batch_size is not None
-    since, known = perfect.since or perfect.batch_size, curve.batch_sizes[np.isfinite(curve.tuned_steps)]
+    since, sizes = perfect.since or perfect.batch_size, curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     too_close = "larger ones are too close to it to tell"
-    if min(known) < since:
+    if min(sizes) < since:
         why = "smaller batch sizes were tuned worse or measured differently, or it is noise, so their regime is unknown"
         yield f"{curve.name}: below batch size {since:.0f} steps fall by more than the batch grows: {why}"
     elif perfect.censoring == "left":
@@ -231,7 +231,7 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
         yield f"{curve.name}: whether batch size {since:.0f} scales perfectly isn't known: {too_close}"
     if perfect.censoring == "right" and perfect.lower is not None:
         yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
-    if useful.censoring == "right" and useful.batch_size < max(known):
+    if useful.censoring == "right" and useful.batch_size < max(sizes):
         yield f"{curve.name}: whether steps fall beyond batch size {useful.batch_size:.0f} isn't known: {too_close}"
     elif useful.censoring == "right":
         largest = f"the largest batch size with a result, {useful.batch_size:.0f}"

@@ -58,9 +58,9 @@ class TargetSweepParameters(ResultParameters, ComparatorParameters):
 
     def with_goal(self, view: ReleaseView) -> Self:
         """Return these parameters, completed; raises UnknownName, and BadParameter for a bound out of range, too."""
-        known = super().with_goal(view)
-        check_targets(known.metric, target_min=self.target_min, target_max=self.target_max)
-        return known
+        completed = super().with_goal(view)
+        check_targets(completed.metric, target_min=self.target_min, target_max=self.target_max)
+        return completed
 
     def check(self) -> None:
         """Raise BadParameter for bounds in the wrong order."""
@@ -241,9 +241,9 @@ def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
 
 def _warnings(one: Sweep, fits: IdentifiedFits) -> Iterator[str]:
     name = one.search.facts.workload
-    known = fits.critical_batch_size[fits.is_identifiable]
-    if len(known) > 1 and known.max() > 1.5 * known.min():
-        moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
+    sizes = fits.critical_batch_size[fits.is_identifiable]
+    if len(sizes) > 1 and sizes.max() > 1.5 * sizes.min():
+        moved = f"from {sizes.min():.4g} to {sizes.max():.4g}, {sizes.max() / sizes.min():.1f}-fold"
         differs = fits.lower[fits.is_identifiable].max() > fits.upper[fits.is_identifiable].min()
         what = "the critical batch size depends on the target" if differs else _OVERLAP
         yield f"{name}: {what}: {moved}"
@@ -289,8 +289,8 @@ def _examples(one: Sweep) -> Floats:
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
     is_known = (points.index != NEVER) & ~(points.is_left_censored & points.is_right_censored)
-    found = zip(points.index.tolist(), is_known.tolist(), strict=True)
-    return [one.batch_sizes[index] if known else None for index, known in found]
+    ends = zip(points.index.tolist(), is_known.tolist(), strict=True)
+    return [one.batch_sizes[index] if known else None for index, known in ends]
 
 
 def _censoring(points: BreakPoints) -> list[str | None]:

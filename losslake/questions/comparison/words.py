@@ -240,8 +240,8 @@ def conclusions(
     labels = workload_labels(contest.competitors).short
     for name, each in zip(contest.competitors, by_competitor, strict=True):
         if name != contest.competitors[base]:
-            known = tuple(difference for difference in each if difference is not None)
-            compared = Compared(labels[name], labels[contest.competitors[base]], goal, noun, known)
+            of_both = tuple(difference for difference in each if difference is not None)
+            compared = Compared(labels[name], labels[contest.competitors[base]], goal, noun, of_both)
             yield {
                 "workload": name,
                 **{f"{verdict.replace(' ', '_')}_at": compared.at(verdict) for verdict in get_args(Verdict)},

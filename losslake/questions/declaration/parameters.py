@@ -199,8 +199,10 @@ class ComparatorParameters(SelectionParameters):
 
         Raises UnknownName, and BadParameter if the goals of the workloads differ in comparator.
         """
-        known = super().with_goal(view)
-        return known if known.comparator else known.model_copy(update={"comparator": known._default_comparator(view)})
+        completed = super().with_goal(view)
+        if completed.comparator:
+            return completed
+        return completed.model_copy(update={"comparator": completed._default_comparator(view)})
 
     def _default_comparator(self, view: ReleaseView) -> Comparator:
         defaults = {each for workload in self.workloads for each in view.comparators(workload, self.metric)}
@@ -230,9 +232,9 @@ class GoalParameters(TargetParameters, ComparatorParameters):
 
     def with_goal(self, view: ReleaseView) -> Self:
         """Return these parameters with what they lack, as above; raises BadParameter for a target out of range, too."""
-        known = super().with_goal(view)
-        check_targets(known.metric, target=self.target)
-        return known
+        completed = super().with_goal(view)
+        check_targets(completed.metric, target=self.target)
+        return completed
 
     @property
     def goal(self) -> Goal:
@@ -290,12 +292,12 @@ def check_targets(metric: str, **targets: float | None) -> None:
 
     targets: by the name of their parameter; None for one that isn't given.
     """
-    known = registry.metrics().get(metric)
+    definition = registry.metrics().get(metric)
     for parameter, target in targets.items():
-        if known is not None and target is not None and not known.can_reach(target):
-            meant = known.meant_by(target)
+        if definition is not None and target is not None and not definition.can_reach(target):
+            meant = definition.meant_by(target)
             do = f"give a target there, not {target:g}" if meant is None else f"did you mean {meant:g}?"
-            raise BadParameter(parameter, f"{known.range_in_words}: {do}")
+            raise BadParameter(parameter, f"{definition.range_in_words}: {do}")
 
 
 def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str, is_shared: bool) -> registry.Goal:

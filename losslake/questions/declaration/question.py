@@ -135,14 +135,14 @@ class Question:
         workloads = list(map(str, parameters.workloads))
         direction = parameters.direction or view.metrics[parameters.metric].direction
         selected = selection or parameters.selection()
-        known: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
-        known |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
+        fields: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
+        fields |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
         batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
         if isinstance(parameters, GoalParameters):
             goals = [parameters.goal] * len(workloads)
         left_out = trials_left_out(view, selected, batch_sizes, goals)
-        known["left_out"] = [*left_out, *known.get("left_out", ())]
-        summary = {name: known[name] if name in known else getattr(parameters, name) for name in self.summary_names}
+        fields["left_out"] = [*left_out, *fields.get("left_out", ())]
+        summary = {name: fields[name] if name in fields else getattr(parameters, name) for name in self.summary_names}
         return Answer(summary, self.rows.schema, iter(batches), rows_name=self.rows_name)
 
     def analysis(

@@ -171,7 +171,7 @@ def conditions(
 
     filters: the texts given for each parameter. metaparameters: those of the release, and whether each is a number.
     """
-    known = filters_of(listing)
+    of_columns = filters_of(listing)
     result: list[Condition] = []
     for name, texts in filters.items():
         if len(texts) > _MOST_VALUES:
@@ -179,7 +179,7 @@ def conditions(
         if name.startswith(METAPARAMETER):
             result.append(_of_metaparameter(name, texts, metaparameters))
         else:
-            result.append(_of_column(known[name], texts))
+            result.append(_of_column(of_columns[name], texts))
     return tuple(result)
 
 

@@ -269,9 +269,9 @@ class ReleaseView:
     def trial(self, trial: Trial) -> None:
         """Raise UnknownName unless the trial exists."""
         facts, study = self.study(trial.study)
-        known = facts.trials[facts.rows_of(study)].trial_id.tolist()
-        if trial.trial_id not in known:
-            near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, known)]
+        trial_ids = facts.trials[facts.rows_of(study)].trial_id.tolist()
+        if trial.trial_id not in trial_ids:
+            near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, trial_ids)]
             raise UnknownName("trial", str(trial), near, f"release {self.number}")
 
     def metric(self, facts: WorkloadFacts, name: str, study: int | None = None) -> Metric:

@@ -116,8 +116,8 @@ class WorkloadFacts:
             return result
         for key in keys:
             most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
-            left = np.where(candidates, key, most)
-            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
+            keys_kept = np.where(candidates, key, most)
+            candidates = candidates & (keys_kept == np.repeat(np.minimum.reduceat(keys_kept, starts), sizes))
         n = len(candidates)
         rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
         result[studies] = np.where(rows < n, rows, -1)

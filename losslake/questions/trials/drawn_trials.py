@@ -63,14 +63,14 @@ class DrawnTrials:
         return [len(np.unique(each)) if are_repeated(each) else len(each) for each in settings]
 
 
-def drawn_by_step_times(search: Search, goal: Goal, known: Mapping[float, float], price: float) -> DrawnTrials:
+def drawn_by_step_times(search: Search, goal: Goal, step_times: Mapping[float, float], price: float) -> DrawnTrials:
     """Return trials whose steps take the given times.
 
-    known: seconds by batch size. price: of a second, NaN for none.
+    step_times: seconds by batch size. price: of a second, NaN for none.
     """
     facts, is_stopped = search.facts, search.stopped_earlier(goal)
     steps = np.where(is_stopped, np.nan, trial_steps(search, goal))
-    per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
+    per_step, extrapolated = seconds_per_step(step_times, facts.batch_sizes)
     seconds = np.where(np.isfinite(steps), steps * per_step[facts.study_of_trial], steps)
     settings = facts.drawn_as_wholes
     return DrawnTrials(search, steps, seconds, seconds * price, settings, is_stopped, per_step, extrapolated)

@@ -78,10 +78,10 @@ def counts_left_out(
     if not search.admitted.all():
         yield from _not_admitted(search, selection, is_considered)
     if search.limits is not None:
-        given = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
+        budgets = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
         empty = search.rows[search.ends == search.records.offsets[:-1]]
         n_late = int((is_considered & search.admitted)[empty].sum())
-        yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
+        yield n_late, f"without a value within the budget: a larger {' or '.join(budgets)} includes them"
     if search.rule.is_of_settings:
         n_small = int((is_of_small_setting(search) & is_considered).sum())
         yield (

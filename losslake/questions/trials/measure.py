@@ -208,21 +208,21 @@ def _accelerators_of(view: ReleaseView, facts: WorkloadFacts, counting: Counting
 
 
 def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
-    known = resources["accelerators"].to_numpy()
-    if np.isnan(known).all():
+    counts = resources["accelerators"].to_numpy()
+    if np.isnan(counts).all():
         why = f"the logs of {facts.workload} don't say how many accelerators their trials ran on"
         raise BadParameter("accelerators", f"{why}: give accelerators=N if all ran on the same number")
-    return np.asarray(known, np.float64)
+    return np.asarray(counts, np.float64)
 
 
 def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
     """Return the examples in an epoch of a workload; raises BadParameter."""
-    known = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
-    if len(known) == 1:
-        return float(known[0])
+    counts = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
+    if len(counts) == 1:
+        return float(counts[0])
     why = f"the logs of {facts.workload} don't say how many examples an epoch has"
-    if len(known):
-        listed = ", ".join(f"{count:,.12g}" for count in known[:_MOST_LISTED]) + (", …" * (len(known) > _MOST_LISTED))
+    if len(counts):
+        listed = ", ".join(f"{count:,.12g}" for count in counts[:_MOST_LISTED]) + (", …" * (len(counts) > _MOST_LISTED))
         why = f"the logs of {facts.workload} have epochs of {listed} examples"
     raise BadParameter("examples_per_epoch", f"{why}: give examples_per_epoch=N")
 

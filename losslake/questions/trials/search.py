@@ -175,9 +175,9 @@ def open_searches(view: ReleaseView, selection: Selection) -> list[Search]:
 
 def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[Search]) -> None:
     """Raise BadParameter unless any of the workloads has this batch size."""
-    known = sorted({size for search in searches for size in search.facts.batch_sizes})
-    if batch_size is not None and batch_size not in known:
-        listed = ", ".join(map(str, known))
+    sizes = sorted({size for search in searches for size in search.facts.batch_sizes})
+    if batch_size is not None and batch_size not in sizes:
+        listed = ", ".join(map(str, sizes))
         raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
 
 
@@ -237,10 +237,10 @@ def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, directi
     if isinstance(facts, Pool):
         of_members = np.concatenate([_ended_at_goal(view, member, metric, direction) for member in facts.members])
         return of_members[facts.rows_in_members]
-    known = _ENDED.setdefault(view, {})
-    ended = known.get((facts.workload, metric, direction))
+    of_release = _ENDED.setdefault(view, {})
+    ended = of_release.get((facts.workload, metric, direction))
     if ended is None:
-        ended = known[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
+        ended = of_release[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
     return ended
 
 
