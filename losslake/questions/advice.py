@@ -17,7 +17,7 @@ from losslake.analysis.time_cost import is_on_front
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import GoalParameters, Natural
+from losslake.questions.declaration.parameters import GoalParameters, Natural, numbers_by_key
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary
 from losslake.questions.release.errors import BadParameter
@@ -26,7 +26,6 @@ from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.drawn_trials import DrawnTrials, drawn_by_logs, drawn_by_step_times
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
-from losslake_schema.names import natural_number, real_number
 from losslake_schema.quantities import amount, plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import INFEASIBLE, Status
@@ -36,17 +35,6 @@ MOST_STEP_TIMES = 50
 LEAST_TIME, MOST_TIME = 1e-9, 1e9
 # From so many trials on, upper bounds hold as they should, even if a third of the trials never reach the target.
 _MANY = 20
-_DEFINITION = (
-    "For each batch size, the best of `budget` new trials that are drawn like the stored ones of `status`: its median, "
-    "and bounds that each hold with at least 95% probability (distribution-free prediction intervals for order "
-    "statistics, Hahn and Meeker 1991). Where stored trials repeat settings, with other seeds or as logs of one "
-    "submitter and system, each setting counts as one trial, whose value is that of any of its trials; so does each "
-    "workload where several are pooled. A bound is null "
-    "where no stored trial gives one, or too few reached the target: of all searches, at most 5% state one that is "
-    "wrong, but of those that state one, more do where many trials never reach the target. Seconds are {how}. Cost is "
-    "{cost}. It is assumed that the metaparameters of new trials are searched as those of the stored ones were, and "
-    "that {assumed}. n_used counts trials."
-)
 _STOPPED = "some trials stopped at an easier goal of their own, so it isn't known how often this one is reached,"
 _FEW = (
     "the best of {budget} new trials is probably better than all stored ones, which are fewer (give a smaller budget "
@@ -87,16 +75,13 @@ class AdviceParameters(GoalParameters):
 
     def step_times(self) -> dict[float, float]:
         """Return the seconds per step by batch size; raises BadParameter."""
-        known: dict[float, float] = {}
-        for text in self.step_time:
-            size, _, seconds = text.partition("=")
-            number, time = natural_number(size.strip()), real_number(seconds)
-            if not number or time is None or not LEAST_TIME <= time <= MOST_TIME:
-                raise BadParameter("step_time", f"step_time={text}: give BATCH_SIZE=SECONDS, such as 64=0.11")
-            if number in known:
-                raise BadParameter("step_time", f"step_time: batch size {number} is given twice: give it once")
-            known[number] = time
-        return known
+        form = "BATCH_SIZE=SECONDS, such as 64=0.11"
+        times = numbers_by_key("step_time", self.step_time, "batch size", form, _can_be_a_time)
+        return {float(size): seconds for size, seconds in times.items()}
+
+
+def _can_be_a_time(batch_size: int, seconds: float) -> bool:
+    return batch_size > 0 and LEAST_TIME <= seconds <= MOST_TIME
 
 
 class AdviceRow(Row):
@@ -160,37 +145,37 @@ class AdviceSummary(GoalSummary, Finding):
 
 def _answer(view: ReleaseView, parameters: AdviceParameters) -> Answer:
     """Return time and cost by workload and batch size; raises UnknownName and BadParameter."""
-    known, goal = parameters.step_times(), parameters.goal
-    if not known and parameters.price is None:
+    step_times, goal = parameters.step_times(), parameters.goal
+    if not step_times and parameters.price is None:
         why = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more, or price= of an accelerator hour, or both"
         raise BadParameter("step_time", why)
     if parameters.accelerators and parameters.price is None:
         raise BadParameter("price", "accelerators count for costs: give price= of an accelerator hour, too")
-    if known and len({(each.dataset, each.model) for each in parameters.workloads}) > 1:
+    if step_times and len({(each.dataset, each.model) for each in parameters.workloads}) > 1:
         why = "the step times of one model don't hold for another: give workloads of one data set and model"
         raise BadParameter("workload", why)
     searches = open_searches(view, parameters.selection())
-    each = [_drawn(view, search, goal, parameters, known) for search in searches]
-    counts = [one.n_alike(study) for one in each for study in range(len(one.search.facts.batch_sizes))]
-    budget = parameters.budget or max(1, min(filter(None, counts), default=2) // 2)
-    rows = [(one, _rows(one, budget)) for one in each]
+    each = [_drawn(view, search, goal, parameters, step_times) for search in searches]
+    counts = filter(None, (n for one in each for n in one.n_alike))
+    budget = parameters.budget or max(1, min(counts, default=2) // 2)
+    tables = [(one, _rows(one, budget)) for one in each]
     return QUESTION.analysis(
         view,
         parameters,
-        [pa.RecordBatch.from_pylist([row for _, own in rows for row in own], QUESTION.rows.schema)],
-        {"budget": budget, "advice": [text for one, own in rows for text in _advice(one, own, len(rows) > 1)]},
-        definition=_DEFINITION.format(
-            how=_OF_STEPS if known else _OF_LOGS, cost=_cost(parameters), assumed=_assumed(known)
-        ),
+        [pa.RecordBatch.from_pylist([row for _, rows in tables for row in rows], QUESTION.rows.schema)],
+        {"budget": budget, "advice": [text for one, rows in tables for text in _advice(one, rows, len(tables) > 1)]},
         n_used=sum(int(search.n_admitted.sum()) for search in searches),
-        left_out=(text for one, own in rows for text in _left_out(one, own, known, budget)),
+        left_out=(text for one, rows in tables for text in _left_out(one, rows, step_times, budget)),
         warnings=[
             *(
                 f"a step at batch size {larger:.0f} takes less time than one at {smaller:.0f}: check these step times"
-                for smaller, larger in falling(known)
+                for smaller, larger in falling(step_times)
             ),
-            *(text for one, own in rows for text in _warnings(one, own)),
+            *(text for one, rows in tables for text in _warnings(one, rows)),
         ],
+        how=_OF_STEPS if step_times else _OF_LOGS,
+        cost=_cost(parameters),
+        assumed=_assumed(step_times),
     )
 
 
@@ -212,19 +197,19 @@ def _cost(parameters: AdviceParameters) -> str:
     return "seconds times the price of 1 accelerator, since no number is given"
 
 
-def _assumed(known: Mapping[float, float]) -> str:
-    if known:
+def _assumed(step_times: Mapping[float, float]) -> str:
+    if step_times:
         return "steps to the target don't depend on the hardware, and that evaluations take no time"
     return "they run on the hardware of the stored ones"
 
 
 def _drawn(
-    view: ReleaseView, search: Search, goal: Goal, parameters: AdviceParameters, known: Mapping[float, float]
+    view: ReleaseView, search: Search, goal: Goal, parameters: AdviceParameters, step_times: Mapping[float, float]
 ) -> DrawnTrials:
     """Return what trials of a workload took to the goal; raises BadParameter where logs don't say it."""
     hourly = np.nan if parameters.price is None else parameters.price / 3600
-    if known:
-        return drawn_by_step_times(search, goal, known, hourly * (parameters.accelerators or 1))
+    if step_times:
+        return drawn_by_step_times(search, goal, step_times, hourly * (parameters.accelerators or 1))
     return drawn_by_logs(view, search, goal, hourly, parameters.accelerators)
 
 
@@ -232,7 +217,7 @@ def _rows(trials: DrawnTrials, budget: int) -> list[dict[str, Any]]:
     facts = trials.search.facts
     rows: list[dict[str, Any]] = []
     for study, size in enumerate(facts.batch_sizes):
-        chosen = trials.chosen(study)
+        chosen = trials.chosen[study]
         settings, steps = trials.settings[chosen], trials.steps[chosen]
         row: dict[str, Any] = {
             "workload": str(facts.workload),
@@ -281,15 +266,15 @@ def _advice(trials: DrawnTrials, rows: Sequence[dict[str, Any]], is_named: bool)
     if trials.systems:
         kinds = f" with {len(trials.accelerators)} kinds of accelerators" if len(trials.accelerators) > 1 else ""
         across = f" across {trials.systems}{kinds}, at one price"
-    found = [
+    sentences = [
         f"{start}{across}: {_best(row, rows, name, noun, unit)}."
         for row in rows
         for flag, name, noun, start, unit in _BESTS
         if row[flag]
     ]
-    if found and trials.systems:
-        found.append(f"Times were measured on {trials.systems}, so batch sizes differ by their hardware, too.")
-    yield from (f"{trials.name}: {text[:1].lower()}{text[1:]}" if is_named else text for text in found)
+    if sentences and trials.systems:
+        sentences.append(f"Times were measured on {trials.systems}, so batch sizes differ by their hardware, too.")
+    yield from (f"{trials.name}: {text[:1].lower()}{text[1:]}" if is_named else text for text in sentences)
 
 
 def _best(row: dict[str, Any], rows: Sequence[dict[str, Any]], name: str, noun: str, unit: str) -> str:
@@ -312,11 +297,11 @@ def _between(lower: float | None, upper: float | None, unit: str) -> str:
 
 
 def _left_out(
-    trials: DrawnTrials, rows: Sequence[dict[str, Any]], known: Mapping[float, float], budget: int
+    trials: DrawnTrials, rows: Sequence[dict[str, Any]], step_times: Mapping[float, float], budget: int
 ) -> Iterator[str]:
     """Yield why batch sizes have no median."""
     facts, studies = trials.search.facts, range(len(rows))
-    stopped, alike = facts.sums_by_study(trials.is_stopped), [trials.n_alike(study) for study in studies]
+    stopped, alike = facts.sums_by_study(trials.is_stopped), trials.n_alike
     is_reached = np.isfinite(trials.steps) & trials.search.admitted
     untimed = facts.sums_by_study(is_reached & np.isnan(trials.seconds))
     uncosted = facts.sums_by_study(is_reached & np.isfinite(trials.seconds) & np.isnan(trials.cost))
@@ -327,9 +312,9 @@ def _left_out(
         "no trial reaches the target": [at for at in decided if not rows[at]["n_reached"]],
         _FEW.format(budget=budget): [at for at in seen if alike[at] < budget],
         _MOSTLY.format(budget=budget): [at for at in seen if alike[at] >= budget and rows[at]["steps"] is None],
-        _NO_STEP_TIME: [at for at in studies if known and np.isnan(trials.per_step[at])],
-        "not all times to the target are known": [at for at in studies if not known and untimed[at]],
-        "not all costs to the target are known": [at for at in studies if not known and uncosted[at]],
+        _NO_STEP_TIME: [at for at in studies if step_times and np.isnan(trials.per_step[at])],
+        "not all times to the target are known": [at for at in studies if not step_times and untimed[at]],
+        "not all costs to the target are known": [at for at in studies if not step_times and uncosted[at]],
     }
     for why, those in sizes_of_reasons.items():
         if those:
@@ -345,10 +330,10 @@ def _warnings(trials: DrawnTrials, rows: Sequence[dict[str, Any]]) -> Iterator[s
         )
     yield from trials.doubts
     is_doubtful = [
-        row["steps_upper"] is not None and trials.n_alike(at) < _MANY and row["n_reached"] < row["n_trials"]
+        row["steps_upper"] is not None and trials.n_alike[at] < _MANY and row["n_reached"] < row["n_trials"]
         for at, row in enumerate(rows)
     ]
-    is_repeated = [are_repeated(trials.settings[trials.chosen(at)]) for at in range(len(rows))]
+    is_repeated = [are_repeated(trials.settings[chosen]) for chosen in trials.chosen]
     notes = {
         "step times are extrapolated at batch size {sizes}": [row["is_extrapolated"] for row in rows],
         _DOUBTFUL: is_doubtful,

@@ -26,21 +26,14 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.left_out import counts_left_out
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
-from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.quantities import plural
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
 _NO_DIRECTION = "a goal in a metric without a known direction"
-_DEFINITION = (
-    "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the steps to the workload's goal by batch size "
-    "(Huber's loss), of the best trial or the best setting, without dominated batch sizes; with its 90% interval by "
-    "profile likelihood: mccandlish2018 of /v1/analysis/critical-batch-size with its defaults. n_used counts workloads "
-    "with an estimate."
-)
 
 
 class AtlasParameters(ResultParameters, ReleaseParameters):
@@ -117,19 +110,21 @@ _ATLASES: WeakKeyDictionary[ReleaseView, dict[tuple[ResultName | None, Seeds], _
 def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     """Return a row by workload, sorted by data set, model and critical batch size; raises BadParameter."""
     atlases = _ATLASES.setdefault(view, {})
-    asked = (parameters.result, parameters.seeds)
-    if asked not in atlases:
-        atlases[asked] = _atlas(view, *asked)
-    atlas = atlases[asked]
-    filters = {name: getattr(parameters, name) for name in ("collection", "dataset", "model", "optimizer")}
-    given = {name: values for name, values in filters.items() if values}
-    for name, values in given.items():
-        known = {getattr(workload, name) for workload in view.workloads}
+    rule = (parameters.result, parameters.seeds)
+    if rule not in atlases:
+        atlases[rule] = _atlas(view, *rule)
+    atlas = atlases[rule]
+    parts = ("collection", "dataset", "model", "optimizer")
+    filters = {name: values for name in parts if (values := getattr(parameters, name))}
+    for name, values in filters.items():
+        names = {getattr(workload, name) for workload in view.workloads}
         for value in values:
-            if value not in known:
+            if value not in names:
                 raise BadParameter(name, f"no workload has the {name} {value}: /v1/workloads lists them")
     chosen = {
-        str(workload) for workload in view.workloads if all(getattr(workload, name) in given[name] for name in given)
+        str(workload)
+        for workload in view.workloads
+        if all(getattr(workload, name) in values for name, values in filters.items())
     }
     rows = [row for row in atlas.rows if row["workload"] in chosen]
     reasons = Counter(why for facts, why in atlas.left_out.items() if str(facts.workload) in chosen)
@@ -142,7 +137,7 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
             *(f"{count} {plural('workload', count)} with {why}" for why, count in sorted(reasons.items())),
             *(f"{count} {plural('trial', count)} {why}" for why, count in sorted(trials.items())),
         ],
-        "definition": _DEFINITION,
+        "definition": QUESTION.definition,
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),
         "warnings": list(_warnings(rows)),
     }
@@ -190,13 +185,14 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
     curve = usable_curve(search, scaling_curve(search, goal))
     sizes, steps = curve.batch_sizes, curve.tuned_steps
     fit = fit_hyperbola(sizes, steps, curve.censored_at)
-    known = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, n_trials=curve.n_trials)
-    why = [*known.reasons]
-    size = fit.critical_batch_size if fit is not None and known.is_identifiable else None
+    identified = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, n_trials=curve.n_trials)
+    why = [*identified.reasons]
+    size = fit.critical_batch_size if fit is not None and identified.is_identifiable else None
     if fit is not None and size is not None:
         residuals = np.log(steps) - np.log(fit.steps(sizes))
         other_forms = fit_other_forms(sizes, steps)
-        why += doubts_about_fit(curve, CurveFit(fit, known, other_forms=other_forms, runs_p_value=runs_test(residuals)))
+        checked = CurveFit(fit, identified, other_forms=other_forms, runs_p_value=runs_test(residuals))
+        why += doubts_about_fit(curve, checked)
     return {
         "workload": str(facts.workload),
         **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
@@ -207,8 +203,8 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
         "result": search.rule.name,
         "critical_batch_size": size,
-        "lower": known.lower,
-        "upper": known.upper,
+        "lower": identified.lower,
+        "upper": identified.upper,
         "n_batch_sizes": curve.n_tuned,
         "smallest": min(facts.batch_sizes),
         "largest": max(facts.batch_sizes),

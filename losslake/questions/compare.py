@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
 
 from losslake.analysis.equal_budget import chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
@@ -20,7 +19,7 @@ from losslake.questions.comparison.measured_trials import entries, hardware_diff
 from losslake.questions.comparison.words import comparison_warnings, conclusions
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, ResultParameters
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural, Parameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
@@ -30,21 +29,10 @@ from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, open_searches
 
 MOST_COMPARED = 20
-_DEFINITION = (
-    "Steps, or whatever `measure` counts, of the best of `budget` trials, drawn without replacement from those of "
-    "each study: its median, and the chance that it is below the baseline's, ties counting half. The budget is the "
-    "same for all workloads of a batch size. The ratio's range holds 90% of draws of half the settings. A difference "
-    "is reported where a permutation test of the settings finds it: in at most 5% of batch sizes if the searches are "
-    "equal (is_clear: in at most 5% of comparisons of two workloads). Trials that differ only in seeds, or of one "
-    "submitter and system, are one setting. What all trials of a search share, such as a machine or a seed of the "
-    "search, is not part of this error: one search can't measure it. n_used counts medians: workloads at batch sizes."
-)
 
 
-class BaselineParameters(BaseModel):
+class BaselineParameters(Parameters):
     """The baseline of a comparison, and its tuning budget."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     baseline: Annotated[str | None, shown(WORKLOAD)] = None
     """The workload that the others are compared with; default: the first."""
@@ -189,7 +177,6 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
             "geometric_means": list(_geometric_means(competition, base, against)),
             "flips": list(_flips(competition)),
         },
-        definition=_DEFINITION,
         n_used=int((~np.isnan(competition.medians)).sum()),
         left_out=[*competition.left_out, *(text for each in measured for text in each.left_out())],
         warnings=[
@@ -218,36 +205,39 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
         budget, medians = contest.budgets[column], contest.medians[:, column]
         placed = ranks(medians)
         for index, name in enumerate(contest.competitors):
-            steps, settings = contest.steps[index][column], contest.settings[index][column]
-            trials = contest.trials[index][column]
-            if steps is not None and trials is not None:
-                best = steps.min()
-                rows.append(
-                    {
-                        "batch_size": batch_size,
-                        "workload": name,
-                        "n_trials": len(trials),
-                        "n_reached": int(np.isfinite(trials).sum()),
-                        "n_settings": 0 if settings is None else len(settings),
-                        "budget": budget,
-                        "amount": float(best) if np.isfinite(best) else None,
-                        "median_amount": float(medians[index]) if np.isfinite(medians[index]) else None,
-                        "ratio": ratio_of(medians[index], medians[base]),
-                        "rank": placed[index],
-                        **(_difference_columns(against[index][column]) if index != base else {}),
-                        **(_against(contest, index, base, column) if index != base else {}),
-                    }
-                )
+            entry = contest.entries[index][column]
+            if entry is None:
+                continue
+            row = {
+                "batch_size": batch_size,
+                "workload": name,
+                "n_trials": len(entry.of_trials),
+                "n_reached": int(np.isfinite(entry.of_trials).sum()),
+                "n_settings": len(entry.medians),
+                "budget": budget,
+                "amount": _finite(entry.steps.min()),
+                "median_amount": _finite(medians[index]),
+                "ratio": ratio_of(medians[index], medians[base]),
+                "rank": placed[index],
+            }
+            difference = against[index][column] if index != base else None
+            rows.append(row | (_against(contest, index, base, column, difference) if difference is not None else {}))
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _against(contest: Contest, index: int, base: int, column: int) -> dict[str, float | None]:
-    """Return the chances against the baseline; nothing where that has no trials."""
-    steps, baseline = contest.steps[index][column], contest.steps[base][column]
-    if steps is None or baseline is None:
-        return {}
-    whole, halves = chances(steps, baseline, contest.budgets[column]), contest.halves(index, base, column)
+def _against(
+    contest: Contest, index: int, base: int, column: int, difference: Difference
+) -> dict[str, float | str | None]:
+    """Return the columns of a difference to the baseline."""
+    pair = contest.pair(index, base, column)
+    assert pair is not None
+    (ours, theirs), halves = pair, contest.halves(*pair, column)
+    whole = chances(ours.steps, theirs.steps, contest.budgets[column])
     return {
+        "ratio_lower": _finite(difference.lower),
+        "ratio_upper": _finite(difference.upper),
+        "difference": difference.verdict,
+        "p_value": None if difference.verdict == "one submitter" else difference.p_value,
         "beats_baseline": whole.beats,
         "neither_reaches": whole.neither,
         "beats_baseline_at_half": None if halves is None else chances(*halves).beats,
@@ -263,19 +253,8 @@ def _unknown_settings(searches: Sequence[Search]) -> Iterator[str]:
             )
 
 
-def _difference_columns(difference: Difference | None) -> dict[str, float | str | None]:
-    """Return the columns of a difference to the baseline; nothing where that has no trials."""
-    if difference is None:
-        return {}
-    ends = (difference.lower, difference.upper)
-    lower, upper = (end if end is not None and np.isfinite(end) else None for end in ends)
-    p_value = None if difference.verdict == "one submitter" else difference.p_value
-    return {
-        "ratio_lower": lower,
-        "ratio_upper": upper,
-        "difference": difference.verdict,
-        "p_value": p_value,
-    }
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def _geometric_means(

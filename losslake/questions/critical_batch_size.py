@@ -30,25 +30,21 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.scaling_curve import scaling_curve, trial_steps
+from losslake.questions.trials.scaling_curve import (
+    UsableCurve,
+    curve_warnings,
+    scaling_curve,
+    trial_steps,
+    usable_curve,
+)
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 # Each takes hundreds of refits.
 MOST_WORKLOADS = 20
 LARGE_RESIDUAL = 0.15
 _SMALL_P = 0.05
-_DEFINITION = (
-    "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the steps to result by batch size, without dominated ones "
-    "({how}). mccandlish2018: "
-    "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
-    "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
-    "and for the middles and both ends of their evaluation intervals (large batch sizes at the step before, small ones "
-    "at their step, and the reverse); it holds as often for a true B_c within the batch sizes. n_used counts batch "
-    "sizes that reached the target and aren't dominated."
-)
 _HOW = {
     "robust": "Huber's loss; batch sizes that never reached the target count if the curve says that they should have",
     "least-squares": "plain least squares; batch sizes that never reached the target don't count",
@@ -150,10 +146,10 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         parameters,
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
         {"results": results_of(searches)},
-        definition=_DEFINITION.format(how=_HOW[parameters.fit]),
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(text for one in each for text in _warnings(*one, parameters.optimal_batch_size)),
+        how=_HOW[parameters.fit],
     )
 
 
@@ -182,13 +178,12 @@ def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
     """
     search, rule = curve.search, curve.search.rule
     steps = trial_steps(search, goal)
-    rows_of_studies = [
-        rows.start + np.flatnonzero(search.admitted[rows] & (steps[rows] > 0) & is_tuned)
-        for rows, is_tuned in zip(map(search.facts.rows_of, curve.studies.tolist()), ~curve.is_dominated, strict=True)
-    ]
+    is_tuned = np.isin(search.facts.study_of_trial, curve.studies[~curve.is_dominated])
+    by_study = search.facts.rows_where(search.admitted & (steps > 0) & is_tuned)
+    chosen = [by_study[study] for study in curve.studies.tolist()]
     if rule.is_of_settings:
-        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in rows_of_studies]
-    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in rows_of_studies]
+        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in chosen]
+    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in chosen]
 
 
 def _warnings(
@@ -214,9 +209,9 @@ def doubts_about_fit(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
     lower, upper = fit.known.lower, fit.known.upper
     reached = curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     if fit.known.is_identifiable and not reached[0] <= fit.fit.critical_batch_size <= reached[-1]:
-        held = f"the interval held in {measured('critical-batch-size outside')} of simulations"
+        how_often = f"the interval held in {measured('critical-batch-size outside')} of simulations"
         outside = "the estimate lies outside the batch sizes that reached the target"
-        yield f"{outside}: for such a critical batch size {held}"
+        yield f"{outside}: for such a critical batch size {how_often}"
     if fit.fit.rms_log_residual > LARGE_RESIDUAL:
         off = f"{fit.fit.rms_log_residual:.0%}"
         yield f"steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"
@@ -247,11 +242,11 @@ def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[s
         **_range("bootstrap", number, fit.bootstrap),
         **_range("leave_one_out", number, fit.left_out),
         **_range("half_search", number, fit.subsampled),
-        "knee_sharpness": None if forms is None else forms.sharpness,
-        "knee_sharpness_p_value": None if forms is None else forms.p_value,
-        "knee_critical_batch_size": None if forms is None else number.changed(forms.sharpness_critical_batch_size),
-        "exponent": None if forms is None else forms.exponent,
-        "exponent_critical_batch_size": None if forms is None else number.changed(forms.exponent_critical_batch_size),
+        "knee_sharpness": forms and forms.sharpness,
+        "knee_sharpness_p_value": forms and forms.p_value,
+        "knee_critical_batch_size": forms and number.changed(forms.sharpness_critical_batch_size),
+        "exponent": forms and forms.exponent,
+        "exponent_critical_batch_size": forms and number.changed(forms.exponent_critical_batch_size),
         "runs_test_p_value": fit.runs_p_value if number.is_identifiable else None,
     }
 

@@ -9,7 +9,6 @@ computed from thinned curves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -29,7 +28,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial
 from losslake.questions.release.view import Metric, ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.measure import CurveMeasure
+from losslake.questions.trials.measure import curve_amounts
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -95,14 +94,8 @@ class CurvesSummary(MeasureSummary, ReleaseSummary):
     """The rule by which evaluations were left out; null if none were."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One metric of one study; trials: their numbers, None for all."""
-
-    facts: WorkloadFacts
-    study: int
-    metric: Metric
-    trials: tuple[int, ...] | None
+# One metric of one study: the study's workload and index, the metric, and the numbers of trials, None for all.
+_Part = tuple[WorkloadFacts, int, Metric, tuple[int, ...] | None]
 
 
 def _answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
@@ -125,7 +118,7 @@ def _answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
         "thinned": _how_thinned(parameters),
         **{name: getattr(parameters, name) for name in MeasureSummary.model_fields},
     }
-    batches = (batch for part in parts for batch in _rows(view, parameters, part))
+    batches = (batch for part in parts for batch in _rows(view, parameters, *part))
     return Answer(facts, _shape(parameters).schema, prefetched(batches))
 
 
@@ -164,31 +157,32 @@ def _parts(
     for trial_id in trials or ():
         view.trial(Trial(study, trial_id))
     for name in dict.fromkeys(parameters.metric or facts.metrics[index]):
-        yield _Part(facts, index, view.metric(facts, name, index), trials)
+        yield facts, index, view.metric(facts, name, index), trials
 
 
-def _rows(view: ReleaseView, parameters: CurvesParameters, part: _Part) -> Iterator[pa.RecordBatch]:
-    files = view.measurement_files(part.facts, part.study)
+def _rows(
+    view: ReleaseView,
+    parameters: CurvesParameters,
+    facts: WorkloadFacts,
+    study: int,
+    metric: Metric,
+    trials: tuple[int, ...] | None,
+) -> Iterator[pa.RecordBatch]:
+    files = view.measurement_files(facts, study)
     parts: Iterator[pa.Table] = (
-        _within_steps(rows, parameters) for rows in measurements(view.store, files, part.metric.name, part.trials)
+        _within_steps(rows, parameters) for rows in measurements(view.store, files, metric.name, trials)
     )
     if parameters.points is not None or parameters.every > 1:
         # A trial may go on in the next row group.
         tables = list(parts)
-        parts = iter([_thinned(pa.concat_tables(tables), part.metric, parameters)] if tables else [])
-    names = {
-        "workload": str(part.facts.workload),
-        "batch_size": part.facts.batch_sizes[part.study],
-        "metric": part.metric.name,
-    }
-    shape, convert = _shape(parameters), None
-    if parameters.measure != "steps":
-        convert = CurveMeasure.of(view, part.facts, part.study, parameters.counting())
+        parts = iter([_thinned(pa.concat_tables(tables), metric, parameters)] if tables else [])
+    names = {"workload": str(facts.workload), "batch_size": facts.batch_sizes[study], "metric": metric.name}
+    shape, amounts_of = _shape(parameters), curve_amounts(view, facts, study, parameters.counting())
     for rows in parts:
         if rows.num_rows:
             measured = {name: rows[name].combine_chunks() for name in rows.column_names}
-            if convert is not None:
-                measured["amount"] = convert.amounts(measured["trial_id"], measured["step"], measured["elapsed_s"])
+            if shape is QUESTION.rows:
+                measured["amount"] = amounts_of(measured)
             yield shape.batch({**measured, **names})
 
 

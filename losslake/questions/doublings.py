@@ -18,21 +18,12 @@ from losslake.questions.declaration.summary import Finding, GoalSummary, ResultS
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size
 from losslake.questions.trials.study_results import study_results
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Flags
-
-_DEFINITION = (
-    "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps to result at neighbouring batch sizes B_i < B_j that "
-    "reached the target and aren't dominated: 0.5 for perfect scaling, 0 for no gain. lower and upper are what the "
-    "evaluations allow: a crossing lies between the evaluation before and its own. Where the two results are of "
-    "different workloads of a pool, it is null: they differ in more than the batch size. n_used counts the batch sizes "
-    "that are compared."
-)
 
 
 class DoublingsParameters(ResultParameters, GoalParameters):
@@ -73,7 +64,6 @@ def _answer(view: ReleaseView, parameters: DoublingsParameters) -> Answer:
         parameters,
         [_rows(curve, goal) for curve in curves],
         {"results": results_of(searches)},
-        definition=_DEFINITION,
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in _left_out(curve, goal)),
         warnings=(text for curve in curves for text in _warnings(curve)),
@@ -116,8 +106,8 @@ def _warnings(curve: UsableCurve) -> list[str]:
 def _rows(curve: UsableCurve, goal: Goal) -> pa.RecordBatch:
     measured, result = curve.measured, doublings(curve.batch_sizes, curve.tuned_steps, curve.previous_steps)
     spread = np.full((4, len(measured.steps)), np.nan)
-    is_told = ~_is_of_another(curve, goal)
-    shares = (np.where(is_told, share, np.nan) for share in (result.saved, result.lower, result.upper))
+    is_comparable = ~_is_of_another(curve, goal)
+    shares = (np.where(is_comparable, share, np.nan) for share in (result.saved, result.lower, result.upper))
     spread[:, curve.studies] = result.since, *shares
     return QUESTION.rows.batch(
         {

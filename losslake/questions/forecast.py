@@ -24,7 +24,7 @@ from losslake.analysis.neighbour_bands import groups_needed
 from losslake.index.frontiers import COUNTED
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural
+from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Natural, numbers_by_key
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
 from losslake.questions.release.errors import BadParameter
@@ -34,21 +34,11 @@ from losslake.questions.trials.comparable_trials import ComparableTrials, compar
 from losslake.questions.trials.forecast_words import in_sentences
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, natural_number, real_number
+from losslake_schema.names import LARGEST_INTEGER
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, Status
 
 MOST_POINTS = 200
 State = Literal["reached", "open", "unknown"]
-_DEFINITION = (
-    "Bands for the best value of the run at its end, and for the first step at which it reaches the target, from the "
-    "stored trials of the batch size that ran beyond the last step of the curve: quantiles of what the most similar "
-    "ones went on to do (by best value so far, and by its improvement since half of the steps), moved so that they "
-    "hold for settings that are held out (conformalized quantile regression, Romano et al. 2019; each setting counts "
-    "equally, Dunn et al. 2023). The end is where such trials end. It is assumed that the run is drawn like the stored "
-    "trials. Of trials of stored collections, held back at 25%, 50% and 75% of their "
-    "steps, the {level} bands held for {final} (value) and {target} (step), by collection and part. n_used counts "
-    "trials."
-)
 
 
 class ForecastParameters(GoalParameters):
@@ -65,16 +55,8 @@ class ForecastParameters(GoalParameters):
 
     def points(self) -> dict[int, float]:
         """Return the values by step, ascending; raises BadParameter."""
-        known: dict[int, float] = {}
-        for text in self.curve:
-            step_text, _, value_text = text.partition("=")
-            step, value = natural_number(step_text.strip()), real_number(value_text)
-            if step is None or value is None:
-                raise BadParameter("curve", f"curve={text}: give STEP=VALUE, such as 100=0.31")
-            if step in known:
-                raise BadParameter("curve", f"curve: step {step} is given twice: give it once")
-            known[step] = value
-        return dict(sorted(known.items()))
+        points = numbers_by_key("curve", self.curve, "step", "STEP=VALUE, such as 100=0.31")
+        return dict(sorted(points.items()))
 
 
 class ForecastRow(Row):
@@ -161,21 +143,19 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
         raise BadParameter("batch_size", f"{error}{_others(search, parameters)}") from None
     except ForecastRefused as error:
         raise BadParameter("curve", f"{error}: give the curve of a run that is still training") from None
-    held = held_out(trials.comparable, result.step)
+    coverage = held_out(trials.comparable, result.step)
     name = str(search.facts.workload)
     return QUESTION.analysis(
         view,
         parameters,
         [QUESTION.rows.batch(_columns(name, parameters.batch_size, result))],
-        {**_facts(result), "forecast": [*_sentences(result, held)], "held_out": [vars(each) for each in held]},
-        definition=_DEFINITION.format(
-            level=f"{REQUIRED_LEVEL:.0%}",
-            final=held_in_words("final", REQUIRED_LEVEL),
-            target=held_in_words("target", REQUIRED_LEVEL),
-        ),
+        {**_facts(result), "forecast": [*_sentences(result, coverage)], "held_out": [vars(each) for each in coverage]},
         n_used=result.n_trials,
         left_out=(f"{name}: {text}" for text in _left_out(result, trials)),
         warnings=(f"{name}: {text}" for text in _warnings(result, trials)),
+        level=f"{REQUIRED_LEVEL:.0%}",
+        final=held_in_words("final", REQUIRED_LEVEL),
+        target=held_in_words("target", REQUIRED_LEVEL),
     )
 
 
@@ -191,15 +171,15 @@ QUESTION = Question(
 
 def _check_values(metric: str, points: Mapping[int, float]) -> None:
     """Raise BadParameter for a value that the metric never has, such as a percentage where it is a fraction."""
-    known = registry.metrics().get(metric)
-    if known is None:
+    definition = registry.metrics().get(metric)
+    if definition is None:
         return
-    lowest, highest = known.limits
+    lowest, highest = definition.limits
     for step, value in points.items():
         if math.isfinite(value) and not lowest <= value <= highest:
-            meant = known.meant_by(value)
+            meant = definition.meant_by(value)
             do = f"give a value there, not {value:g}" if meant is None else f"did you mean {meant:g}?"
-            raise BadParameter("curve", f"curve={step}={value:g}: {known.range_in_words}: {do}")
+            raise BadParameter("curve", f"curve={step}={value:g}: {definition.range_in_words}: {do}")
 
 
 def _others(search: Search, parameters: ForecastParameters) -> str:
@@ -256,12 +236,12 @@ def _facts(result: Forecast) -> dict[str, Any]:
     }
 
 
-def _sentences(result: Forecast, held: list[HeldOut]) -> Iterator[str]:
+def _sentences(result: Forecast, coverage: list[HeldOut]) -> Iterator[str]:
     """Yield the forecast in words, and how often such bands held for the compared trials."""
     yield f"Best value so far: {result.best:.4g}, by step {result.step:,}."
     yield from in_sentences(result)
     place = LEVELS.index(REQUIRED_LEVEL)
-    check = held[place]
+    check = coverage[place]
     is_open = result.bands[place].target_steps is not None and check.n_target > 0
     yield (
         f"Of {check.n} of the compared trials, each held out, {check.n_held} ended in such a band"

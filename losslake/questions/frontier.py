@@ -16,7 +16,7 @@ from losslake.questions.declaration.measured import MeasureParameters, MeasureSu
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, SelectionSummary
-from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -25,12 +25,6 @@ from losslake.questions.trials.resources import doubts_about_times
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
-
-_DEFINITION = (
-    "A row for the best evaluation of each admitted trial, and for each evaluation on the Pareto front of all "
-    "evaluations: no other has a value as good after as little of `measure`, and is better in one of them. Equal "
-    "points share the front. A trial's best is its first evaluation with its best finite value. n_used counts trials."
-)
 
 
 class FrontierParameters(SelectionParameters, MeasureParameters):
@@ -99,7 +93,6 @@ def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
         named,
         [_rows(one, front) for one, front in zip(each, fronts, strict=True)],
         {},
-        definition=_DEFINITION,
         n_used=sum(int(one.is_best.sum()) for one in each),
         left_out=left_out,
         warnings=[
@@ -124,14 +117,9 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
     members: dict[str, WorkloadFacts] = {}
     left_out = []
     for name in parameters.workloads:
-        matching = view.matching(name)
-        having = [facts for facts in matching if parameters.metric in facts.measured]
-        if not having:
-            known = sorted({metric for facts in matching for metric in facts.measured})
-            raise UnknownName("metric", parameters.metric, near_names(parameters.metric, known), f"workload {name}")
+        having = view.members(name, parameters.metric)
         members |= {str(facts.workload): facts for facts in having}
-        if len(having) < len(matching):
-            n = len(matching) - len(having)
+        if n := len(view.matching(name)) - len(having):
             left_out.append(f"{name}: {n} {plural('workload', n)} without {parameters.metric}")
     if parameters.measure == "examples":
         units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}
@@ -156,9 +144,8 @@ def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: Workl
     records = search.records
     trials = np.repeat(records.rows, np.diff(records.offsets))
     best = search.best_records[search.best_records != NEVER]
-    is_best = np.zeros(len(trials), np.bool_)
-    is_best[best] = True
-    is_within = np.arange(len(trials)) < np.repeat(search.ends, np.diff(records.offsets))
+    places = np.arange(len(trials))
+    is_best, is_within = np.isin(places, best), places < np.repeat(search.ends, np.diff(records.offsets))
     kept = search.admitted[trials] & is_within & np.isfinite(amounts)
     return _Evaluations(
         search=search,

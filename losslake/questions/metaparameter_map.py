@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,12 +15,7 @@ from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import (
-    WORKLOAD,
-    BatchSizeParameters,
-    GoalParameters,
-    every_status,
-)
+from losslake.questions.declaration.parameters import WORKLOAD, BatchSizeParameters, GoalParameters, every_status
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import BatchSizesSummary, Finding, GoalSummary, Summary
 from losslake.questions.release.view import ReleaseView
@@ -29,15 +24,6 @@ from losslake.questions.trials.tuned_trials import metaparameters_of, outcomes_o
 from losslake_schema.quantities import plural
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.statuses import STATUSES, Status
-
-_DEFINITION = (
-    "reached: it ran to its end (COMPLETE or MISSED) and reached the target within the budgets; not reached: it ran to "
-    "its end and did not; infeasible: diverged, whether or not it had reached the target; incomplete: stopped for an "
-    "outside reason (a class that the scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its "
-    "own. goal_probability: of the 10 trials of the study nearest to the trial, in standardized log space of "
-    "learning_rate and 1 - momentum, the fraction that reached the target; neither the trial itself nor incomplete "
-    "ones count. n_used counts trials."
-)
 
 
 class MetaparameterMapParameters(BatchSizeParameters, GoalParameters):
@@ -100,7 +86,9 @@ def _answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer
     """Return every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
     goal, batch_sizes = parameters.goal, parameters.batch_size
     searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
-    batches, regions, warnings = [], [], []
+    batches: list[pa.RecordBatch] = []
+    regions: list[dict[str, Any]] = []
+    warnings: list[str] = []
     for search in searches:
         rows = np.flatnonzero(search.admitted)
         hits = search.first_hits(goal)
@@ -114,7 +102,6 @@ def _answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer
         parameters,
         batches,
         {"batch_sizes": list(batch_sizes), "goal_regions": regions},
-        definition=_DEFINITION,
         n_used=sum(batch.num_rows for batch in batches),
         warnings=warnings,
     )
@@ -155,36 +142,27 @@ def _rows(view: ReleaseView, search: Search, hits: Integers, classes: Integers, 
 
 def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
     """Return the goal probability of each trial, from its nearest in the same study."""
-    probability = np.full(len(study), np.nan)
-    for index in np.unique(study):
-        is_of_study = study == index
-        probability[is_of_study] = goal_probability_of_others(at[is_of_study], classes[is_of_study])
-    return probability
+    ends = np.flatnonzero(np.diff(study)) + 1
+    studies = zip(np.split(at, ends), np.split(classes, ends), strict=True)
+    return np.concatenate([goal_probability_of_others(*each) for each in studies])
 
 
-def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the number of trials of each class, by study of the wanted batch sizes."""
+def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield the number of trials of each class, by study of the wanted batch sizes."""
     study = search.facts.study_of_trial[rows]
-    regions = []
     for index, batch_size in enumerate(search.facts.batch_sizes):
-        if batch_size not in wanted:
-            continue
-        study_classes = classes[study == index]
-        counts: list[int] = np.bincount(study_classes, minlength=len(OUTCOMES)).tolist()
-        regions.append(
-            {
+        if batch_size in wanted:
+            study_classes = classes[study == index]
+            counts: list[int] = np.bincount(study_classes, minlength=len(OUTCOMES)).tolist()
+            yield {
                 "workload": str(search.facts.workload),
                 "batch_size": batch_size,
                 **{f"n_{name.replace(' ', '_')}": count for name, count in zip(OUTCOMES, counts, strict=True)},
                 "fraction_reaching": fraction_reaching(study_classes),
             }
-        )
-    return regions
 
 
-def _warnings(search: Search, batch: pa.RecordBatch) -> list[str]:
-    n = batch.column("effective_learning_rate").null_count
-    if not n:
-        return []
-    trials = f"{n} of {batch.num_rows} {plural('trial', batch.num_rows)}"
-    return [f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"]
+def _warnings(search: Search, batch: pa.RecordBatch) -> Iterator[str]:
+    if n := batch.column("effective_learning_rate").null_count:
+        trials = f"{n} of {batch.num_rows} {plural('trial', batch.num_rows)}"
+        yield f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"

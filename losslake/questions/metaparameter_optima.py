@@ -27,18 +27,6 @@ from losslake.questions.trials.search import check_batch_size, open_searches
 from losslake.questions.trials.study_optima import Optimum, WorkloadOptima, workload_optima
 from losslake_schema.quantities import counted, plural
 
-_DEFINITION = (
-    "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "
-    "Effective learning rate: learning_rate / (1 - momentum). Exponent p of effective learning rate ~ (batch size)^p: "
-    "Theil-Sen over the best trials, with the hull of two 90% intervals: Theil-Sen's own, and that of drawing one "
-    "near-optimal trial per batch size. Forms: least squares in the logarithm, compared by AICc. Regret of "
-    "metaparameters: median steps of the 5 trials nearest to them, in standardized log space of learning_rate and 1 - "
-    "momentum, over S*; null if the nearest is more than 0.25 decades away, or half of them never reach the target. "
-    "Heuristics keep the momentum of the origin's best trial and scale its learning rate by the ratio of batch sizes, "
-    "or by its square root. n_used counts best trials."
-)
-
-
 _Numbers = dict[str, float] | None
 
 
@@ -214,7 +202,6 @@ def _answer(view: ReleaseView, parameters: MetaparameterOptimaParameters) -> Ans
             ],
             "heuristics": [row for of_one in optima for row in _heuristics(of_one)],
         },
-        definition=_DEFINITION,
         n_used=sum(len(of_one.optima) for of_one in optima),
         left_out=(text for of_one in optima for text in _left_out(of_one)),
         warnings=(text for one in each for text in _warnings(*one)),
@@ -244,31 +231,28 @@ def _growth(of_one: WorkloadOptima) -> tuple[LearningRateExponent, FormCompariso
 def _rows(of_one: WorkloadOptima) -> pa.RecordBatch:
     """Return one row per study."""
     rows = [
-        {"workload": of_one.workload, "n_near_optimal": 0}
-        | {name: value for name, value in vars(study).items() if name != "optimum"}
-        | (_optimum_columns(study.optimum) if study.optimum is not None else {})
+        {"workload": of_one.workload, "n_near_optimal": 0, **vars(study), **_optimum_columns(study.optimum)}
         for study in of_one.studies
     ]
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _optimum_columns(optimum: Optimum) -> dict[str, Any]:
-    rates = optimum.near_rates[np.isfinite(optimum.near_rates)]
-    row: dict[str, Any] = {
-        "parameters": optimum.parameters,
+def _optimum_columns(optimum: Optimum | None) -> dict[str, Any]:
+    """Return the columns of the best trial and its surroundings; nothing without one."""
+    if optimum is None:
+        return {}
+    rates, boundary = optimum.near_rates[np.isfinite(optimum.near_rates)], optimum.boundary
+    row = {
+        **vars(optimum),
         "effective_learning_rate": optimum.effective_learning_rate,
         "n_near_optimal": len(optimum.near_rates),
-        "near_optimal_lower": optimum.near_lower,
-        "near_optimal_upper": optimum.near_upper,
         "effective_learning_rate_lower": float(rates.min()) if len(rates) else None,
         "effective_learning_rate_upper": float(rates.max()) if len(rates) else None,
-        "is_stability_limited": optimum.is_stability_limited,
-        "optimum_regret": optimum.own_regret.regret if optimum.own_regret else None,
+        "at_boundary": boundary and list(boundary.of_best),
+        "n_best": boundary and boundary.n_best,
+        "n_best_at_boundary": boundary and boundary.n_flagged,
+        "boundary_chance": boundary and boundary.chance,
     }
-    if optimum.boundary is not None:
-        row["at_boundary"] = list(optimum.boundary.of_best)
-        row["n_best"], row["n_best_at_boundary"] = optimum.boundary.n_best, optimum.boundary.n_flagged
-        row["boundary_chance"] = optimum.boundary.chance
     for heuristic, predicted in optimum.predictions.items():
         name = heuristic.replace("-", "_")
         row[f"{name}_learning_rate"] = predicted.learning_rate
@@ -331,10 +315,10 @@ def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
 
 
 def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
-    known = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
-    if optima and not known:
+    checked = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
+    if optima and not checked:
         yield "its studies don't state their search ranges: a best trial may be at the boundary of the search"
-    flagged = [(size, boundary) for size, boundary in known if boundary.of_best]
+    flagged = [(size, boundary) for size, boundary in checked if boundary.of_best]
     if flagged:
         chance = max(boundary.chance for _, boundary in flagged)
         listed = "; ".join(f"{', '.join(boundary.of_best)} at {size}" for size, boundary in flagged)
@@ -362,11 +346,11 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
             f"at {at} no other trial is near-optimal, so the exponent's interval "
             "says little about how the best trial might have differed: give a larger `within`"
         )
-    known = [
+    with_regret = [
         {name for name, prediction in each.predictions.items() if prediction.regret.regret is not None}
         for each in optima
     ]
-    if any(len(names) == 1 for names in known):
+    if any(len(names) == 1 for names in with_regret):
         yield (
             "at some batch sizes only one heuristic has a regret: compare the heuristics row by row, not by their "
             "medians, which are over different batch sizes"

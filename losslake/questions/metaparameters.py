@@ -72,9 +72,7 @@ def _rows(view: ReleaseView, search: Search, goal: Goal, within: float) -> pa.Re
     # A workload whose trials have no momentum is plain SGD.
     plain = None if any("momentum" in (parameters or {}) for *_, parameters in of_trials) else 0.0
     rows: list[dict[str, Any]] = []
-    for study, batch_size in enumerate(facts.batch_sizes):
-        study_rows = facts.rows_of(study)
-        reached = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
+    for batch_size, reached in zip(facts.batch_sizes, facts.rows_where(hits != NEVER), strict=True):
         ordered = reached[np.argsort(steps[reached], kind="stable")]
         fewest = int(steps[ordered[0]]) if len(ordered) else 0
         near = [row for row in ordered.tolist() if steps[row] <= (1 + within) * fewest]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -31,12 +31,6 @@ from losslake_schema.names import Workload
 from losslake_schema.reached import Flags, Floats
 
 Part = Literal["workload", "collection", "dataset", "model", "optimizer"]
-_DEFINITION = (
-    "Share of columns in which a competitor needs at most `factor` times the steps of the best competitor there "
-    "(Dolan and More 2002), steps being the median of the best of equally many trials. A score is the mean of that "
-    "share over factors from 1 to `largest_factor`, by AlgoPerf's rule on 100 points and exactly. "
-    "n_used counts medians: competitors in columns that all share."
-)
 
 
 class ProfilesParameters(ComparatorParameters):
@@ -78,7 +72,7 @@ class ProfilesSummary(ComparatorSummary, Finding):
 
     targets: Annotated[dict[str, float], shown({"bundled/digits/mlp_64/nesterov_momentum": 0.05}, "unit of the metric")]
     """The target of each workload."""
-    by: Annotated[Literal["workload", "collection", "dataset", "model", "optimizer"], shown("optimizer")]
+    by: Annotated[Part, shown("optimizer")]
     """The kind of competitors."""
     largest_factor: Annotated[float, shown(4, "none: a ratio")]
     """The largest factor that counts for a score."""
@@ -116,7 +110,6 @@ def _answer(view: ReleaseView, parameters: ProfilesParameters) -> Answer:
             "columns": [competition.place_name(column) for column in np.flatnonzero(shared).tolist()],
             "scores": list(_scores(names, ratios, largest_factor)),
         },
-        definition=_DEFINITION,
         n_used=int(shared.sum()) * len(names),
         left_out=(*competition.left_out, *_not_shared(competition)),
         warnings=_warnings(competition, shared),
@@ -154,8 +147,7 @@ def _rest(workload: Workload, by: Part) -> str:
     """Return what distinguishes columns besides the batch size."""
     if by == "workload":
         return ""
-    names = [field.name for field in fields(workload)]
-    return "/".join(part for name, part in zip(names, astuple(workload), strict=True) if name != by)
+    return "/".join(part for name, part in asdict(workload).items() if name != by)
 
 
 def _check_goals(workloads: Sequence[Workload], goals: Sequence[Goal], by: Part) -> None:
@@ -177,11 +169,7 @@ def _entries(searches: Sequence[Search], goals: Sequence[Goal], by: Part) -> Ite
 
 def _not_shared(contest: Contest) -> Iterator[str]:
     for column in range(len(contest.places)):
-        missing = [
-            name
-            for name, median in zip(contest.competitors, contest.medians[:, column], strict=True)
-            if np.isnan(median)
-        ]
+        missing = [contest.competitors[at] for at in np.flatnonzero(np.isnan(contest.medians[:, column]))]
         if missing:
             yield f"{contest.place_name(column)}: {', '.join(missing)} has no trials there"
 
@@ -198,17 +186,14 @@ def _warnings(contest: Contest, shared: Flags) -> Iterator[str]:
 
 
 def _scores(names: Sequence[str], ratios: Floats, largest: float) -> Iterator[dict[str, Any]]:
-    n_columns = ratios.shape[1]
-    nothing = [None] * len(names)
-    scores = trapezoid_scores(ratios, largest).tolist() if n_columns else nothing
-    exact = exact_scores(ratios, largest).tolist() if n_columns else nothing
-    for index, name in enumerate(names):
+    has_columns = ratios.shape[1] > 0
+    for name, row in zip(names, ratios, strict=True):
         yield {
             "competitor": name,
-            "score": scores[index],
-            "exact_score": exact[index],
-            "n_reached": int(np.isfinite(ratios[index]).sum()),
-            "n_best": int((ratios[index] == 1).sum()),
+            "score": float(trapezoid_scores(row[None], largest)[0]) if has_columns else None,
+            "exact_score": float(exact_scores(row[None], largest)[0]) if has_columns else None,
+            "n_reached": int(np.isfinite(row).sum()),
+            "n_best": int((row == 1).sum()),
         }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,22 +28,9 @@ from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import (
-    BATCH_UNIT,
-    WORKLOAD,
-    MetricParameters,
-    Natural,
-    ResultParameters,
-)
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import (
-    Finding,
-    ResultSummary,
-    SelectionSummary,
-    Summary,
-    entry,
-    results_of,
-)
+from losslake.questions.declaration.summary import Finding, ResultSummary, SelectionSummary, Summary, entry, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -54,12 +42,6 @@ from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 MOST_BUDGETS = 50
 _VALIDATION, _TEST = "val/", "test/"
-_DEFINITION = (
-    "Q(B): the best finite value over the admitted trials and all their evaluations with step <= budget, or "
-    "step x batch size <= budget (both inclusive), or any; a tie goes to the least step, then to the lower trial_id. "
-    "Of repeated settings: the median over the trials of a setting, and of these the best. Equal steps "
-    "favour large batch sizes, equal examples small ones. n_used counts trials."
-)
 _OPTIMISTIC = (
     "the best over evaluations and trials is optimistic, more so with more of either: last=true adds how the best "
     "trial's curve ended, and the test value where validation was best"
@@ -201,7 +183,6 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
             "results": results_of(searches),
             "conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None],
         },
-        definition=_DEFINITION,
         n_used=sum(int(one.n_admitted.sum()) for one in searches),
         left_out=(text for best in each for text in _left_out(best)),
         warnings=(
@@ -210,9 +191,7 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
                 text
                 for one in searches
                 if not one.rule.is_of_settings
-                for text in unequal_searches(
-                    str(one.facts.workload), one.n_admitted.tolist(), "trials= takes equally many"
-                )
+                for text in unequal_searches(str(one.facts.workload), one.n_admitted.tolist())
             ),
             *(text for best in each for text in _unsaturated(best)),
         ),
@@ -321,51 +300,35 @@ def _chance(compared: Shortfall) -> str:
 def _setting_losses(best: _Best) -> list[Floats]:
     """Return by study the median over the admitted trials of a setting of their best losses."""
     facts, settings = best.search.facts, best.search.facts.trials.setting
-    admitted = [
-        rows.start + np.flatnonzero(best.search.admitted[rows])
-        for rows in map(facts.rows_of, range(len(facts.batch_sizes)))
-    ]
+    admitted = facts.rows_where(best.search.admitted)
     return [medians_of_settings(best.of_trials[rows], settings[rows]) for rows in admitted]
 
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a workload, one batch per budget."""
-    ends: Sequence[Endings | None] = [None] * len(bests)
-    if with_last:
-        search = bests[0].search
-        names = ("records", "row", "limits")
-        records, rows, limits = (np.array([getattr(best, name) for best in bests]) for name in names)
-        steps = at(search.records.step, records.ravel()).reshape(records.shape)
-        ends = endings(view, search.facts, search.metric, rows, steps, limits)
-    for best, last in zip(bests, ends, strict=True):
-        yield _rows(best, last)
+    yield from map(_rows, bests, endings(view, bests) if with_last else repeat({}))
 
 
-def _left_out(best: _Best) -> list[str]:
-    """Return in words the batch sizes without a value, and those that the conclusion leaves out."""
+def _left_out(best: _Best) -> Iterator[str]:
+    """Yield in words the batch sizes without a value, and those that the conclusion leaves out."""
     where = f"{best.search.facts.workload}, {best.budget.in_words}"
-    sizes = best.search.facts.batch_sizes
-    without = [size for size, there in zip(sizes, best.is_there, strict=True) if not there]
-    alike = best.is_there & best.stopped_at_goal
-    short = [
-        size
-        for size, there, within in zip(sizes, best.is_there, best.within_training, strict=True)
-        if there and within is False
-    ]
-    return [
-        *([f"{where}: no admitted trial has a finite value at batch size {listed(without)}"] if without else []),
-        *([f"{where}: trained for less, not in the conclusion: batch size {listed(short)}"] if short else []),
-        *([f"{where}: {_STOPPED}: batch size {listed(np.array(sizes)[alike])}"] if alike.any() else []),
-    ]
+    sizes = np.array(best.search.facts.batch_sizes)
+    is_short = np.array([within is False for within in best.within_training])
+    without, short, alike = ~best.is_there, best.is_there & is_short, best.is_there & best.stopped_at_goal
+    for studies, why in (
+        (without, "no admitted trial has a finite value at batch size"),
+        (short, "trained for less, not in the conclusion: batch size"),
+        (alike, f"{_STOPPED}: batch size"),
+    ):
+        if studies.any():
+            yield f"{where}: {why} {listed(sizes[studies])}"
 
 
-def _unsaturated(best: _Best) -> list[str]:
-    shares = _shares(best).tolist()
-    late = [size for size, share in zip(best.search.facts.batch_sizes, shares, strict=True) if share > SATURATED]
-    if not late:
-        return []
-    where = f"{best.search.facts.workload}, {best.budget.in_words}"
-    return [f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"]
+def _unsaturated(best: _Best) -> Iterator[str]:
+    late = np.array(best.search.facts.batch_sizes)[_shares(best) > SATURATED]
+    if len(late):
+        where = f"{best.search.facts.workload}, {best.budget.in_words}"
+        yield f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"
 
 
 def _shares(best: _Best) -> Floats:
@@ -384,7 +347,7 @@ def _shortfalls(losses: Floats) -> Floats:
     return short
 
 
-def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
+def _rows(best: _Best, end: Ending) -> pa.RecordBatch:
     search, sizes = best.search, best.search.facts.batch_sizes
     steps = at(search.records.step, best.records)
     shares = _shares(best)
@@ -404,85 +367,54 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
             "is_within_training": best.within_training,
             "stopped_at_goal": best.stopped_at_goal,
             "n_trials": search.n_admitted,
-            "last_value": ends and ends.last,
-            "median_of_last_values": ends and ends.median,
-            "test_value": ends and ends.test,
+            **end,
         }
     )
 
 
-@dataclass(frozen=True)
-class Endings:
-    """By study: the last value, the median of the last five, and the test value; None for none."""
-
-    last: Sequence[float | None]
-    median: Sequence[float | None]
-    test: Sequence[float | None]
+# By study, in columns: the last value, the median of the last five, and the test value; None for none.
+Ending = Mapping[str, Sequence[float | None]]
+_ENDING = ("last_value", "median_of_last_values", "test_value")
+_NO_CURVE = (np.empty(0, np.int64), np.empty(0))
 
 
-@dataclass(frozen=True)
-class _Curve:
-    step: Integers
-    value: Floats
+def endings(view: ReleaseView, bests: Sequence[_Best]) -> list[Ending]:
+    """Return by budget and study the end of the best trial's curve; files are read once for all budgets.
 
-
-_NO_CURVE = _Curve(np.empty(0, np.int64), np.empty(0))
-
-
-def endings(
-    view: ReleaseView, facts: WorkloadFacts, metric: str, trials: Integers, steps: Integers, limits: Integers
-) -> list[Endings]:
-    """Return the end of one trial's curve by budget and study, up to its limit; files are read once for all budgets.
-
-    trials: rows in facts.trials, NEVER for none. steps: at which its test value is wanted. limits: last step,
-    inclusive. All three: budgets by studies. The test value is that of the metric of the same name of the split
-    `test`: validation selects, test reports.
+    The test value is that of the metric of the same name of the split `test`: validation selects, test reports.
     """
-    columns = [
-        _of_study(view, facts, study, metric, _numbers(facts, trials[:, study]), steps[:, study], limits[:, study])
-        for study in range(trials.shape[1])
-    ]
-    return [Endings(*zip(*row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _numbers(facts: WorkloadFacts, rows: Integers) -> list[int | None]:
-    return [int(facts.trials.trial_id[row]) if row != NEVER else None for row in rows.tolist()]
+    search = bests[0].search
+    columns = [[*_of_study(view, search, study, bests)] for study in range(len(search.facts.batch_sizes))]
+    return [dict(zip(_ENDING, zip(*row, strict=True), strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _of_study(
-    view: ReleaseView,
-    facts: WorkloadFacts,
-    study: int,
-    metric: str,
-    trials: Sequence[int | None],
-    steps: Integers,
-    limits: Integers,
-) -> list[tuple[float | None, float | None, float | None]]:
-    """Return by budget the last value of the trial's curve, the median of its last five, and its test value."""
+    view: ReleaseView, search: Search, study: int, bests: Sequence[_Best]
+) -> Iterator[tuple[float | None, float | None, float | None]]:
+    """Yield by budget the last value of the trial's curve, the median of its last five, and its test value."""
+    facts, metric, trial_id = search.facts, search.metric, search.facts.trials.trial_id
+    trials = [int(trial_id[best.row[study]]) if best.row[study] != NEVER else None for best in bests]
     chosen = sorted({trial for trial in trials if trial is not None})
     tests = metric.replace(_VALIDATION, _TEST, 1)
     has_test = metric.startswith(_VALIDATION) and tests in facts.metrics[study]
     curves = _curves(view, facts, study, metric, chosen)
     tested = _curves(view, facts, study, tests, chosen if has_test else [])
-    ends = []
-    for trial, step, limit in zip(trials, steps.tolist(), limits.tolist(), strict=True):
-        curve = curves.get(trial, _NO_CURVE)
-        test = tested.get(trial, _NO_CURVE)
-        value = test.value[test.step == step]
+    for trial, best in zip(trials, bests, strict=True):
+        (evaluated, values), (tested_at, test_values) = (each.get(trial, _NO_CURVE) for each in (curves, tested))
+        value = test_values[tested_at == at(search.records.step, best.records)[study]]
         is_known = len(value) > 0 and math.isfinite(value[0])
-        end = ending(curve.value[curve.step <= limit])
-        ends.append((end.last, end.median, float(value[0]) if is_known else None))
-    return ends
+        end = ending(values[evaluated <= best.limits[study]])
+        yield end.last, end.median, float(value[0]) if is_known else None
 
 
 def _curves(
     view: ReleaseView, facts: WorkloadFacts, study: int, metric: str, trials: Sequence[int]
-) -> Mapping[int | None, _Curve]:
-    """Return by trial its evaluations by ascending step."""
+) -> Mapping[int | None, tuple[Integers, Floats]]:
+    """Return by trial its evaluations by ascending step: steps and values."""
     files = view.measurement_files(facts, study)
     parts = list(measurements(view.store, files, metric, trials)) if trials else []
     if not parts:
         return {}
     rows = pa.concat_tables(parts)
     numbers, steps, values = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
-    return {trial: _Curve(steps[numbers == trial], values[numbers == trial]) for trial in trials}
+    return {trial: (steps[numbers == trial], values[numbers == trial]) for trial in trials}

@@ -28,12 +28,7 @@ from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
 LEAST_RUNS, MOST_RUNS = 3, 1000
-_DEFINITION = (
-    "MLPerf's reference convergence check (mlcommons/logging, rcp_checker): of the runs that converged, in examples to "
-    "the target, the olympic mean and the standard deviation over all; the least mean that a submission may have is "
-    "where a one-sided t-test with pooled variance would reject. A batch size between two points is interpolated, mean "
-    "and deviation linear in the batch size. n_used counts runs of the reference that converged."
-)
+_GIVEN_RULES = ("trimmed", "tolerated_failures", "significance", "allowance")
 
 
 class RcpParameters(GoalParameters):
@@ -137,9 +132,14 @@ class Runs:
         return self.examples[np.isfinite(self.examples)]
 
     @property
+    def n(self) -> int:
+        """The number of runs."""
+        return len(self.examples)
+
+    @property
     def n_failed(self) -> int:
         """The number of runs that did not converge."""
-        return len(self.examples) - len(self.converged)
+        return self.n - len(self.converged)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,6 @@ def _answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
             "rules": entry(RulesSummary, rules, pruned=parameters.pruned),
             "verdicts": [_verdict(points, each, rules) for each in submitted],
         },
-        definition=_DEFINITION,
         n_used=sum(each.n_used for each in references),
         left_out=(text for each in references for text in each.left_out),
         warnings=(
@@ -253,9 +252,7 @@ def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
         else:
             points.append(point)
             warnings += [f"{workload}: {text}" for text in dict.fromkeys(_warnings(each, point))]
-    failed_at = [
-        f"{each.n_failed} of {len(each.examples)} at batch size {each.batch_size}" for each in runs if each.n_failed
-    ]
+    failed_at = [f"{each.n_failed} of {each.n} at batch size {each.batch_size}" for each in runs if each.n_failed]
     if failed_at:
         warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points use only those that did")
     return Reference(workload, tuple(runs), tuple(points), tuple(pruned(points)), tuple(left_out), tuple(warnings))
@@ -279,15 +276,14 @@ def _warnings(runs: Runs, point: ReferencePoint) -> Iterator[str]:
 
 def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[Runs]) -> Rules:
     """Return the rules of the check; raises BadParameter."""
-    given = parameters.submission_runs
-    if given is None:
+    submission_runs = parameters.submission_runs
+    if submission_runs is None:
         numbers = [len(each.examples) for each in submitted]
         halves = [len(each.converged) // 2 for each in runs if len(each.converged)]
-        given = max(min(numbers or halves, default=0), LEAST_RUNS, 2 * parameters.trimmed + 1)
+        submission_runs = max(min(numbers or halves, default=0), LEAST_RUNS, 2 * parameters.trimmed + 1)
+    others = {name: getattr(parameters, name) for name in _GIVEN_RULES}
     try:
-        return Rules(
-            given, parameters.trimmed, parameters.tolerated_failures, parameters.significance, parameters.allowance
-        )
+        return Rules(submission_runs, **others)
     except ValueError as error:
         raise BadParameter("submission_runs", str(error)) from None
 
@@ -321,11 +317,7 @@ def _is_search(workload: str, batch_sizes: Sequence[int]) -> str:
 
 
 def _other_numbers(submitted: Sequence[Runs], rules: Rules) -> Iterator[str]:
-    others = [
-        f"{len(each.examples)} at batch size {each.batch_size}"
-        for each in submitted
-        if len(each.examples) != rules.submission_runs
-    ]
+    others = [f"{each.n} at batch size {each.batch_size}" for each in submitted if each.n != rules.submission_runs]
     if others:
         yield f"the test is for a submission of {rules.submission_runs} runs, and this one has {', '.join(others)}"
 
@@ -335,13 +327,8 @@ def _rows(reference: Reference) -> pa.RecordBatch:
         point.batch_size: asdict(point) | {"is_pruned": point not in reference.kept} for point in reference.points
     }
     rows = [
-        points.get(runs.batch_size, {})
-        | {
-            "workload": reference.workload,
-            "batch_size": runs.batch_size,
-            "n_runs": len(runs.examples),
-            "n_not_converged": runs.n_failed,
-        }
+        {"workload": reference.workload, "n_runs": runs.n, "n_not_converged": runs.n_failed, **vars(runs)}
+        | points.get(runs.batch_size, {})
         for runs in reference.runs
     ]
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)

@@ -27,23 +27,14 @@ from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, 
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
 from losslake.questions.trials.search import examples_column, open_searches
 from losslake.questions.trials.step_warnings import lone_batch_size
-from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 PERFECT_END, MAX_USEFUL = "perfect_scaling_end", "max_useful_batch_size"
 PERFECT, DIMINISHING, MAXIMAL = "perfect scaling", "diminishing returns", "maximal data parallelism"
 AS_DEFINED, MEDIAN_OF_3, ISOTONIC = "as defined", "anchored at the median of 3", "of isotonic steps"
-_DEFINITION = (
-    "With S(B) the steps to result and E(B) = B S(B) the examples: perfect scaling ends at the largest B that needs at "
-    "most 1 + perfect_scaling_tau times the fewest examples of any; the largest useful batch size is the smallest on "
-    "whose steps no larger one improves by more than max_useful_tau. A batch size is dominated if a larger one needs "
-    "fewer examples, or a smaller one fewer steps, by more than a factor 1 + undertuned_tau even if its crossing came "
-    "right after the evaluation before. No curve is fitted. n_used counts batch sizes that reached the target and "
-    "aren't dominated."
-)
 
 
 class RegimesParameters(ResultParameters, GoalParameters):
@@ -142,7 +133,6 @@ def _answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
             "results": results_of(searches),
             "break_points": [fact for curve, _, curve_ends in each for fact in _as_facts(curve, curve_ends)],
         },
-        definition=_DEFINITION,
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(
@@ -228,9 +218,9 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
     """Yield what the batch sizes leave open of the ends as defined."""
     assert perfect.batch_size is not None
     assert useful.batch_size is not None
-    since, known = perfect.since or perfect.batch_size, curve.batch_sizes[np.isfinite(curve.tuned_steps)]
+    since, sizes = perfect.since or perfect.batch_size, curve.batch_sizes[np.isfinite(curve.tuned_steps)]
     too_close = "larger ones are too close to it to tell"
-    if min(known) < since:
+    if min(sizes) < since:
         why = "smaller batch sizes were tuned worse or measured differently, or it is noise, so their regime is unknown"
         yield f"{curve.name}: below batch size {since:.0f} steps fall by more than the batch grows: {why}"
     elif perfect.censoring == "left":
@@ -241,7 +231,7 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
         yield f"{curve.name}: whether batch size {since:.0f} scales perfectly isn't known: {too_close}"
     if perfect.censoring == "right" and perfect.lower is not None:
         yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
-    if useful.censoring == "right" and useful.batch_size < max(known):
+    if useful.censoring == "right" and useful.batch_size < max(sizes):
         yield f"{curve.name}: whether steps fall beyond batch size {useful.batch_size:.0f} isn't known: {too_close}"
     elif useful.censoring == "right":
         largest = f"the largest batch size with a result, {useful.batch_size:.0f}"
@@ -252,14 +242,15 @@ def _open_ends(curve: UsableCurve, perfect: BreakPoint, useful: BreakPoint) -> I
 
 def end_in_words(lower: float | None, upper: float | None, both: str) -> str:
     """Return in words where the end of a regime lies, with the level; empty without bounds. both: the text of two."""
-    if lower is not None and upper is not None:
-        place = both.format(f"{lower:,.0f}", f"{upper:,.0f}")
-    elif lower is not None:
-        place = f"at {lower:,.0f} or above"
-    elif upper is not None:
-        place = f"at {upper:,.0f} or below"
-    else:
-        return ""
+    match lower, upper:
+        case None, None:
+            return ""
+        case _, None:
+            place = f"at {lower:,.0f} or above"
+        case None, _:
+            place = f"at {upper:,.0f} or below"
+        case _:
+            place = both.format(f"{lower:,.0f}", f"{upper:,.0f}")
     return f"{place} ({stated('regimes')})"
 
 
@@ -267,19 +258,16 @@ def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:
     for name, variants in ((PERFECT_END, ends.perfect), (MAX_USEFUL, ends.useful)):
         for variant, point in variants.items():
             least, most = ends.with_noise[name] if variant == AS_DEFINED else (None, None)
-            places = (
-                ("batch_size", point.batch_size),
-                ("lower", point.lower),
-                ("upper", point.upper),
-                ("since", point.since),
-                ("lower_with_noise", least),
-                ("upper_with_noise", most),
-            )
+            places = {
+                **{key: getattr(point, key) for key in ("batch_size", "lower", "upper", "since")},
+                "lower_with_noise": least,
+                "upper_with_noise": most,
+            }
             yield {
                 "workload": curve.name,
                 "break_point": name,
                 "variant": variant,
-                **{key: None if place is None else int(place) for key, place in places},
+                **{key: None if place is None else int(place) for key, place in places.items()},
                 "censoring": None if point.censoring == "none" else point.censoring,
             }
 
@@ -289,8 +277,7 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
     steps = whole(measured.steps)
     has_steps = steps.is_valid().to_numpy(zero_copy_only=False)
     usable = np.isin(np.arange(len(sizes)), curve.studies) & has_steps
-    is_dominated = np.zeros(len(sizes), np.bool_)
-    is_dominated[curve.studies] = curve.is_dominated
+    is_dominated = np.isin(np.arange(len(sizes)), curve.studies[curve.is_dominated])
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     return QUESTION.rows.batch(
         {

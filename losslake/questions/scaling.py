@@ -241,17 +241,17 @@ def _rows(
     goal: Goal,
     normalize_to: int | None,
 ) -> pa.RecordBatch:
-    reached, bests, runner_up = results.row != NEVER, study_bests(search), results.runner_up
+    reached, (best_row, best_value), runner_up = results.row != NEVER, study_bests(search), results.runner_up
     relative = resolution(results.steps, results.previous_step)
     is_ratio = (runner_up != NEVER) & (results.steps > 0)
     with np.errstate(over="ignore"):
-        gap = (bests.value - goal.target) * search.sign
+        gap = (best_value - goal.target) * search.sign
     return QUESTION.rows.batch(
         {
             **result_columns(search, results, goal),
-            "best_value": pa.array(bests.value, mask=bests.row == NEVER),
+            "best_value": pa.array(best_value, mask=best_row == NEVER),
             **_ideal_columns(search, results, normalize_to),
-            "gap": pa.array(gap, mask=reached | (bests.row == NEVER) | np.isinf(gap)),
+            "gap": pa.array(gap, mask=reached | (best_row == NEVER) | np.isinf(gap)),
             "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
             "censored_at": _steps_where(search.last_steps, ~reached),
             "runner_up_steps": _steps_where(runner_up, reached),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,15 +23,6 @@ from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
-
-_DEFINITION = (
-    "The share of trials that have reached the target by a step, `reached`, and that have diverged before reaching it, "
-    "`diverged`: Aalen-Johansen cumulative incidences with divergence, and the end of trials that MISSED, as competing "
-    "events; without these, 1 - Kaplan-Meier. Other trials that ended, or left the budgets, before are censored at "
-    "their last step; a trial diverges or misses at its last evaluation. 95% intervals by Wilson's formula for the "
-    "effective number of trials (Rothman 1978); where settings were repeated with other seeds, they count settings, as "
-    "if the trials of one were all alike (Kish 1965). n_used counts trials."
-)
 
 
 class SurvivalParameters(GoalParameters):
@@ -112,21 +103,22 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     batches: list[pa.RecordBatch] = []
     studies: list[dict[str, Any]] = []
     for search in searches:
-        stopped_early = _stopped_early(view, search)
+        stopped_early = [flag for (flag,) in view.rows("early_stopping", search.facts.study_ids)]
         for study, (steps, ends, settings) in enumerate(_trials(search, goal)):
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
             batches.append(_rows(name, batch_size, curve))
-            key = {"workload": name, "batch_size": batch_size}
-            found = _summary(ends, len(np.unique(settings)), worth, curve)
-            studies.append(key | found | {"early_stopping": stopped_early[study]})
+            studies.append(
+                {"workload": name, "batch_size": batch_size}
+                | _summary(ends, len(np.unique(settings)), worth, curve)
+                | {"early_stopping": stopped_early[study]}
+            )
     return QUESTION.analysis(
         view,
         parameters,
         batches,
         {"summaries": studies},
-        definition=_DEFINITION,
         n_used=sum(study["n_trials"] for study in studies),
         left_out=(text for search in searches for text in _left_out(search)),
         warnings=_warnings(studies),
@@ -155,10 +147,8 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, In
         has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
     ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
     steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.drawn_as_wholes
-    for study in range(len(search.facts.batch_sizes)):
-        study_rows = search.facts.rows_of(study)
-        counts = seen[study_rows] != NEVER
-        yield steps[study_rows][counts], ends[study_rows][counts], settings[study_rows][counts]
+    for rows in search.facts.rows_where(seen != NEVER):
+        yield steps[rows], ends[rows], settings[rows]
 
 
 def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
@@ -203,11 +193,6 @@ def _summary(ends: Integers, n_settings: int, worth: float, curve: Survival) -> 
     }
 
 
-def _stopped_early(view: ReleaseView, search: Search) -> list[bool | None]:
-    """Return by study True if bad trials may have been stopped early; None if unknown."""
-    return [flag for (flag,) in view.rows("early_stopping", search.facts.study_ids)]
-
-
 def _left_out(search: Search) -> Iterator[str]:
     n_unseen = int((search.admitted & (search.observed_until == NEVER)).sum())
     if n_unseen:
@@ -217,19 +202,19 @@ def _left_out(search: Search) -> Iterator[str]:
 def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
     for name in dict.fromkeys(study["workload"] for study in studies):
         of_workload = [study for study in studies if study["workload"] == name]
-        early = _listed([study for study in of_workload if study["early_stopping"] and study["n_censored"]])
+        early = _listed(study for study in of_workload if study["early_stopping"] and study["n_censored"])
         if early:
             yield (
                 f"{name}: bad trials may have been stopped early at batch size {early}: such censoring says something "
                 "about the trial, and `reached` is too high; rely on reached_least and reached_most only"
             )
-        no_median = _listed([study for study in of_workload if study["median_steps"] is None and study["n_trials"]])
+        no_median = _listed(study for study in of_workload if study["median_steps"] is None and study["n_trials"])
         if no_median:
             yield f"{name}: the share of trials that reach the target stays below one half at batch size {no_median}"
-        empty = _listed([study for study in of_workload if not study["n_trials"]])
+        empty = _listed(study for study in of_workload if not study["n_trials"])
         if empty:
             yield f"{name}: there are no trials to follow at batch size {empty}"
 
 
-def _listed(studies: Sequence[dict[str, Any]]) -> str:
+def _listed(studies: Iterable[dict[str, Any]]) -> str:
     return listed(study["batch_size"] for study in studies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -38,14 +38,6 @@ from losslake_schema.reached import NEVER, Floats, strict_bound
 
 Spacing = Literal["breakpoints", "linear", "log"]
 MOST_TARGETS = 200
-_DEFINITION = (
-    "Steps to every target are exact: those of the best trial, or of the best setting. coverage: share of batch sizes "
-    "that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the critical batch size is "
-    "B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't determine it; dominated batch sizes "
-    "count for neither, as in /v1/analysis/regimes. Ranks are by batch size, over those that all workloads have and at "
-    "which any reaches the target; never reaching it ranks last. Claims are evaluated between all breakpoints. n_used "
-    "counts breakpoints: targets at which anything changes."
-)
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
 _OVERLAP = "estimates of the critical batch size move with the target, but no more than their intervals allow"
 _NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
@@ -66,9 +58,9 @@ class TargetSweepParameters(ResultParameters, ComparatorParameters):
 
     def with_goal(self, view: ReleaseView) -> Self:
         """Return these parameters, completed; raises UnknownName, and BadParameter for a bound out of range, too."""
-        known = super().with_goal(view)
-        check_targets(known.metric, target_min=self.target_min, target_max=self.target_max)
-        return known
+        completed = super().with_goal(view)
+        check_targets(completed.metric, target_min=self.target_min, target_max=self.target_max)
+        return completed
 
     def check(self) -> None:
         """Raise BadParameter for bounds in the wrong order."""
@@ -175,9 +167,8 @@ def _answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
         {
             "results": results_of(one.search for one in merged),
             "summaries": [_summary(one) for one in merged],
-            "claims": [claim.summary(sign) for claim in claims(merged)],
+            "claims": list(claims(merged)),
         },
-        definition=_DEFINITION,
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
         warnings=(
@@ -248,19 +239,17 @@ def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
     return [f"{name}: no critical batch size at {n} of {count} targets: {reason}" for reason, n in reasons.items()]
 
 
-def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
+def _warnings(one: Sweep, fits: IdentifiedFits) -> Iterator[str]:
     name = one.search.facts.workload
-    known = fits.critical_batch_size[fits.is_identifiable]
-    texts = []
-    if len(known) > 1 and known.max() > 1.5 * known.min():
-        moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
+    sizes = fits.critical_batch_size[fits.is_identifiable]
+    if len(sizes) > 1 and sizes.max() > 1.5 * sizes.min():
+        moved = f"from {sizes.min():.4g} to {sizes.max():.4g}, {sizes.max() / sizes.min():.1f}-fold"
         differs = fits.lower[fits.is_identifiable].max() > fits.upper[fits.is_identifiable].min()
-        found = "the critical batch size depends on the target" if differs else _OVERLAP
-        texts.append(f"{name}: {found}: {moved}")
+        what = "the critical batch size depends on the target" if differs else _OVERLAP
+        yield f"{name}: {what}: {moved}"
     missing = [size for size, one_of in zip(one.batch_sizes, one.merged.envelopes, strict=True) if not len(one_of.loss)]
     if missing:
-        texts.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")
-    return texts
+        yield f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target"
 
 
 def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:
@@ -300,8 +289,8 @@ def _examples(one: Sweep) -> Floats:
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
     is_known = (points.index != NEVER) & ~(points.is_left_censored & points.is_right_censored)
-    found = zip(points.index.tolist(), is_known.tolist(), strict=True)
-    return [one.batch_sizes[index] if known else None for index, known in found]
+    ends = zip(points.index.tolist(), is_known.tolist(), strict=True)
+    return [one.batch_sizes[index] if known else None for index, known in ends]
 
 
 def _censoring(points: BreakPoints) -> list[str | None]:

@@ -50,11 +50,11 @@ class TargetsParameters(MeasureParameters, ResultParameters, ComparatorParameter
 
     def with_goal(self, view: ReleaseView) -> Self:
         """Return these parameters, completed; raises UnknownName, and BadParameter for a target out of range, too."""
-        known = super().with_goal(view)
-        check_targets(known.metric, target_min=self.target_min, target_max=self.target_max)
+        completed = super().with_goal(view)
+        check_targets(completed.metric, target_min=self.target_min, target_max=self.target_max)
         for target in self.target:
-            check_targets(known.metric, target=target)
-        return known
+            check_targets(completed.metric, target=target)
+        return completed
 
     def targets(self) -> list[float]:
         """Return the requested targets; raises BadParameter."""

@@ -24,23 +24,12 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.measure import Amounts, Measure
 from losslake.questions.trials.resources import most_common, several_systems
-from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
+from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
 from losslake.questions.trials.study_results import study_results
-from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
-
-_DEFINITION = (
-    "Cost is examples to the target, steps x batch size. Time is the least elapsed_s at which any admitted trial "
-    "reaches it, ties to fewer steps, then to the lower trial_id. Batch sizes that reached the target without times "
-    "are left out of the front and of no_faster_beyond, the smallest batch size after which no larger one saves more "
-    "than max_useful_tau of the time; where most of them, or all but one, have no times, steps stand for time in both. "
-    "no_faster_beyond is null for times of several accelerators. "
-    "Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. 2021), B_0 the smallest batch size, B_c of the "
-    "robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that reached the target."
-)
 
 
 class TimeCostParameters(ResultParameters, GoalParameters):
@@ -195,7 +184,6 @@ def _answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         parameters,
         [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)],
         {"results": results_of(one.search for one in reached), "summaries": summaries},
-        definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in _left_out(one)),
         warnings=(
@@ -265,33 +253,29 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
     }
 
 
-def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> list[str]:
-    name, sizes = one.search.facts.workload, one.curve.batch_sizes[np.isfinite(one.time)]
+def _warnings(one: _Reached, goal: Goal, summary: dict[str, Any]) -> Iterator[str]:
+    name, sizes = str(one.search.facts.workload), one.curve.batch_sizes[np.isfinite(one.time)]
     if not len(sizes):
-        return []
-    texts = [*unequal_searches(str(name), one.curve.n_trials.tolist(), "trials= takes equally many")]
+        return
+    yield from unequal_searches(name, one.curve.n_trials.tolist())
     if not one.is_timed:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
-        texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
+        yield f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size"
     else:
-        texts += _doubts(one, goal)
+        yield from _doubts(one, goal)
     if len(sizes) == 1:
-        texts.append(lone_batch_size(str(name), sizes[0]))
+        yield lone_batch_size(name, sizes[0])
     elif summary["censoring"] == "right" and (end := summary["no_faster_beyond"]) < sizes[-1]:
-        texts.append(f"{name}: whether time falls beyond batch size {end:,} isn't known: larger ones are too close")
+        yield f"{name}: whether time falls beyond batch size {end:,} isn't known: larger ones are too close"
     elif summary["censoring"] == "right":
-        texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
+        yield f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target"
     if one.is_timed and summary["critical_batch_size"] is None:
-        texts.append(f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput")
-    differ = [
-        f"{size:,.0f}" for size in one.curve.batch_sizes[(one.fewest != one.fastest) & (one.fastest != NEVER)].tolist()
-    ]
-    if differ and one.is_timed:
-        texts.append(
-            f"{name}: the trial with the least time isn't the one with the fewest steps at {', '.join(differ)}"
-        )
-    return texts
+        yield f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput"
+    differs = (one.fewest != one.fastest) & (one.fastest != NEVER)
+    if differs.any() and one.is_timed:
+        where = ", ".join(f"{size:,.0f}" for size in one.curve.batch_sizes[differs].tolist())
+        yield f"{name}: the trial with the least time isn't the one with the fewest steps at {where}"
 
 
 def _doubts(one: _Reached, goal: Goal) -> Iterator[str]:

@@ -44,16 +44,6 @@ from losslake_schema.statuses import INFEASIBLE, STATUSES
 MOST_BUDGETS = 100
 _SURE = 0.95
 _LONE = 1.5
-_DEFINITION = (
-    "The best of `budget` trials, drawn without replacement from those of a study: with k of N trials reaching the "
-    "target within s steps, P(best of n <= s) = 1 - C(N - k, n) / C(N, n); quantiles are the smallest s with that "
-    "probability. Population `launched` counts trials that diverged, which never reach the target; `non-divergent` "
-    "leaves them out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with "
-    "replacement are biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than "
-    "independent ones, so all this is approximate. Smaller searches (half_, quarter_, m_out_of_n_) draw settings, "
-    "each with all of its trials, and intervals count settings: trials that differ only in seeds, or of one submitter "
-    "and system, are one. n_used counts the trials of the widest requested population."
-)
 
 
 PopulationName = Literal["non-divergent", "launched"]
@@ -167,7 +157,6 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
         parameters,
         batches,
         {"searches": searches},
-        definition=_DEFINITION,
         n_used=n_used,
         left_out=left_out,
         warnings=warnings,
@@ -249,12 +238,9 @@ def _search(workload: str, study: Population) -> dict[str, Any]:
 def _ranges(smaller: SmallerSearch) -> dict[str, int | None]:
     fields: dict[str, int | None] = {}
     for name in ("half", "quarter", "m_out_of_n"):
-        known = getattr(smaller, name) or Range(0, None, None)
-        fields |= {
-            f"{name}_budget": known.n,
-            f"{name}_lower": None if known.lower is None else int(known.lower),
-            f"{name}_upper": None if known.upper is None else int(known.upper),
-        }
+        drawn = getattr(smaller, name) or Range(0, None, None)
+        ends = (None if end is None else int(end) for end in (drawn.lower, drawn.upper))
+        fields |= zip((f"{name}_budget", f"{name}_lower", f"{name}_upper"), (drawn.n, *ends), strict=True)
     return fields
 
 
@@ -325,18 +311,15 @@ def populations(
     statuses = _statuses(selection)
     searches = {name: open_search(view, replace(selection, statuses=statuses[name]), workload) for name in names}
     by_name = {
-        name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
+        name: (opened.facts.rows_where(opened.admitted & ~opened.stopped_earlier(goal)), *_trials(opened, goal))
         for name, opened in searches.items()
     }
-    settings = searches[names[0]].facts.drawn_as_wholes
-    for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
-        for name, (opened, counts, steps, losses, diverged) in by_name.items():
-            rows = opened.facts.rows_of(study)
-            counted = counts[rows]
-            n_diverged = int(diverged[rows][counted].sum())
-            yield Population(
-                name, batch_size, steps[rows][counted], losses[rows][counted], settings[rows][counted], n_diverged
-            )
+    settings, batch_sizes = searches[names[0]].facts.drawn_as_wholes, searches[names[0]].facts.batch_sizes
+    for study, batch_size in enumerate(batch_sizes):
+        for name, (by_study, steps, losses, diverged) in by_name.items():
+            rows = by_study[study]
+            n_diverged = int(diverged[rows].sum())
+            yield Population(name, batch_size, steps[rows], losses[rows], settings[rows], n_diverged)
 
 
 def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:

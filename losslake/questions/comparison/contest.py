@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,66 +31,69 @@ class Entry:
     trials: Floats | None = None
 
     @property
+    def of_trials(self) -> Floats:
+        """The steps of all trials."""
+        return self.steps if self.trials is None else self.trials
+
+    @cached_property
     def is_of_one_submitter(self) -> bool:
         """True if one submitter repeated settings, and no other has trials: these say how good their recipes are."""
         if self.settings is None or self.submitters is None or not self.submitters.any():
             return False
-        n_trials = len(self.steps if self.trials is None else self.trials)
-        return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < n_trials
+        return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < len(self.of_trials)
 
-    @property
-    def medians(self) -> Floats | None:
+    @cached_property
+    def medians(self) -> Floats:
         """The median steps of each setting, over its trials with other seeds."""
-        return None if self.settings is None else medians_of_settings(self.steps, self.settings)
+        assert self.settings is not None
+        return medians_of_settings(self.steps, self.settings)
 
-    @property
-    def fewest(self) -> Floats | None:
+    @cached_property
+    def fewest(self) -> Floats:
         """The fewest steps of each setting."""
-        return None if self.settings is None else least_of_settings(self.steps, self.settings)
+        assert self.settings is not None
+        return least_of_settings(self.steps, self.settings)
 
 
 @dataclass(frozen=True)
 class Contest:
     """Competitors, in the order given, compared in columns by ascending place.
 
-    places: of the columns: what besides the batch size tells them apart, and the batch size. steps: of each competitor
-    in each column, of trials or of settings, None where it has no trials; trials: likewise of all trials; settings,
-    fewest: likewise the median and the fewest steps of each setting. of_one_submitter: likewise whether it is. budgets:
-    of each column, the number of trials, or settings, in a draw. medians: (competitors, columns), of the best of these;
-    inf for never, NaN where it has no trials. left_out: words.
+    places: of the columns: what besides the batch size tells them apart, and the batch size. entries: of each
+    competitor in each column, None where it has no trials. budgets: of each column, the number of trials, or settings,
+    in a draw. medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials.
+    left_out: words.
     """
 
     competitors: tuple[str, ...]
     places: tuple[tuple[str, int], ...]
-    steps: tuple[tuple[Floats | None, ...], ...]
-    trials: tuple[tuple[Floats | None, ...], ...]
-    settings: tuple[tuple[Floats | None, ...], ...]
-    fewest: tuple[tuple[Floats | None, ...], ...]
-    of_one_submitter: tuple[tuple[bool, ...], ...]
+    entries: tuple[tuple[Entry | None, ...], ...]
     budgets: tuple[int, ...]
     medians: Floats
     left_out: tuple[str, ...]
 
-    def signed_p(self, first: int, second: int, column: int) -> float:
-        """Return the p-value of a difference in a column, below 0 if the first needs more steps; 1 if unknown."""
-        ours, theirs = self.settings[first][column], self.settings[second][column]
-        return 1.0 if ours is None or theirs is None else float(p_values(ours[None], theirs[None])[0])
+    def pair(self, first: int, second: int, column: int) -> tuple[Entry, Entry] | None:
+        """Return the entries of two competitors in a column; None where either has no trials."""
+        ours, theirs = self.entries[first][column], self.entries[second][column]
+        return None if ours is None or theirs is None else (ours, theirs)
 
     def judged_p(self, first: int, second: int, column: int) -> float:
-        """Return signed_p; 1 where a difference isn't judged, since either has trials of one submitter alone."""
-        is_judged = not (self.of_one_submitter[first][column] or self.of_one_submitter[second][column])
-        return self.signed_p(first, second, column) if is_judged else 1.0
+        """Return the p-value of a difference in a column, below 0 if the first needs more steps.
 
-    def halves(self, first: int, second: int, column: int) -> tuple[Floats, Floats, int] | None:
-        """Return the fewest steps of each setting of two competitors, and how many settings half the budget is.
-
-        A setting is drawn with all of its trials. None if either has no settings, or half of the budget is none.
+        1 where it isn't judged, since either has no trials, or trials of one submitter alone.
         """
-        ours, theirs = self.fewest[first][column], self.fewest[second][column]
-        if ours is None or theirs is None:
-            return None
-        half = min(self.budgets[column], len(ours), len(theirs)) // 2
-        return (ours, theirs, half) if half else None
+        pair = self.pair(first, second, column)
+        if pair is None or any(entry.is_of_one_submitter for entry in pair):
+            return 1.0
+        return signed_p(*pair)
+
+    def halves(self, first: Entry, second: Entry, column: int) -> tuple[Floats, Floats, int] | None:
+        """Return the fewest steps of each setting of two entries, and how many settings half the budget is.
+
+        A setting is drawn with all of its trials. None if half of the budget is none.
+        """
+        half = min(self.budgets[column], len(first.fewest), len(second.fewest)) // 2
+        return (first.fewest, second.fewest, half) if half else None
 
     def place_name(self, column: int) -> str:
         """Return the name of a column."""
@@ -122,29 +126,24 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
             )
         else:
             kept[place] = shared if budget is None else budget
-    entries_of = [[columns[place].get(name) for place in kept] for name in competitors]
-    steps = tuple(tuple(None if entry is None else entry.steps for entry in row) for row in entries_of)
+    entries_of = tuple(tuple(columns[place].get(name) for place in kept) for name in competitors)
     medians = [
-        [np.nan if each is None else median_best(each, kept[place]) for each, place in zip(row, kept, strict=True)]
-        for row in steps
+        [np.nan if each is None else median_best(each.steps, n) for each, n in zip(row, kept.values(), strict=True)]
+        for row in entries_of
     ]
     return Contest(
         competitors=competitors,
         places=tuple(kept),
-        steps=steps,
-        trials=tuple(
-            tuple(None if each is None else each.steps if each.trials is None else each.trials for each in row)
-            for row in entries_of
-        ),
-        settings=tuple(tuple(None if entry is None else entry.medians for entry in row) for row in entries_of),
-        fewest=tuple(tuple(None if entry is None else entry.fewest for entry in row) for row in entries_of),
-        of_one_submitter=tuple(
-            tuple(entry is not None and entry.is_of_one_submitter for entry in row) for row in entries_of
-        ),
+        entries=entries_of,
         budgets=tuple(kept.values()),
         medians=np.array(medians, np.float64).reshape(len(competitors), len(kept)),
         left_out=tuple(left_out),
     )
+
+
+def signed_p(first: Entry, second: Entry) -> float:
+    """Return the p-value of a difference, below 0 if the first needs more steps."""
+    return float(p_values(first.medians[None], second.medians[None])[0])
 
 
 def _name(place: tuple[str, int]) -> str:

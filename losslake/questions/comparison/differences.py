@@ -10,9 +10,8 @@ import numpy as np
 
 from losslake.analysis.equal_budget import ratio_range
 from losslake.analysis.permutation_test import ERROR, least_p_value
-from losslake.questions.comparison.contest import Contest
+from losslake.questions.comparison.contest import Contest, signed_p
 from losslake.questions.trials.scaling_curve import ScalingCurve
-from losslake_schema.reached import Floats
 
 
 def is_unresolved(
@@ -44,7 +43,7 @@ def _distance(curve: ScalingCurve, batch_size: int) -> float:
     return distance if np.isfinite(distance) else 0.0
 
 
-Verdict = Literal["fewer", "more", "not told", "neither reaches", "too few trials", "one submitter"]
+Verdict = Literal["fewer", "more", "not told", "too few trials", "one submitter", "neither reaches"]
 
 
 @dataclass(frozen=True)
@@ -71,35 +70,34 @@ class Difference:
 def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, base: int) -> Iterator[Difference | None]:
     """Yield the difference in each column; None where either has no trials. curves: by competitor."""
     for column, (_, batch_size) in enumerate(contest.places):
-        steps, baseline = contest.steps[index][column], contest.steps[base][column]
-        if steps is None or baseline is None:
+        pair = contest.pair(index, base, column)
+        if pair is None:
             yield None
             continue
-        ours, theirs = contest.medians[[index, base], column].tolist()
-        halves = contest.halves(index, base, column)
+        halves = contest.halves(*pair, column)
         ends = None if halves is None else ratio_range(*halves)
-        ratio, signed_p = ratio_of(ours, theirs), contest.signed_p(index, base, column)
+        ratio, p_value = ratio_of(*contest.medians[[index, base], column].tolist()), signed_p(*pair)
         sooner = any(
             ended_sooner(contest, curves[one], one, column, contest.medians[other, column]) is not None
             for one, other in ((index, base), (base, index))
         )
-        reaches, baseline_reaches = bool(np.isfinite(steps).any()), bool(np.isfinite(baseline).any())
+        reaches, baseline_reaches = (bool(np.isfinite(entry.steps).any()) for entry in pair)
         verdict: Verdict = "not told"
         if not (reaches or baseline_reaches):
             verdict = "neither reaches"
-        elif ends is None or _least(contest.settings[index][column], contest.settings[base][column]) > ERROR:
+        elif ends is None or least_p_value(*(len(entry.medians) for entry in pair)) > ERROR:
             verdict = "too few trials"
-        elif contest.of_one_submitter[index][column] or contest.of_one_submitter[base][column]:
+        elif any(entry.is_of_one_submitter for entry in pair):
             verdict = "one submitter"
         elif not sooner and not is_unresolved(contest, (curves[index], curves[base]), (index, base), column):
-            verdict = _verdict(signed_p, ratio)
+            verdict = _verdict(p_value, ratio)
         yield Difference(
             batch_size=batch_size,
             verdict=verdict,
             ratio=ratio,
             lower=None if ends is None else ends[0],
             upper=None if ends is None else ends[1],
-            p_value=abs(signed_p),
+            p_value=abs(p_value),
             reaches=reaches,
             baseline_reaches=baseline_reaches,
             ended_sooner=sooner,
@@ -109,10 +107,6 @@ def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, ba
 def ratio_of(amount: float, baseline: float) -> float | None:
     """Return amount / baseline; None where either is unknown, or the baseline is 0."""
     return float(amount / baseline) if np.isfinite(amount) and np.isfinite(baseline) and baseline > 0 else None
-
-
-def _least(ours: Floats | None, theirs: Floats | None) -> float:
-    return 1.0 if ours is None or theirs is None else least_p_value(len(ours), len(theirs))
 
 
 def _verdict(signed_p: float, ratio: float | None) -> Verdict:

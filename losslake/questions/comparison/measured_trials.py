@@ -46,18 +46,18 @@ def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], s
     of_each = [_systems(each, sizes) for each in measured]
     if not is_one_system(set().union(*of_each)):
         labels = workload_labels(names).short
-        said = [
+        parts = [
             f"{labels[name]} ran on {systems_in_words(systems)}"
             for name, systems in zip(names, of_each, strict=True)
             if systems
         ]
-        yield f"{measured[0].measure.noun} compare the hardware, too: {joined(said)}"
+        yield f"{measured[0].measure.noun} compare the hardware, too: {joined(parts)}"
 
 
 def _systems(measured: MeasuredTrials, sizes: Collection[int]) -> set[str | None]:
     """Return what the trials with known amounts at these batch sizes ran on."""
     facts = measured.measure.search.facts
-    is_compared = np.isin(facts.batch_sizes, list(sizes))[facts.study_of_trial] & np.isfinite(measured.amounts)
+    is_compared = facts.of_batch_sizes(sizes) & np.isfinite(measured.amounts)
     return systems_of(measured.measure.view, facts, is_compared)
 
 
@@ -100,9 +100,7 @@ def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) ->
     search, steps = measured.measure.search, measured.amounts
     trials = search.facts.trials
     counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
-    for study, batch_size in enumerate(search.facts.batch_sizes):
-        rows = np.arange(len(counts))[search.facts.rows_of(study)]
-        rows = rows[counts[rows]]
+    for batch_size, rows in zip(search.facts.batch_sizes, search.facts.rows_where(counts), strict=True):
         settings, submitters, place = trials.setting[rows], trials.submitter[rows], (rest, batch_size)
         if search.rule.is_of_settings:
             usual, first = usual_of_settings(steps[rows], settings, search.rule.seeds)
@@ -111,9 +109,7 @@ def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) ->
             yield Entry(competitor, place, steps[rows], settings, submitters)
 
 
-def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:
-    """Yield by study the steps to the target of its admitted trials that didn't stop earlier; inf for never."""
+def admitted_steps(search: Search, goal: Goal) -> list[Floats]:
+    """Return by study the steps to the target of its admitted trials that didn't stop earlier; inf for never."""
     steps, counts = trial_steps(search, goal), search.admitted & ~search.stopped_earlier(goal)
-    for study in range(len(search.facts.batch_sizes)):
-        study_rows = search.facts.rows_of(study)
-        yield steps[study_rows][counts[study_rows]]
+    return [steps[rows] for rows in search.facts.rows_where(counts)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from losslake.questions.comparison.differences import Difference, Verdict, ended
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import at_sizes, joined, size_ranges
 from losslake.questions.trials.scaling_curve import ScalingCurve
-from losslake_schema.reached import Floats
 
 
 @dataclass(frozen=True)
@@ -106,12 +105,12 @@ def _differences(compared: Compared) -> Iterator[str]:
 def _with_ratios(compared: Compared, sizes: Sequence[int]) -> str:
     """Return batch sizes in words, with the least and the largest of their ratios."""
     ratios = sorted(each.ratio for each in compared.differences if each.batch_size in sizes and each.ratio is not None)
-    said = at_sizes(sizes, compared.sizes)
+    where = at_sizes(sizes, compared.sizes)
     if not ratios:
-        return said
+        return where
     words = list(dict.fromkeys(map(_number, (ratios[0], ratios[-1]))))
     partly = "" if len(ratios) == len(sizes) else ", where both reach it"
-    return f"{said} ({' to '.join(words)} times as many{partly})"
+    return f"{where} ({' to '.join(words)} times as many{partly})"
 
 
 def _reach(compared: Compared) -> Iterator[str]:
@@ -241,16 +240,11 @@ def conclusions(
     labels = workload_labels(contest.competitors).short
     for name, each in zip(contest.competitors, by_competitor, strict=True):
         if name != contest.competitors[base]:
-            known = tuple(difference for difference in each if difference is not None)
-            compared = Compared(labels[name], labels[contest.competitors[base]], goal, noun, known)
+            of_both = tuple(difference for difference in each if difference is not None)
+            compared = Compared(labels[name], labels[contest.competitors[base]], goal, noun, of_both)
             yield {
                 "workload": name,
-                "fewer_at": compared.at("fewer"),
-                "more_at": compared.at("more"),
-                "not_told_at": compared.at("not told"),
-                "too_few_trials_at": compared.at("too few trials"),
-                "one_submitter_at": compared.at("one submitter"),
-                "neither_reaches_at": compared.at("neither reaches"),
+                **{f"{verdict.replace(' ', '_')}_at": compared.at(verdict) for verdict in get_args(Verdict)},
                 "only_workload_reaches_at": compared.only(True),
                 "only_baseline_reaches_at": compared.only(False),
                 "largest_at": compared.largest and compared.largest.batch_size,
@@ -310,7 +304,8 @@ def _one_draw(contest: Contest) -> Iterator[str]:
         str(batch_size)
         for column, (_, batch_size) in enumerate(contest.places)
         if all(
-            steps is None or NEARLY_ALL * len(steps) <= contest.budgets[column] for steps in _of_column(contest, column)
+            entry is None or NEARLY_ALL * len(entry.steps) <= contest.budgets[column]
+            for entry in (of_competitor[column] for of_competitor in contest.entries)
         )
     ]
     if sizes:
@@ -318,7 +313,3 @@ def _one_draw(contest: Contest) -> Iterator[str]:
             f"at batch size {', '.join(sizes)} the budget is all trials that there are, or nearly so: beats_baseline "
             "says who was ahead, and beats_baseline_at_half how sure that is"
         )
-
-
-def _of_column(contest: Contest, column: int) -> list[Floats | None]:
-    return [row[column] for row in contest.steps]

@@ -144,10 +144,10 @@ def _counts(view: ReleaseView, workload: Workload, cost: Cost) -> Counts:
 
 def _workloads(parameters: Any) -> list[Workload]:
     """Return the workloads that parameters name, by themselves or in studies and trials."""
-    found = dict.fromkeys(map(parse_workload, _texts(parameters, "workload")))
-    found |= dict.fromkeys(parse_study(text).workload for text in _texts(parameters, "study"))
-    found |= dict.fromkeys(parse_trial(text).study.workload for text in _texts(parameters, "trial"))
-    return [*found]
+    workloads = dict.fromkeys(map(parse_workload, _texts(parameters, "workload")))
+    workloads |= dict.fromkeys(parse_study(text).workload for text in _texts(parameters, "study"))
+    workloads |= dict.fromkeys(parse_trial(text).study.workload for text in _texts(parameters, "trial"))
+    return [*workloads]
 
 
 def _texts(parameters: Any, name: str) -> list[str]:

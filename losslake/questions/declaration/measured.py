@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
-
 from losslake.output.rows import Row, shown
-from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, Natural
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, Natural, Parameters
 from losslake.questions.declaration.summary import Summary
 from losslake.questions.trials.measure import Counting, MeasureName
 
 
-class MeasureParameters(BaseModel):
+class MeasureParameters(Parameters):
     """The quantity that is counted up to a target."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     measure: Annotated[MeasureName, shown("seconds")] = "steps"
     """The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the start of training,

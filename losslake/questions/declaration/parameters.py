@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -19,7 +18,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import Crossing, CrossingName
 from losslake.questions.trials.selection import Goal, ResultName, Selection
 from losslake_schema import registry
-from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
+from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number, real_number
 from losslake_schema.reached import Comparator
 from losslake_schema.statuses import STATUSES, Status
 
@@ -56,19 +55,21 @@ def _counted() -> list[Status]:
     return [*COUNTED]
 
 
-class FormatParameters(BaseModel):
-    """The format of an answer."""
+class Parameters(BaseModel):
+    """Parameters, each documented by the docstring below it."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
+
+
+class FormatParameters(Parameters):
+    """The format of an answer."""
 
     format: Annotated[FormatName | None, shown("csv")] = None
     """Format of the answer; default: from the header Accept or the ending of the path (.csv), else JSON."""
 
 
-class PinnedParameters(BaseModel):
+class PinnedParameters(Parameters):
     """The release of a question or a page."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     release: Annotated[Natural | None, shown(1, ge=1)] = None
     """Number of the release; default: the newest. An answer of a named release never changes."""
@@ -91,10 +92,8 @@ class PageParameters(FormatParameters):
     """Start of the page: next_cursor of the previous one, or follow its Link header. It stays on its release."""
 
 
-class DirectionParameters(BaseModel):
+class DirectionParameters(Parameters):
     """The direction of a metric."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
     """Direction of better values; default: the metric's own."""
@@ -144,10 +143,8 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
 
     def selection(self) -> Selection:
         """Return the selected evaluations; raises BadParameter."""
-        return self._selection()
-
-    def _selection(self, step_budget: int | None = None, example_budget: int | None = None) -> Selection:
-        selection = Selection(
+        kinds = [kind for kind in (BudgetParameters, ResultParameters) if isinstance(self, kind)]
+        return Selection(
             workloads=self.workloads,
             metric=self.metric,
             direction=self.direction,
@@ -155,18 +152,12 @@ class MetricParameters(DirectionParameters, WorkloadParameters):
             statuses=tuple(self.status),
             flagged=self.flagged,
             where=tuple(self.where),
-            step_budget=step_budget,
-            example_budget=example_budget,
+            **{name: getattr(self, name) for kind in kinds for name in kind.model_fields},
         )
-        if isinstance(self, ResultParameters):
-            return replace(selection, result=self.result, seeds=self.seeds)
-        return selection
 
 
-class ResultParameters(BaseModel):
+class ResultParameters(Parameters):
     """The result of a study."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     result: Annotated[ResultName | None, shown("best_setting")] = None
     """best_trial: the trial that takes the least, as of a search. best_setting: the setting whose seeds take the least,
@@ -177,10 +168,8 @@ class ResultParameters(BaseModel):
     middle), or the mean, which no setting has of which a trial never reaches the target."""
 
 
-class BudgetParameters(BaseModel):
+class BudgetParameters(Parameters):
     """The budgets of evaluations."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     step_budget: Annotated[Natural | None, shown(1000, "steps")] = None
     """Only evaluations at this step or before."""
@@ -190,10 +179,6 @@ class BudgetParameters(BaseModel):
 
 class SelectionParameters(BudgetParameters, MetricParameters):
     """The trials and evaluations that count."""
-
-    def selection(self) -> Selection:
-        """Return the selected evaluations; raises BadParameter."""
-        return self._selection(self.step_budget, self.example_budget)
 
 
 class ComparatorParameters(SelectionParameters):
@@ -214,8 +199,10 @@ class ComparatorParameters(SelectionParameters):
 
         Raises UnknownName, and BadParameter if the goals of the workloads differ in comparator.
         """
-        known = super().with_goal(view)
-        return known if known.comparator else known.model_copy(update={"comparator": known._default_comparator(view)})
+        completed = super().with_goal(view)
+        if completed.comparator:
+            return completed
+        return completed.model_copy(update={"comparator": completed._default_comparator(view)})
 
     def _default_comparator(self, view: ReleaseView) -> Comparator:
         defaults = {each for workload in self.workloads for each in view.comparators(workload, self.metric)}
@@ -225,19 +212,15 @@ class ComparatorParameters(SelectionParameters):
         return defaults.pop()
 
 
-class BatchSizeParameters(BaseModel):
+class BatchSizeParameters(Parameters):
     """The batch sizes of the trials."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     batch_size: Annotated[list[Natural], shown([64], BATCH_UNIT, max_length=MOST_PLACES)] = Field(default_factory=list)
     """Only trials of this batch size, which every workload must have; may be repeated. Default: all."""
 
 
-class TargetParameters(BaseModel):
+class TargetParameters(Parameters):
     """A target."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
 
     target: Annotated[Finite | None, shown(0.05, "unit of the metric")] = None
     """The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in the metric that
@@ -249,9 +232,9 @@ class GoalParameters(TargetParameters, ComparatorParameters):
 
     def with_goal(self, view: ReleaseView) -> Self:
         """Return these parameters with what they lack, as above; raises BadParameter for a target out of range, too."""
-        known = super().with_goal(view)
-        check_targets(known.metric, target=self.target)
-        return known
+        completed = super().with_goal(view)
+        check_targets(completed.metric, target=self.target)
+        return completed
 
     @property
     def goal(self) -> Goal:
@@ -285,17 +268,36 @@ class CrossingParameters(GoalParameters):
         return Crossing(self.crossing, self.k, self.margin)
 
 
+def numbers_by_key(
+    parameter: str, texts: Sequence[str], noun: str, form: str, is_valid: Callable[[int, float], bool] = lambda *_: True
+) -> dict[int, float]:
+    """Return the numbers that texts KEY=NUMBER give, by key; raises BadParameter.
+
+    noun: of a key. form: how a text is to be given.
+    """
+    numbers: dict[int, float] = {}
+    for text in texts:
+        key_text, _, number_text = text.partition("=")
+        key, number = natural_number(key_text.strip()), real_number(number_text)
+        if key is None or number is None or not is_valid(key, number):
+            raise BadParameter(parameter, f"{parameter}={text}: give {form}")
+        if key in numbers:
+            raise BadParameter(parameter, f"{parameter}: {noun} {key} is given twice: give it once")
+        numbers[key] = number
+    return numbers
+
+
 def check_targets(metric: str, **targets: float | None) -> None:
     """Raise BadParameter for a target that no log can reach, since the metric never has such a value.
 
     targets: by the name of their parameter; None for one that isn't given.
     """
-    known = registry.metrics().get(metric)
+    definition = registry.metrics().get(metric)
     for parameter, target in targets.items():
-        if known is not None and target is not None and not known.can_reach(target):
-            meant = known.meant_by(target)
+        if definition is not None and target is not None and not definition.can_reach(target):
+            meant = definition.meant_by(target)
             do = f"give a target there, not {target:g}" if meant is None else f"did you mean {meant:g}?"
-            raise BadParameter(parameter, f"{known.range_in_words}: {do}")
+            raise BadParameter(parameter, f"{definition.range_in_words}: {do}")
 
 
 def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str, is_shared: bool) -> registry.Goal:

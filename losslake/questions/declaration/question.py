@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,11 @@ from losslake.questions.declaration.summary import Summary, field_order, summary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
 from losslake.questions.trials.selection import Goal, Selection
+
+
+@cache
+def _definitions() -> dict[str, str]:
+    return tomllib.loads(resources.files("losslake.questions").joinpath("definitions.toml").read_text("utf-8"))
 
 
 def with_goal(view: Any, request: Any) -> Any:
@@ -99,6 +106,11 @@ class Question:
         }
         return {"type": "object", "description": self.doc, "properties": properties, "required": list(properties)}
 
+    @property
+    def definition(self) -> str:
+        """What an analysis computes, with its source; in braces what depends on the parameters."""
+        return " ".join(_definitions()[self.path.rpartition("/")[2]].split())
+
     @cached_property
     def summary_names(self) -> list[str]:
         """The fields of the summary, in the order of answers."""
@@ -123,14 +135,14 @@ class Question:
         workloads = list(map(str, parameters.workloads))
         direction = parameters.direction or view.metrics[parameters.metric].direction
         selected = selection or parameters.selection()
-        known: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
-        known |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
+        fields: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
+        fields |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
         batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
         if isinstance(parameters, GoalParameters):
             goals = [parameters.goal] * len(workloads)
         left_out = trials_left_out(view, selected, batch_sizes, goals)
-        known["left_out"] = [*left_out, *known.get("left_out", ())]
-        summary = {name: known[name] if name in known else getattr(parameters, name) for name in self.summary_names}
+        fields["left_out"] = [*left_out, *fields.get("left_out", ())]
+        summary = {name: fields[name] if name in fields else getattr(parameters, name) for name in self.summary_names}
         return Answer(summary, self.rows.schema, iter(batches), rows_name=self.rows_name)
 
     def analysis(
@@ -140,17 +152,18 @@ class Question:
         batches: Iterable[pa.RecordBatch],
         facts: Mapping[str, Any],
         *,
-        definition: str,
         n_used: int,
         left_out: Iterable[str] = (),
         warnings: Iterable[str] = (),
         selection: Selection | None = None,
         goals: Sequence[Goal] = (),
+        **terms: str,
     ) -> Answer:
         """Return the answer of an analysis, with its definition and what to know before relying on it.
 
-        facts: as in `answered`. definition: what was computed, with its source. n_used: the values that were used, as
-        the definition counts them. left_out: what else was not used, and why. selection, goals: as in `answered`.
+        facts: as in `answered`. n_used: the values that were used, as the definition counts them. left_out: what else
+        was not used, and why. selection, goals: as in `answered`. terms: what the definition has in braces.
         """
+        definition = self.definition.format(**terms)
         finding = {"definition": definition, "n_used": n_used, "left_out": [*left_out], "warnings": [*warnings]}
         return self.answered(view, parameters, batches, {**facts, **finding}, selection=selection, goals=goals)

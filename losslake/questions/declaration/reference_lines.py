@@ -15,10 +15,10 @@ from losslake.questions.declaration.summary import Summary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.search import at, open_search
+from losslake.questions.trials.scaling_curve import trial_steps
+from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
-from losslake_schema.reached import NEVER
 
 CONVERGED = "val/converged"
 
@@ -64,11 +64,9 @@ def _points(view: ReleaseView, name: str) -> Iterator[dict[str, Any]]:
     if goal is None:
         raise BadParameter("reference", f"'{name}' has no goal: give a reference that has one")
     search = open_search(view, Selection((named,), goal.metric), named)
-    hits = search.first_hits(Goal(goal.target, goal.comparator))
-    steps = np.where(hits == NEVER, np.inf, at(search.records.step, hits))
-    for study, size in enumerate(search.facts.batch_sizes):
-        study_rows = search.facts.rows_of(study)
-        admitted = steps[study_rows][search.admitted[study_rows]]
+    steps = trial_steps(search, Goal(goal.target, goal.comparator))
+    for size, rows in zip(search.facts.batch_sizes, search.facts.rows_where(search.admitted), strict=True):
+        admitted = steps[rows]
         median = float(np.median(admitted)) if len(admitted) else np.inf
         yield {
             "workload": name,

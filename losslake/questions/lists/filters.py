@@ -31,6 +31,14 @@ class Equal:
     values: Sequence[Any]
     is_list: bool = False
 
+    @property
+    def expression(self) -> Expression:
+        """The condition for DuckDB."""
+        column, values = ColumnExpression(self.column), [*map(ConstantExpression, self.values)]
+        if self.is_list:
+            return any_of([FunctionExpression("list_contains", column, value) for value in values])
+        return column.isin(*values) if values else ConstantExpression(False)
+
 
 @dataclass(frozen=True)
 class Between:
@@ -39,6 +47,11 @@ class Between:
     column: str
     lowest: Any
     highest: Any
+
+    @property
+    def expression(self) -> Expression:
+        """The condition for DuckDB."""
+        return _between(ColumnExpression(self.column), self.lowest, self.highest)
 
 
 @dataclass(frozen=True)
@@ -54,12 +67,26 @@ class Parameter:
     highest: float | None = None
     is_number: bool = True
 
+    @property
+    def expression(self) -> Expression:
+        """The condition for DuckDB, on the value of that name, which is null if there is none."""
+        column = ColumnExpression("parameters" if self.is_number else "attributes")
+        value = FunctionExpression("map_extract_value", column, ConstantExpression(self.name))
+        if self.values:
+            return value.isin(*map(ConstantExpression, self.values))
+        return _between(value, self.lowest, self.highest)
+
 
 @dataclass(frozen=True)
 class Of:
     """A row belongs to one of these workloads or studies."""
 
     names: Sequence[Workload | Study]
+
+    @property
+    def expression(self) -> Expression:
+        """The condition for DuckDB."""
+        return any_of([_of(name) for name in self.names])
 
 
 @dataclass(frozen=True)
@@ -69,26 +96,14 @@ class OfOneLog:
     conditions: Sequence[Parameter]
     trials: Sequence[str]
 
+    @property
+    def expression(self) -> Expression:
+        """The condition for DuckDB."""
+        of_own = all_of([each.expression for each in self.conditions])
+        return of_own | Equal("trial", self.trials).expression if self.trials else of_own
+
 
 Condition = Equal | Between | Parameter | Of | OfOneLog
-
-
-def expression(condition: Condition) -> Expression:
-    """Return the condition as a DuckDB expression."""
-    if isinstance(condition, Equal):
-        return _equal(condition)
-    if isinstance(condition, Between):
-        return _between(ColumnExpression(condition.column), condition.lowest, condition.highest)
-    if isinstance(condition, Of):
-        return any_of([_of(name) for name in condition.names])
-    if isinstance(condition, OfOneLog):
-        own = all_of([expression(each) for each in condition.conditions])
-        named = ColumnExpression("trial").isin(*map(ConstantExpression, condition.trials)) if condition.trials else None
-        return own if named is None else own | named
-    value = _in_map("parameters" if condition.is_number else "attributes", condition.name)
-    if condition.values:
-        return value.isin(*map(ConstantExpression, condition.values))
-    return _between(value, condition.lowest, condition.highest)
 
 
 def any_of(conditions: Sequence[Expression]) -> Expression:
@@ -99,16 +114,6 @@ def any_of(conditions: Sequence[Expression]) -> Expression:
 def all_of(conditions: Sequence[Expression]) -> Expression:
     """Return the conjunction of one or more conditions."""
     return reduce(and_, conditions)
-
-
-def _equal(condition: Equal) -> Expression:
-    column = ColumnExpression(condition.column)
-    if condition.is_list:
-        held = [FunctionExpression("list_contains", column, ConstantExpression(value)) for value in condition.values]
-        return any_of(held)
-    if not condition.values:
-        return ConstantExpression(False)
-    return column.isin(*map(ConstantExpression, condition.values))
 
 
 def _between(value: Expression, lowest: Any, highest: Any) -> Expression:
@@ -127,11 +132,6 @@ def _of(name: Workload | Study) -> Expression:
     if isinstance(name, Study):
         keys["batch_size"] = name.batch_size
     return all_of([ColumnExpression(key) == ConstantExpression(value) for key, value in keys.items()])
-
-
-def _in_map(column: str, name: str) -> Expression:
-    """Return the value of that name; null if there is none."""
-    return FunctionExpression("map_extract_value", ColumnExpression(column), ConstantExpression(name))
 
 
 LOWEST, HIGHEST = "_min", "_max"
@@ -171,7 +171,7 @@ def conditions(
 
     filters: the texts given for each parameter. metaparameters: those of the release, and whether each is a number.
     """
-    known = filters_of(listing)
+    of_columns = filters_of(listing)
     result: list[Condition] = []
     for name, texts in filters.items():
         if len(texts) > _MOST_VALUES:
@@ -179,7 +179,7 @@ def conditions(
         if name.startswith(METAPARAMETER):
             result.append(_of_metaparameter(name, texts, metaparameters))
         else:
-            result.append(_of_column(known[name], texts))
+            result.append(_of_column(of_columns[name], texts))
     return tuple(result)
 
 

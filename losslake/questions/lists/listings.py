@@ -27,6 +27,14 @@ class _WorkloadKeys(Row):
     optimizer: str
 
 
+class _Study(Row):
+    study: str
+
+
+class _StudyKeys(_WorkloadKeys, _Study):
+    batch_size: int
+
+
 class CollectionRow(Row):
     """A collection."""
 
@@ -60,16 +68,9 @@ class WorkloadRow(_WorkloadKeys):
     n_evaluations: int
 
 
-class StudyRow(Row):
+class StudyRow(_StudyKeys):
     """A study."""
 
-    study: str
-    workload: str
-    collection: str
-    dataset: str
-    model: str
-    optimizer: str
-    batch_size: int
     batch_unit: str | None
     train_steps: Annotated[int | None, shown(2000, "steps")]
     """Least steps for a trial to count as COMPLETE; 0 for a time budget; null where the source doesn't say."""
@@ -153,16 +154,9 @@ class GoalRow(_WorkloadKeys):
     """The source of the goal."""
 
 
-class ContributorRow(Row):
+class ContributorRow(_StudyKeys):
     """A contributor to a study, in one role."""
 
-    study: str
-    workload: str
-    collection: str
-    dataset: str
-    model: str
-    optimizer: str
-    batch_size: int
     name: Annotated[str, shown("Ann Lee")]
     """Name of who contributed: a person or an organisation."""
     orcid: Annotated[str, shown("0000-0002-1825-0097")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -28,7 +28,6 @@ from losslake.questions.lists.filters import (
     Parameter,
     all_of,
     conditions,
-    expression,
     has_metaparameters,
 )
 from losslake.questions.lists.listings import LISTINGS, RELEASES, WITHDRAWN
@@ -126,54 +125,43 @@ def _of_one_log(view: ReleaseView, filters: Sequence[Condition]) -> Iterator[Con
     of_log = [each for each in filters if isinstance(each, Parameter)]
     yield from (each for each in filters if not isinstance(each, Parameter))
     if of_log:
-        copies = view.cursor().sql(sql("facts_of_copies")).filter(all_of([expression(each) for each in of_log]))
+        copies = view.cursor().sql(sql("facts_of_copies")).filter(all_of([each.expression for each in of_log]))
         yield OfOneLog(of_log, sorted({trial for trial, *_ in copies.fetchall()}))
 
 
-def _releases(lake: Lake, request: ListRequest) -> Answer:
-    rows = [
-        {name: getattr(release, "number" if name == "release" else name) for name in RELEASES.columns}
-        for release in lake.releases()
-    ]
-    return _of_lake(RELEASES, rows, request)
+def _releases(lake: Lake) -> list[dict[str, Any]]:
+    return [vars(release) | {"release": release.number} for release in lake.releases()]
 
 
-def _withdrawn(lake: Lake, request: ListRequest) -> Answer:
-    rows = [
-        {**vars(notice), "release_without": notice.release, "digest": notice.content_digest}
+def _withdrawn(lake: Lake) -> list[dict[str, Any]]:
+    return [
+        vars(notice) | {"release_without": notice.release, "digest": notice.content_digest}
         for notice in read_notices(lake)
     ]
-    return _of_lake(WITHDRAWN, rows, request)
 
 
-def _of_lake(listing: Listing, rows: Sequence[Mapping[str, Any]], request: ListRequest) -> Answer:
-    table = pa.Table.from_pylist(list(rows), listing.shape.schema)
-    relation = duckdb.connect(":memory:").from_arrow(table)
-    return list_rows(relation, _question(listing, request, conditions(listing, request.filters, {})), {}, 0)
+def _of_lake(listing: Listing, rows_of: Callable[[Lake], list[dict[str, Any]]]) -> Question:
+    """Return the question that lists these rows of a lake."""
+
+    def answer(lake: Lake, request: ListRequest) -> Answer:
+        table = pa.Table.from_pylist(rows_of(lake), listing.shape.schema)
+        relation = duckdb.connect(":memory:").from_arrow(table)
+        return list_rows(relation, _question(listing, request, conditions(listing, request.filters, {})), {}, 0)
+
+    return Question(
+        path=f"/v1/{listing.name}",
+        doc=listing.doc,
+        parameters=PageParameters,
+        row=listing.row,
+        summary=PageSummary,
+        compute=answer,
+        listing=listing,
+        is_of_release=False,
+    )
 
 
-RELEASES_QUESTION = Question(
-    path="/v1/releases",
-    doc=RELEASES.doc,
-    parameters=PageParameters,
-    row=RELEASES.row,
-    summary=PageSummary,
-    compute=_releases,
-    listing=RELEASES,
-    is_of_release=False,
-)
-
-
-WITHDRAWN_QUESTION = Question(
-    path="/v1/withdrawn",
-    doc=WITHDRAWN.doc,
-    parameters=PageParameters,
-    row=WITHDRAWN.row,
-    summary=PageSummary,
-    compute=_withdrawn,
-    listing=WITHDRAWN,
-    is_of_release=False,
-)
+RELEASES_QUESTION = _of_lake(RELEASES, _releases)
+WITHDRAWN_QUESTION = _of_lake(WITHDRAWN, _withdrawn)
 
 
 def _question(listing: Listing, request: ListRequest, wanted: tuple[Condition, ...]) -> ListQuestion:
@@ -247,7 +235,7 @@ def list_rows(
 ) -> Answer:
     """Return the page of a list; raises BadParameter for a cursor of another question."""
     for condition in question.conditions:
-        relation = relation.filter(expression(condition))
+        relation = relation.filter(condition.expression)
     total = int(relation.aggregate("count(*)").fetchall()[0][0])
     if question.cursor is not None:
         relation = _behind(relation, question, Cursor.read(question.cursor))

@@ -17,10 +17,25 @@ class _StudyKeys(Row):
     batch_size: int
 
 
-class ContributorViewRow(_StudyKeys):
+class _TrialKeys(_StudyKeys):
+    trial_id: int
+
+
+class _TrialStatus(_TrialKeys):
+    status: str
+
+
+class _GoalColumns(Row):
+    metric: str
+    target: Annotated[float, shown(0.05, "unit of the metric")]
+    """The target; `comparator` says what reaches it."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a better value reaches the target; inclusive: an equal one, too."""
+
+
+class ContributorViewRow(_TrialKeys):
     """A trial and contributor."""
 
-    trial_id: int
     name: Annotated[str, shown("Ann Lee")]
     """Name of who contributed: a person or an organisation."""
     orcid: Annotated[str, shown("0000-0002-1825-0097")]
@@ -31,11 +46,9 @@ class ContributorViewRow(_StudyKeys):
     """Identifier of the submission that the trial came with; empty if there was none."""
 
 
-class CopyRow(_StudyKeys):
+class CopyRow(_TrialStatus):
     """A trial and another log of the same run."""
 
-    trial_id: int
-    status: str
     steps: Annotated[int | None, shown(2000, "steps")]
     """Steps trained, as that log says."""
     parameters: dict[str, float]
@@ -72,16 +85,9 @@ class RecordRow(_StudyKeys):
     elapsed_s: float | None
 
 
-class StepsToTargetViewRow(_StudyKeys):
+class StepsToTargetViewRow(_GoalColumns, _TrialStatus):
     """A trial and goal."""
 
-    trial_id: int
-    status: str
-    metric: str
-    target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target; `comparator` says what reaches it."""
-    comparator: Annotated[str, shown("strict")]
-    """strict: a better value reaches the target; inclusive: an equal one, too."""
     steps: Annotated[int | None, shown(400, "steps")]
     """First step at which the trial reaches the target; null if it never does."""
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
@@ -94,14 +100,9 @@ class StepsToTargetViewRow(_StudyKeys):
     """Time to the target, since the start of training; null if it was never reached, or the log doesn't say."""
 
 
-class StepsToResultViewRow(_StudyKeys):
+class StepsToResultViewRow(_GoalColumns, _StudyKeys):
     """A study and goal."""
 
-    metric: str
-    target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target; `comparator` says what reaches it."""
-    comparator: Annotated[str, shown("strict")]
-    """strict: a better value reaches the target; inclusive: an equal one, too."""
     steps: Annotated[int | None, shown(400, "steps")]
     """Least steps to target over the COMPLETE and MISSED trials of the study; null if none reached it."""
     trial_id: Annotated[int | None, shown(17)]
@@ -116,10 +117,9 @@ class StepsToResultViewRow(_StudyKeys):
     """Number of these trials that reached the target."""
 
 
-class FlagsRow(_StudyKeys):
+class FlagsRow(_TrialKeys):
     """A flagged trial."""
 
-    trial_id: int
     rule: Annotated[str, shown("too_few_examples")]
     """The rule: too_few_examples, small_epoch or equal_curve, which counts."""
     metric: str | None
@@ -135,10 +135,9 @@ class FlagsRow(_StudyKeys):
     """The first trial of the study with the same curve, for equal_curve."""
 
 
-class TrialResourcesRow(_StudyKeys):
+class TrialResourcesRow(_TrialKeys):
     """The hardware that a trial ran on, and the examples of its epochs, as its log says."""
 
-    trial_id: int
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """The system, in the log's words."""
     accelerator: Annotated[str | None, shown("NVIDIA H100")]
@@ -149,12 +148,7 @@ class TrialResourcesRow(_StudyKeys):
     """The examples of an epoch."""
 
 
-class _AmountRow(_StudyKeys):
-    metric: str
-    target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target; `comparator` says what reaches it."""
-    comparator: Annotated[str, shown("strict")]
-    """strict: a better value reaches the target; inclusive: an equal one, too."""
+class _AmountRow(_GoalColumns, _StudyKeys):
     measure: Annotated[str, shown("seconds")]
     """The unit of amount."""
 

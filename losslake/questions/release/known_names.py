@@ -54,14 +54,14 @@ def name_of_part(kind: str, name: str, collection: str = "") -> str:
     """Return what people call a stored name of a kind in a collection; without one, in all collections."""
     if kind == "collection":
         return collection_name(name)
-    known = known_names().get((kind, name))
-    return known.display if known is not None and known.is_in(collection) else name
+    known_name = known_names().get((kind, name))
+    return known_name.display if known_name is not None and known_name.is_in(collection) else name
 
 
 def other_names(workload: Workload) -> list[str]:
     """Return the display names and aliases of the workload's dataset, model and optimizer."""
-    known = [known_names().get((kind, getattr(workload, kind))) for kind in ("dataset", "model", "optimizer")]
-    used = [each for each in known if each is not None and each.is_in(workload.collection)]
+    known_parts = [known_names().get((kind, getattr(workload, kind))) for kind in ("dataset", "model", "optimizer")]
+    used = [each for each in known_parts if each is not None and each.is_in(workload.collection)]
     return [text for each in used for text in (each.display, *each.aliases)]
 
 
@@ -69,9 +69,9 @@ def collection_name(collection: str) -> str:
     """Return what people call a collection: MLPerf Training; what lies below a known one is appended."""
     parts = collection.split("/")
     for n in range(len(parts), 0, -1):
-        known = known_names().get(("collection", "/".join(parts[:n])))
-        if known is not None:
-            return " ".join([known.display, *parts[n:]])
+        known_name = known_names().get(("collection", "/".join(parts[:n])))
+        if known_name is not None:
+            return " ".join([known_name.display, *parts[n:]])
     return collection
 
 

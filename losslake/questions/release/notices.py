@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from cachetools import LRUCache
+from cachetools import LRUCache, cachedmethod
 
 from losslake.lake.data_files import damaged_file
 from losslake.lake.lake import Lake
@@ -94,17 +95,14 @@ class Notices:
 
     def of(self, release: Release) -> ReleaseNotices:
         """Return the notices on a release; raises LakeBroken if its trials can't be read."""
-        version, notices = self._state
-        key = (release.manifest_sha256, version)
-        with self._changing:
-            known = self._of_releases.get(key)
-        if known is None:
-            known = self._of_release(notices, release)
-            with self._changing:
-                self._of_releases[key] = known
-        return known
+        return self._of_release(release, *self._state)
 
-    def _of_release(self, notices: Sequence[Notice], release: Release) -> ReleaseNotices:
+    @cachedmethod(
+        attrgetter("_of_releases"),
+        key=lambda _, release, version, __: (release.manifest_sha256, version),
+        lock=attrgetter("_changing"),
+    )
+    def _of_release(self, release: Release, _: str, notices: Sequence[Notice]) -> ReleaseNotices:
         later = [each for each in notices if each.kind == WITHDRAWN and (each.release or 0) > release.number]
         shown = self._trials(release, [each.trial for each in later]) if later else frozenset()
         by_study: dict[Study, list[TrialNotices]] = defaultdict(list)

@@ -106,8 +106,8 @@ class Releases:
         try:
             release = self.lake.release(number)
         except UnknownRelease:
-            known = near_numbers(number, (release.number for release in self.lake.releases()))
-            raise UnknownName("release", str(number), [str(other) for other in known], "the lake") from None
+            near = near_numbers(number, (release.number for release in self.lake.releases()))
+            raise UnknownName("release", str(number), [str(other) for other in near], "the lake") from None
         return self._opened(release)
 
     async def view_async(self, number: int | None = None) -> ReleaseView:

@@ -185,6 +185,15 @@ class ReleaseView:
         matching = matches(pattern, self.workloads) if is_pattern(pattern) else []
         return tuple(map(self.workload, matching)) or (self.workload(pattern),)
 
+    def members(self, pattern: Workload, metric: str) -> list[WorkloadFacts]:
+        """Return those of `matching` that measure a metric; raises UnknownName, if none does too, and BadParameter."""
+        matching = self.matching(pattern)
+        members = [facts for facts in matching if metric in facts.measured]
+        if not members:
+            near = near_names(metric, sorted({name for facts in matching for name in facts.measured}))
+            raise UnknownName("metric", metric, near, f"workload {pattern}")
+        return members
+
     def measuring(self, pattern: Workload, metric: str) -> WorkloadFacts:
         """Return the workload of that name, or else the pool of those that a pattern matches and that measure a metric.
 
@@ -198,11 +207,7 @@ class ReleaseView:
 
     @cachedmethod(attrgetter("_pools"), lock=attrgetter("_changing"))
     def _pool(self, pattern: Workload, metric: str) -> Pool:
-        matching = self.matching(pattern)
-        members = [facts for facts in matching if metric in facts.measured]
-        if not members:
-            near = near_names(metric, sorted({name for facts in matching for name in facts.measured}))
-            raise UnknownName("metric", metric, near, f"workload {pattern}")
+        members = self.members(pattern, metric)
         units = {
             unit: facts.workload
             for facts in members
@@ -264,9 +269,9 @@ class ReleaseView:
     def trial(self, trial: Trial) -> None:
         """Raise UnknownName unless the trial exists."""
         facts, study = self.study(trial.study)
-        known = facts.trials[facts.rows_of(study)].trial_id.tolist()
-        if trial.trial_id not in known:
-            near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, known)]
+        trial_ids = facts.trials[facts.rows_of(study)].trial_id.tolist()
+        if trial.trial_id not in trial_ids:
+            near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, trial_ids)]
             raise UnknownName("trial", str(trial), near, f"release {self.number}")
 
     def metric(self, facts: WorkloadFacts, name: str, study: int | None = None) -> Metric:

@@ -5,7 +5,7 @@ Names for the series of several workloads: what differs between them; what doesn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,6 +89,16 @@ class WorkloadFacts:
         """Return the rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])
 
+    def of_batch_sizes(self, batch_sizes: Collection[int]) -> Flags:
+        """Return by trial True if its batch size is one of these."""
+        is_one: Flags = np.isin(self.batch_sizes, [*batch_sizes])[self.study_of_trial]
+        return is_one
+
+    def rows_where(self, flags: Flags) -> list[Integers]:
+        """Return by study the rows of its trials whose flag is True. flags: by trial."""
+        rows = np.flatnonzero(flags)
+        return np.split(rows, np.searchsorted(rows, self.offsets))[1:-1]
+
     @cached_property
     def study_of_trial(self) -> Integers:
         """The index of the study, by trial."""
@@ -106,8 +116,8 @@ class WorkloadFacts:
             return result
         for key in keys:
             most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
-            left = np.where(candidates, key, most)
-            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
+            keys_kept = np.where(candidates, key, most)
+            candidates = candidates & (keys_kept == np.repeat(np.minimum.reduceat(keys_kept, starts), sizes))
         n = len(candidates)
         rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
         result[studies] = np.where(rows < n, rows, -1)

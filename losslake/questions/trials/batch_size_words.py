@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from losslake_schema.quantities import plural
 
@@ -26,14 +27,7 @@ def size_ranges(sizes: Iterable[int], among: Sequence[int]) -> str:
     among: ascending, with all of the sizes. So "1 to 8" means every one of those there from 1 to 8.
     """
     wanted = set(sizes)
-    runs: list[list[int]] = []
-    is_going = False
-    for size in among:
-        if size in wanted and is_going:
-            runs[-1].append(size)
-        elif size in wanted:
-            runs.append([size])
-        is_going = size in wanted
+    runs = [[*run] for is_wanted, run in groupby(among, wanted.__contains__) if is_wanted]
     parts = [
         part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) >= _LEAST_RANGE else map(str, run))
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -50,26 +51,26 @@ class DrawnTrials:
         """The workload."""
         return str(self.search.facts.workload)
 
-    def chosen(self, study: int) -> Integers:
-        """Return the rows of the admitted trials of a study."""
-        rows = self.search.facts.rows_of(study)
-        chosen: Integers = rows.start + np.flatnonzero(self.search.admitted[rows])
-        return chosen
+    @cached_property
+    def chosen(self) -> list[Integers]:
+        """By study, the rows of its admitted trials."""
+        return self.search.facts.rows_where(self.search.admitted)
 
-    def n_alike(self, study: int) -> int:
-        """Return how many trials of a study are drawn alike: its trials, or the settings that they repeat."""
-        settings = self.settings[self.chosen(study)]
-        return len(np.unique(settings)) if are_repeated(settings) else len(settings)
+    @cached_property
+    def n_alike(self) -> list[int]:
+        """By study, how many of its trials are drawn alike: all, or the settings that they repeat."""
+        settings = [self.settings[rows] for rows in self.chosen]
+        return [len(np.unique(each)) if are_repeated(each) else len(each) for each in settings]
 
 
-def drawn_by_step_times(search: Search, goal: Goal, known: Mapping[float, float], price: float) -> DrawnTrials:
+def drawn_by_step_times(search: Search, goal: Goal, step_times: Mapping[float, float], price: float) -> DrawnTrials:
     """Return trials whose steps take the given times.
 
-    known: seconds by batch size. price: of a second, NaN for none.
+    step_times: seconds by batch size. price: of a second, NaN for none.
     """
     facts, is_stopped = search.facts, search.stopped_earlier(goal)
     steps = np.where(is_stopped, np.nan, trial_steps(search, goal))
-    per_step, extrapolated = seconds_per_step(known, facts.batch_sizes)
+    per_step, extrapolated = seconds_per_step(step_times, facts.batch_sizes)
     seconds = np.where(np.isfinite(steps), steps * per_step[facts.study_of_trial], steps)
     settings = facts.drawn_as_wholes
     return DrawnTrials(search, steps, seconds, seconds * price, settings, is_stopped, per_step, extrapolated)

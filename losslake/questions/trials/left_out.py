@@ -32,19 +32,16 @@ def trials_left_out(
     """
     for workload, goal in zip_longest(selection.workloads, goals):
         search = open_search(view, selection, workload)
-        facts = search.facts
-        is_considered = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
+        is_considered = search.facts.of_batch_sizes(batch_sizes or search.facts.batch_sizes)
         whole = view.measuring(workload, selection.metric)
         if isinstance(whole, Pool):
             yield from _unmeasured(view, whole, selection.metric)
         if selection.where:
-            is_of_size = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
+            is_of_size = whole.of_batch_sizes(batch_sizes or whole.batch_sizes)
             if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
                 conditions = " and ".join(selection.where)
                 yield f"{workload}: {count} {plural('trial', count)} other than {conditions}"
-        for count, why in counts_left_out(
-            search, selection, goal, np.broadcast_to(is_considered, len(search.admitted))
-        ):
+        for count, why in counts_left_out(search, selection, goal, is_considered):
             if count:
                 yield f"{workload}: {count} {plural('trial', count)} {why}"
 
@@ -81,10 +78,10 @@ def counts_left_out(
     if not search.admitted.all():
         yield from _not_admitted(search, selection, is_considered)
     if search.limits is not None:
-        given = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
+        budgets = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
         empty = search.rows[search.ends == search.records.offsets[:-1]]
         n_late = int((is_considered & search.admitted)[empty].sum())
-        yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
+        yield n_late, f"without a value within the budget: a larger {' or '.join(budgets)} includes them"
     if search.rule.is_of_settings:
         n_small = int((is_of_small_setting(search) & is_considered).sum())
         yield (

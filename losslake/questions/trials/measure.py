@@ -5,7 +5,7 @@ Time to a target is the least time of any trial, which isn't always the one with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -84,21 +84,12 @@ class Measure:
     @staticmethod
     def of(view: ReleaseView, search: Search, counting: Counting) -> Measure:
         """Return the measure; raises BadParameter where the logs don't say what it takes."""
-        facts, name = search.facts, counting.measure
-        sizes = np.asarray(facts.batch_sizes, np.float64)
-        ones = np.ones(len(facts.trials.trial_id))
-        if name == "steps":
-            return Measure(view, search, name, np.ones(len(sizes)), ones)
-        if name == "examples":
-            return Measure(view, search, name, sizes, ones)
-        if name == "epochs":
-            epoch = counting.examples_per_epoch or _epoch(resources_of(view, facts), facts)
-            return Measure(view, search, name, sizes / epoch, ones)
-        if name == "accelerator_seconds":
-            given = counting.accelerators
-            ones = np.full(len(ones), float(given)) if given else _accelerators(resources_of(view, facts), facts)
-        _check_times(view, search)
-        return Measure(view, search, name, None, ones)
+        factors, accelerators = _factors(view, search.facts, counting), np.ones(len(search.admitted))
+        if counting.measure == "accelerator_seconds":
+            accelerators = _accelerators_of(view, search.facts, counting)
+        if factors is None:
+            _check_times(view, search)
+        return Measure(view, search, counting.measure, factors, accelerators)
 
     @staticmethod
     def of_seconds(view: ReleaseView, search: Search) -> Measure:
@@ -172,61 +163,66 @@ class Measure:
             yield f"{self.search.facts.workload}: {what} is known for {n_unknown} of the trials that reached the target"
 
 
-@dataclass(frozen=True)
-class CurveMeasure:
-    """The conversion of the steps of one study's trials to what is counted.
+def curve_amounts(
+    view: ReleaseView, facts: WorkloadFacts, study: int, counting: Counting
+) -> Callable[[Mapping[str, pa.Array]], pa.Array]:
+    """Return a function that gives the amounts at evaluations of a study, null where they aren't known.
 
-    factor: in a step; None for times. accelerators: by trial_id, those known; None: counted as 1.
+    It takes their columns. Raises BadParameter.
     """
+    factors = _factors(view, facts, counting)
+    if factors is not None:
+        factor = float(factors[study])
+        return lambda columns: pc.multiply(columns["step"].cast(pa.float64()), factor)
+    if counting.measure == "seconds":
+        return lambda columns: columns["elapsed_s"]
+    rows = facts.rows_of(study)
+    trials, accelerators = facts.trials.trial_id[rows], _accelerators_of(view, facts, counting)[rows]
 
-    factor: float | None
-    accelerators: dict[int, float] | None
-
-    @staticmethod
-    def of(view: ReleaseView, facts: WorkloadFacts, study: int, counting: Counting) -> CurveMeasure:
-        """Return what parameters count in the study of that index; raises BadParameter."""
-        size, name = facts.batch_sizes[study], counting.measure
-        if name == "epochs":
-            return CurveMeasure(size / (counting.examples_per_epoch or _epoch(resources_of(view, facts), facts)), None)
-        if name in ("steps", "examples"):
-            return CurveMeasure(1.0 if name == "steps" else float(size), None)
-        if name == "seconds":
-            return CurveMeasure(None, None)
-        rows = facts.rows_of(study)
-        trials = facts.trials.trial_id[rows].tolist()
-        given = counting.accelerators
-        known = (
-            [float(given)] * len(trials) if given else _accelerators(resources_of(view, facts), facts)[rows].tolist()
-        )
-        return CurveMeasure(None, dict(zip(trials, known, strict=True)))
-
-    def amounts(self, trial_id: pa.Array, step: pa.Array, elapsed_s: pa.Array) -> pa.Array:
-        """Return the amounts at evaluations; null where they aren't known."""
-        if self.factor is not None:
-            return pc.multiply(step.cast(pa.float64()), self.factor)
-        if self.accelerators is None:
-            return elapsed_s
-        numbers = np.array([self.accelerators[trial] for trial in trial_id.to_pylist()])
-        amounts = elapsed_s.to_numpy(zero_copy_only=False) * numbers
+    def accelerator_seconds(columns: Mapping[str, pa.Array]) -> pa.Array:
+        numbers = accelerators[np.searchsorted(trials, columns["trial_id"].to_numpy())]
+        amounts = columns["elapsed_s"].to_numpy(zero_copy_only=False) * numbers
         return pa.array(amounts, mask=np.isnan(amounts))
+
+    return accelerator_seconds
+
+
+def _factors(view: ReleaseView, facts: WorkloadFacts, counting: Counting) -> Floats | None:
+    """Return by study the amount in a step; None for times. Raises BadParameter."""
+    sizes = np.asarray(facts.batch_sizes, np.float64)
+    match counting.measure:
+        case "steps":
+            return np.ones(len(sizes))
+        case "examples":
+            return sizes
+        case "epochs":
+            return sizes / (counting.examples_per_epoch or _epoch(resources_of(view, facts), facts))
+    return None
+
+
+def _accelerators_of(view: ReleaseView, facts: WorkloadFacts, counting: Counting) -> Floats:
+    """Return by trial the number of accelerators; raises BadParameter."""
+    if counting.accelerators:
+        return np.full(len(facts.trials.trial_id), float(counting.accelerators))
+    return _accelerators(resources_of(view, facts), facts)
 
 
 def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
-    known = resources["accelerators"].to_numpy()
-    if np.isnan(known).all():
+    counts = resources["accelerators"].to_numpy()
+    if np.isnan(counts).all():
         why = f"the logs of {facts.workload} don't say how many accelerators their trials ran on"
         raise BadParameter("accelerators", f"{why}: give accelerators=N if all ran on the same number")
-    return np.asarray(known, np.float64)
+    return np.asarray(counts, np.float64)
 
 
 def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
     """Return the examples in an epoch of a workload; raises BadParameter."""
-    known = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
-    if len(known) == 1:
-        return float(known[0])
+    counts = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
+    if len(counts) == 1:
+        return float(counts[0])
     why = f"the logs of {facts.workload} don't say how many examples an epoch has"
-    if len(known):
-        listed = ", ".join(f"{count:,.12g}" for count in known[:_MOST_LISTED]) + (", …" * (len(known) > _MOST_LISTED))
+    if len(counts):
+        listed = ", ".join(f"{count:,.12g}" for count in counts[:_MOST_LISTED]) + (", …" * (len(counts) > _MOST_LISTED))
         why = f"the logs of {facts.workload} have epochs of {listed} examples"
     raise BadParameter("examples_per_epoch", f"{why}: give examples_per_epoch=N")
 

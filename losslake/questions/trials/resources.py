@@ -45,10 +45,10 @@ def is_one_system(systems: Set[str | None]) -> bool:
 
 def systems_in_words(systems: Set[str | None]) -> str:
     """Return systems in words: the name of one, or the number of several."""
-    known = sorted(each for each in systems if each is not None)
-    if not known:
+    names = sorted(each for each in systems if each is not None)
+    if not names:
         return "unknown systems"
-    what = known[0] if len(known) == 1 else f"{len(known)} systems"
+    what = names[0] if len(names) == 1 else f"{len(names)} systems"
     return f"{what} and unknown ones" if None in systems else what
 
 

@@ -1,4 +1,4 @@
-"""Steps to a target by batch size, as arrays for the analyses."""
+"""Steps to a target by batch size, as arrays for the analyses; their part that can be fitted on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake.analysis.break_points import Domination, dominated
+from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_warnings import coarse_studies, unequal_searches
 from losslake.questions.trials.study_results import study_results
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
+
+_MOST_SHARES = 4
+TUNED_WORSE = "tuned worse, not counted"
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,112 @@ def never_reached(search: Search, curve: ScalingCurve) -> Iterator[str]:
         text = f"{who} reached the target at batch size {search.facts.batch_sizes[study]}"
         until = int(curve.censored_at[study])
         yield f"{search.facts.workload}: {text}" + (f" within {until:,} steps" if until >= 0 else "")
+
+
+@dataclass(frozen=True)
+class UsableCurve:
+    """The studies with a batch size and steps above 0, or that never reached the target; by ascending batch size.
+
+    measured: all studies. studies: the index of each usable one among them. steps: the fewest, inf for never.
+    previous_steps: of the evaluations before, NaN for none. censored_at: the last steps of studies that never reached
+    the target. domination: of these, as one curve.
+    """
+
+    search: Search
+    measured: ScalingCurve
+    studies: Integers
+    batch_sizes: Floats
+    steps: Floats
+    previous_steps: Floats
+    censored_at: Floats
+    domination: Domination
+
+    @property
+    def name(self) -> str:
+        """The workload."""
+        return str(self.search.facts.workload)
+
+    @property
+    def is_dominated(self) -> Flags:
+        """True for batch sizes that were tuned worse than others, and so say nothing about scaling."""
+        is_dominated: Flags = self.domination.is_dominated[0]
+        return is_dominated
+
+    @property
+    def tuned_steps(self) -> Floats:
+        """The fewest steps; inf for never, NaN for dominated batch sizes."""
+        return np.where(self.is_dominated, np.nan, self.steps)
+
+    @property
+    def n_trials(self) -> Integers | None:
+        """The number of trials of which the best counts; None for results of settings."""
+        return None if self.search.rule.is_of_settings else self.measured.n_trials[self.studies]
+
+    @property
+    def is_reached(self) -> Flags:
+        """True where the target was reached."""
+        return np.isfinite(self.steps)
+
+    @property
+    def n_reached(self) -> int:
+        """The number of batch sizes that reached the target."""
+        return int(self.is_reached.sum())
+
+    @property
+    def n_tuned(self) -> int:
+        """The number of batch sizes that reached the target and aren't dominated."""
+        return int(np.isfinite(self.tuned_steps).sum())
+
+    def left_out(self) -> Iterator[str]:
+        """Yield in words the batch sizes without usable steps."""
+        curve = self.measured
+        at_once, sizeless = curve.is_reached & (curve.steps <= 0), curve.batch_sizes <= 0
+        yield from never_reached(self.search, curve)
+        if at_once.any():
+            where = f"batch size {self._listed(at_once)}"
+            yield f"{self.name}: the target is reached at step 0 at {where}: give a harder one"
+        if sizeless.any():
+            yield f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale"
+        yield from self._dominated()
+
+    def _dominated(self) -> Iterator[str]:
+        """Yield in words the batch sizes that took far more examples than a larger one, or steps than a smaller one."""
+        by_examples, by_steps = self.domination.examples[0], self.domination.steps[0]
+        for times, is_more, than in (
+            (by_examples, by_examples >= by_steps, "examples than larger ones"),
+            (by_steps, by_examples < by_steps, "steps than smaller ones"),
+        ):
+            which = self.is_dominated & is_more
+            more = [f"{share:.0%}" for share in (times[which] - 1).tolist()]
+            if more:
+                how_much = joined(more) if len(more) <= _MOST_SHARES else f"up to {times[which].max() - 1:.0%}"
+                named = joined([f"{size:,.0f}" for size in self.batch_sizes[which].tolist()])
+                sizes = f"batch sizes {named}" if len(more) > 1 else f"batch size {named}"
+                yield f"{self.name}: {sizes} took {how_much} more {than}: {TUNED_WORSE}"
+
+    def _listed(self, studies: Flags) -> str:
+        return ", ".join(str(self.search.facts.batch_sizes[index]) for index in np.flatnonzero(studies))
+
+
+def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = None) -> UsableCurve:
+    """Return the part of a curve that can be fitted.
+
+    measured: the whole curve, of the same search. tau: the tolerance of dominated batch sizes; None: that of the rule.
+    """
+    usable = np.flatnonzero((measured.batch_sizes > 0) & (measured.steps > 0)).astype(np.int64)
+    sizes, steps, before = (each[usable] for each in (measured.batch_sizes, measured.steps, measured.previous_steps))
+    domination = dominated(sizes, steps, search.rule.undertuned_tau if tau is None else tau, before)
+    censored_at = measured.censored_at[usable].astype(np.float64)
+    return UsableCurve(search, measured, usable, sizes, steps, before, censored_at, domination)
+
+
+def curve_warnings(curve: UsableCurve) -> Iterator[str]:
+    """Yield warnings: coarse evaluations, and unequal searches."""
+    measured = curve.measured
+    if not curve.search.rule.is_of_settings:
+        yield from unequal_searches(curve.name, measured.n_trials.tolist())
+    counts = measured.is_reached & np.isin(np.arange(len(measured.steps)), curve.studies)
+    steps, previous = (
+        np.where(np.isfinite(each), each, NEVER).astype(np.int64) for each in (measured.steps, measured.previous_steps)
+    )
+    yield from coarse_studies(curve.search, counts, steps, previous)

@@ -175,9 +175,9 @@ def open_searches(view: ReleaseView, selection: Selection) -> list[Search]:
 
 def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[Search]) -> None:
     """Raise BadParameter unless any of the workloads has this batch size."""
-    known = sorted({size for search in searches for size in search.facts.batch_sizes})
-    if batch_size is not None and batch_size not in known:
-        listed = ", ".join(map(str, known))
+    sizes = sorted({size for search in searches for size in search.facts.batch_sizes})
+    if batch_size is not None and batch_size not in sizes:
+        listed = ", ".join(map(str, sizes))
         raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
 
 
@@ -237,10 +237,10 @@ def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, directi
     if isinstance(facts, Pool):
         of_members = np.concatenate([_ended_at_goal(view, member, metric, direction) for member in facts.members])
         return of_members[facts.rows_in_members]
-    known = _ENDED.setdefault(view, {})
-    ended = known.get((facts.workload, metric, direction))
+    of_release = _ENDED.setdefault(view, {})
+    ended = of_release.get((facts.workload, metric, direction))
     if ended is None:
-        ended = known[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
+        ended = of_release[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
     return ended
 
 
@@ -307,10 +307,9 @@ def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
     if selection.step_budget is None and selection.example_budget is None:
         return None
     steps = LARGEST_INTEGER if selection.step_budget is None else selection.step_budget
-    if selection.example_budget is None:
-        return np.full(len(facts.batch_sizes), steps, np.int64)
+    examples = selection.example_budget
     # A batch size of 0 makes no examples.
-    limits = [min(steps, selection.example_budget // size) if size else steps for size in facts.batch_sizes]
+    limits = [steps if examples is None or not size else min(steps, examples // size) for size in facts.batch_sizes]
     return np.array(limits, np.int64)
 
 
@@ -336,8 +335,6 @@ def only_batch_sizes(view: ReleaseView, search: Search, batch_sizes: Sequence[in
     """Return the search restricted to these batch sizes; unchanged for none. Raises UnknownName."""
     if not batch_sizes:
         return search
-    facts = search.facts
-    wanted = np.zeros(len(facts.batch_sizes), np.bool_)
     for batch_size in batch_sizes:
-        wanted[view.index_of(facts, batch_size)] = True
-    return search.among(wanted[facts.study_of_trial])
+        view.index_of(search.facts, batch_size)
+    return search.among(search.facts.of_batch_sizes(batch_sizes))

@@ -12,7 +12,7 @@ from losslake.questions.trials.search import Search
 from losslake_schema.reached import NEVER, Flags, Integers
 
 
-def unequal_searches(name: str, n_trials: Sequence[int], advice: str) -> Iterator[str]:
+def unequal_searches(name: str, n_trials: Sequence[int], advice: str = "trials= takes equally many") -> Iterator[str]:
     """Yield a warning if batch sizes differ in their trials. n_trials: by batch size; those without any don't count."""
     counts = [count for count in n_trials if count]
     if counts and min(counts) != max(counts):
@@ -27,40 +27,33 @@ def lone_batch_size(name: str, batch_size: float) -> str:
     return f"{name}: only batch size {batch_size:.0f} reached the target: there is nothing to compare it with"
 
 
-def coarse_studies(search: Search, is_reached: Flags, steps: Integers, previous_steps: Integers) -> list[str]:
-    """Return a warning about batch sizes whose crossing is known less precisely than COARSE.
+def coarse_studies(search: Search, is_reached: Flags, steps: Integers, previous_steps: Integers) -> Iterator[str]:
+    """Yield warnings about batch sizes whose crossing is known less precisely than COARSE.
 
     is_reached: by study, whether it counts. steps, previous_steps: between which it crosses; NEVER for none before.
     """
     relative = np.where(is_reached, resolution(steps, previous_steps), 0.0)
-    if not (relative > COARSE).any():
-        return []
     sizes = np.asarray(search.facts.batch_sizes)
     wide, open_ended = (relative > COARSE) & np.isfinite(relative), np.isinf(relative)
-    texts = []
     if wide.any():
-        texts.append(
+        yield (
             f"{search.facts.workload}: evaluations are far apart at batch size {listed(sizes[wide])}, where the "
             f"crossing may lie up to {relative[wide].max():.0%} below steps: see previous_step"
         )
     if open_ended.any():
-        texts.append(
+        yield (
             f"{search.facts.workload}: the first evaluation reached the target at batch size "
             f"{listed(sizes[open_ended])}, so the crossing may lie anywhere before it"
         )
-    return texts
 
 
-def coarse_trials(search: Search, hits: Integers, steps: Integers, previous_steps: Integers) -> list[str]:
-    """Return a warning about trials whose crossing is known less precisely than COARSE."""
+def coarse_trials(search: Search, hits: Integers, steps: Integers, previous_steps: Integers) -> Iterator[str]:
+    """Yield a warning about trials whose crossing is known less precisely than COARSE."""
     reached = hits != NEVER
     n_coarse = int((resolution(steps, previous_steps)[reached] > COARSE).sum())
-    if not n_coarse:
-        return []
-    text = f"in {n_coarse} of {int(reached.sum())} trials that reached the target, the previous evaluation is more than"
-    return [
-        (
-            f"{search.facts.workload}: {text} {COARSE:.0%} of the steps earlier, and the crossing lies in between: "
+    if n_coarse:
+        yield (
+            f"{search.facts.workload}: in {n_coarse} of {int(reached.sum())} trials that reached the target, the "
+            f"previous evaluation is more than {COARSE:.0%} of the steps earlier, and the crossing lies in between: "
             "see previous_step"
         )
-    ]

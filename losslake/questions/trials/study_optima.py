@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.analysis.goal_region import NearOptimal, fraction_reaching, is_stability_limited, near_optimal
-from losslake.analysis.heuristics import HEURISTICS, Origin, Prediction, Regret, prediction, regret
+from losslake.analysis.heuristics import HEURISTICS, Origin, Prediction, prediction, regret
 from losslake.analysis.search_range import BoundaryFlags, SearchRange, boundary_flags, search_ranges
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, at
@@ -29,20 +29,20 @@ N_BEST = 5
 class Optimum:
     """The best trial of a study, and its surroundings.
 
-    parameters: its metaparameters by name; near_lower, near_upper: their least and greatest value in the near-optimal
-    set. near_rates: effective learning rates of that set, its own first, NaN where there is none. boundary: None where
-    no search range is known. own_regret: of its own metaparameters; None where they have no place in log space.
-    predictions: by heuristic; none where the heuristics have no origin.
+    parameters: its metaparameters by name. near_optimal_lower, near_optimal_upper: their least and greatest value in
+    the near-optimal set. near_rates: effective learning rates of that set, its own first, NaN where there is none.
+    boundary: None where no search range is known. optimum_regret: of its own metaparameters; None where they have no
+    place in log space. predictions: by heuristic; none where the heuristics have no origin.
     """
 
     batch_size: int
     parameters: Sequence[tuple[str, float]]
-    near_lower: Sequence[tuple[str, float]]
-    near_upper: Sequence[tuple[str, float]]
+    near_optimal_lower: Sequence[tuple[str, float]]
+    near_optimal_upper: Sequence[tuple[str, float]]
     near_rates: Floats
     boundary: BoundaryFlags | None
     is_stability_limited: bool | None
-    own_regret: Regret | None
+    optimum_regret: float | None
     predictions: Mapping[str, Prediction]
 
     @property
@@ -147,17 +147,18 @@ def _optimum(
     by_steps = np.argsort(tuned.steps, kind="stable")[:N_BEST]
     five_best = study.rows[by_steps[np.isfinite(tuned.steps[by_steps])]]
     has_place = not np.isnan(tuned.places[best]).any()
+    rate, momentum = float(tuned.learning_rate[best]), float(tuned.momentum[best])
     predicted = {}
     if origin is not None and tuned.batch_size > 0:
         predicted = {name: prediction(tuned, origin, p) for name, p in HEURISTICS.items()}
     return Optimum(
         batch_size=int(tuned.batch_size),
         parameters=metaparameters.by_name(row),
-        near_lower=lower,
-        near_upper=upper,
+        near_optimal_lower=lower,
+        near_optimal_upper=upper,
         near_rates=tuned.effective_learning_rate[near.rows],
         boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
         is_stability_limited=is_stability_limited(tuned, best),
-        own_regret=regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None,
+        optimum_regret=regret(tuned, rate, momentum).regret if has_place else None,
         predictions={name: result for name, result in predicted.items() if result is not None},
     )

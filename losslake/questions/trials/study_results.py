@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from losslake.analysis.best_setting import BestSettings, best_settings, counting
-from losslake.index.frontiers import Frontiers, Staircase
+from losslake.index.frontiers import Staircase
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import LARGEST_INTEGER
@@ -56,30 +56,19 @@ class Least:
     setting: BestSettings | None = None
 
 
-@dataclass(frozen=True)
-class StudyBests:
-    """By study of a workload: the trial with the best value; ties go to the smaller step, then the lowest trial_id.
-
-    row: its row in facts.trials; NEVER where no trial has a value, and then value means nothing.
-    """
-
-    row: Integers
-    value: Floats
-
-
 def study_results(search: Search, goal: Goal) -> StudyResults:
     """Return the result of each study for a goal."""
     frontiers = search.frontiers
     if frontiers is None or search.rule.is_of_settings:
         return results_of_hits(search, search.first_hits(goal))
-    threshold = _Threshold(-strict_bound(search.sign * goal.target, goal.comparator))
-    entry = threshold.first_entries(frontiers.best)
-    runner_up = threshold.first_entries(frontiers.runner_up)
+    merit = -strict_bound(search.sign * goal.target, goal.comparator)
+    entry, runner_up = (_first_entries(each, merit) for each in (frontiers.best, frontiers.runner_up))
+    reaching = _first_above(merit, frontiers.reach_offsets, frontiers.reach)
     return StudyResults(
         row=np.where(entry == NEVER, NEVER, at(frontiers.row, entry)),
         steps=at(frontiers.best.step, entry),
         previous_step=at(frontiers.previous_step, entry),
-        n_reached=threshold.n_reaching(frontiers),
+        n_reached=np.array([end - first for first, end in reaching], np.int64),
         value=at(frontiers.best.merit, entry) * -search.sign,
         runner_up=np.where(runner_up == NEVER, NEVER, at(frontiers.runner_up.step, runner_up)),
     )
@@ -161,36 +150,29 @@ def whole_steps(steps: Floats) -> Integers:
     return np.where(is_there & ~fits, LARGEST_INTEGER, whole)
 
 
-def study_bests(search: Search) -> StudyBests:
-    """Return the best values of a workload's studies."""
+def study_bests(search: Search) -> tuple[Integers, Floats]:
+    """Return by study the trial with the best value, and this; ties go to the smaller step, then the lowest trial_id.
+
+    The trial is its row in facts.trials; NEVER where no trial has a value, and then the value means nothing.
+    """
     frontiers = search.frontiers
     if frontiers is None:
         rows = search.best_trials()
-        return StudyBests(rows, at(search.records.value, at(search.best_records, rows)))
+        return rows, at(search.records.value, at(search.best_records, rows))
     offsets = frontiers.best.offsets
     last = np.where(np.diff(offsets) > 0, offsets[1:] - 1, NEVER)
     row = np.where(last == NEVER, NEVER, at(frontiers.row, last))
-    return StudyBests(row, at(frontiers.best.merit, last) * -search.sign)
+    return row, at(frontiers.best.merit, last) * -search.sign
 
 
-@dataclass(frozen=True)
-class _Threshold:
-    """A merit to exceed."""
+def _first_entries(staircase: Staircase, merit: float) -> Integers:
+    """Return by study the first entry that exceeds the merit; NEVER for none."""
+    ranges = _first_above(merit, staircase.offsets, staircase.merit)
+    return np.array([first if first < end else NEVER for first, end in ranges], np.int64)
 
-    merit: float
 
-    def first_entries(self, staircase: Staircase) -> Integers:
-        """Return by study the first entry that reaches the merit; NEVER for none."""
-        ranges = self._first(staircase.offsets, staircase.merit)
-        return np.array([first if first < end else NEVER for first, end in ranges], np.int64)
-
-    def n_reaching(self, frontiers: Frontiers) -> Integers:
-        """Return by study the number of trials that reach the merit."""
-        ranges = self._first(frontiers.reach_offsets, frontiers.reach)
-        return np.array([end - first for first, end in ranges], np.int64)
-
-    def _first(self, offsets: Integers, merits: Floats) -> Iterator[tuple[int, int]]:
-        """Yield by study the first entry that reaches the merit, and the end of its entries."""
-        ascending = merits.data
-        for start, end in pairwise(offsets.tolist()):
-            yield bisect_right(ascending, self.merit, start, end), end
+def _first_above(merit: float, offsets: Integers, merits: Floats) -> Iterator[tuple[int, int]]:
+    """Yield by study the first entry that exceeds the merit, and the end of its entries."""
+    ascending = merits.data
+    for start, end in pairwise(offsets.tolist()):
+        yield bisect_right(ascending, merit, start, end), end

@@ -11,11 +11,7 @@ import numpy as np
 
 from losslake.analysis.best_setting import setting_envelope
 from losslake.analysis.break_points import BreakPoints, dominated, max_useful, perfect_ends
-from losslake.analysis.envelope import (
-    Envelope,
-    lower_envelope,
-    steps_to_targets,
-)
+from losslake.analysis.envelope import Envelope, lower_envelope, steps_to_targets
 from losslake.analysis.identifiability import IdentifiedFits, identified_fits
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal

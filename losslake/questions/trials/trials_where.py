@@ -10,6 +10,7 @@ from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from cachetools import LRUCache
 
 from losslake.questions.release.errors import BadParameter, near_names
@@ -88,14 +89,14 @@ def facts_of_trials(view: ReleaseView, facts: WorkloadFacts, name: str) -> Mappi
     A trial whose logs state several counts for each.
     """
     rows, others = _values_of_copies(view, facts, name)
-    known = {*enumerate(_values(view, facts, name)), *zip(rows.tolist(), others, strict=True)}
-    return dict(sorted(Counter(_text(value) for _, value in known if value is not None).items()))
+    stated = {*enumerate(_values(view, facts, name)), *zip(rows.tolist(), others, strict=True)}
+    return dict(sorted(Counter(_text(value) for _, value in stated if value is not None).items()))
 
 
 def _what_there_is(view: ReleaseView, facts: WorkloadFacts, name: str, values: Values) -> str:
-    known = sorted({_text(value) for value in values if value is not None})
-    if known:
-        listed = ", ".join(known[:_MOST_LISTED]) + (", \u2026" if len(known) > _MOST_LISTED else "")
+    texts = sorted({_text(value) for value in values if value is not None})
+    if texts:
+        listed = ", ".join(texts[:_MOST_LISTED]) + (", \u2026" if len(texts) > _MOST_LISTED else "")
         return f"no trial of {facts.workload} has that value; values of {name} are: {listed}"
     near = near_names(name, list(view.metaparameters()))
     also = f"; similar names are: {', '.join(near)}" if near else ""
@@ -109,22 +110,27 @@ def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
     if name not in view.metaparameters():
         return [None] * len(facts.trials.trial_id)
     table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
-    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
+    return _decoded(table)
 
 
 def _values_of_copies(view: ReleaseView, facts: WorkloadFacts, name: str) -> tuple[Integers, Values]:
     """Return the fact in each other log of the trials of a workload or pool, and the row of its trial."""
     if isinstance(facts, Pool):
         parts = [_values_of_copies(view, member, name) for member in facts.members]
-        rows = np.concatenate([places[own] for places, (own, _) in zip(facts.places, parts, strict=True)])
+        rows = np.concatenate(
+            [places[member_rows] for places, (member_rows, _) in zip(facts.places, parts, strict=True)]
+        )
         values = [value for _, of_member in parts for value in of_member]
         is_here = rows != NEVER
         return rows[is_here], [value for value, is_of_pool in zip(values, is_here, strict=True) if is_of_pool]
     if name not in view.metaparameters():
         return np.empty(0, np.int64), []
     table = view.table("fact_of_copies", {"name": name, **facts.study_ids})
-    values = list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
-    return table["place"].to_numpy().astype(np.int64), values
+    return table["place"].to_numpy().astype(np.int64), _decoded(table)
+
+
+def _decoded(table: pa.Table) -> Values:
+    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
 
 
 def _value(number: float | None, other: str | None) -> float | str | None:

@@ -76,12 +76,12 @@ def metaparameters_of(view: ReleaseView, facts: WorkloadFacts) -> Metaparameters
     """Read the numeric metaparameters of a workload's trials."""
     table = view.table("metaparameters_of_trials", facts.study_ids)
     encoded = table["name"].combine_chunks().dictionary_encode()
-    known = encoded.dictionary.to_pylist()
-    names = sorted(known)
-    column = np.array([names.index(name) for name in known], np.int64)
+    stored_names = encoded.dictionary.to_pylist()
+    names = sorted(stored_names)
+    column = np.array([names.index(name) for name in stored_names], np.int64)
     values = np.full((len(facts.trials.trial_id), len(names)), np.nan)
-    given = table["value"].combine_chunks().fill_null(np.nan).to_numpy(zero_copy_only=False)
-    values[table["row"].to_numpy(), column[encoded.indices.to_numpy()]] = given
+    numbers = table["value"].combine_chunks().fill_null(np.nan).to_numpy(zero_copy_only=False)
+    values[table["row"].to_numpy(), column[encoded.indices.to_numpy()]] = numbers
     return Metaparameters(tuple(names), values)
 
 
@@ -98,9 +98,7 @@ def tuned_studies(
     counts = search.admitted | (diverged if trials is None else diverged & _before_the_last(search))
     learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
     studies = []
-    for index, batch_size in enumerate(facts.batch_sizes):
-        study_rows = facts.rows_of(index)
-        rows = study_rows.start + np.flatnonzero(counts[study_rows])
+    for batch_size, rows in zip(facts.batch_sizes, facts.rows_where(counts), strict=True):
         is_infeasible = diverged[rows] & ~np.isfinite(steps[rows])
         tuned = TunedStudy(float(batch_size), steps[rows], learning_rate[rows], momentum[rows], is_infeasible)
         studies.append(PlacedStudy(rows, tuned))

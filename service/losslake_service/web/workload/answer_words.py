@@ -13,7 +13,7 @@ from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
 from losslake.questions.regimes import AS_DEFINED, end_in_words
-from losslake.questions.trials.usable_curve import TUNED_WORSE
+from losslake.questions.trials.scaling_curve import TUNED_WORSE
 from losslake_schema.names import Workload
 from losslake_schema.quantities import amount, plural
 from losslake_service.web.goals import PageGoal
