@@ -272,8 +272,5 @@ def _download_lock(lake: Lake) -> Iterator[Path]:
     """Lock and yield the folder for unfinished files, so that only one download runs at a time."""
     folder = lake.folder / "downloading"
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with locked(folder, wait=False):
-            yield folder
-    except BlockingIOError:
-        raise RemoteError(f"another download into {lake} is running: wait until it finishes") from None
+    with locked(folder, RemoteError(f"another download into {lake} is running: wait until it finishes")):
+        yield folder

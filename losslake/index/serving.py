@@ -16,7 +16,6 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -45,14 +44,8 @@ BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contribu
 MADE_TABLES = ("studies", "flags", "missed", "equal_curves", "also_submitted")
 
 
-@dataclass
-class _Kept:
-    """The views and macros of this process: a database without tables, empty before the first is built."""
-
-    views: bytes = b""
-
-
-_kept = _Kept()
+_kept_views: list[bytes] = []
+"""The views and macros of this process: a database without tables; empty before the first is built."""
 
 
 def serving_file(lake: Lake, release: Release) -> Path:
@@ -108,7 +101,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
     ordered = sorted(files, key=_order)
     texts = {name: overridden("serving", name) for name in (*_DERIVED, *VIEWS, *MACROS)}
     own = [name for name in VIEWS if "$files" in texts[name]]
-    views = _kept.views  # once: another thread may set it meanwhile
+    views = _kept_views[0] if _kept_views else b""  # once: another thread may set it meanwhile
     if views:
         path.write_bytes(views)
     with duckdb.connect(str(path)) as connection:
@@ -123,7 +116,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
             connection.execute(texts[name].replace("$files", _list_of(paths)))
         connection.execute("CHECKPOINT")
         if not views:
-            _kept.views = _views_alone(connection, own)
+            _kept_views[:] = [_views_alone(connection, own)]
 
 
 def _views_alone(connection: duckdb.DuckDBPyConnection, own: Sequence[str]) -> bytes:

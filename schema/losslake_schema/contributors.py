@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
+from losslake_schema.data import read_toml
 from losslake_schema.names import LONGEST_NAME
 
 MOST_CONTRIBUTORS = 100  # of one trial
@@ -31,8 +30,7 @@ class Role:
 @functools.cache
 def roles() -> dict[str, Role]:
     """Return the roles by name, from `data/roles.toml`."""
-    document = tomllib.loads(resources.files("losslake_schema.data").joinpath("roles.toml").read_text("utf-8"))
-    return {name: Role(name, **facts) for name, facts in document["roles"].items()}
+    return {name: Role(name, **facts) for name, facts in read_toml("roles.toml")["roles"].items()}
 
 
 @dataclass(frozen=True)
