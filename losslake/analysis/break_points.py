@@ -291,8 +291,7 @@ def max_useful(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = US
 
 def _is_too_close(smaller: npt.ArrayLike, larger: npt.ArrayLike, tau: float) -> Flags:
     """Return whether steps that fall in proportion to the batch would fall by no more than the tolerance."""
-    flags: Flags = np.asarray(larger) <= (1 + tau) * np.asarray(smaller)
-    return flags
+    return np.asarray(larger) <= (1 + tau) * np.asarray(smaller)
 
 
 def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:

@@ -190,8 +190,7 @@ def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator)
     drawn = max(1, n_trials // 2)
     beyond = chance_of_none(n_trials, n_trials, np.array([drawn]))[0, 1:]
     ranks = np.searchsorted(-beyond, -rng.random(n_draws), side="left")
-    fewest: Floats = ordered[np.minimum(ranks, n_trials - drawn)]
-    return fewest
+    return ordered[np.minimum(ranks, n_trials - drawn)]
 
 
 def _percentiles(values: Floats) -> Range:

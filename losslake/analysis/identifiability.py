@@ -287,12 +287,10 @@ def _at_first(steps: Floats, previous_steps: npt.ArrayLike | None) -> Flags:
     """Return flags of the batch sizes that reached the target at their first evaluation after step 0."""
     if previous_steps is None:
         return np.zeros(steps.shape, np.bool_)
-    at_first: Flags = np.isfinite(steps) & (_previous(steps, previous_steps) <= 0)
-    return at_first
+    return np.isfinite(steps) & (_previous(steps, previous_steps) <= 0)
 
 
 def _previous(steps: Floats, previous_steps: npt.ArrayLike) -> Floats:
     """Return the step of the evaluation before; 0 for none, the step itself where a previous step isn't before it."""
     previous = np.asarray(previous_steps, np.float64)
-    known: Floats = np.minimum(np.where(np.isfinite(previous), np.maximum(previous, 0.0), 0.0), steps)
-    return known
+    return np.minimum(np.where(np.isfinite(previous), np.maximum(previous, 0.0), 0.0), steps)

@@ -69,5 +69,4 @@ def goodput(batch_sizes: npt.ArrayLike, examples_per_second: npt.ArrayLike, crit
     Shapes (m,); NaN where there is no throughput. Source: Pollux (Qiao et al. 2021), equation 3.
     """
     rate = np.asarray(examples_per_second, np.float64)
-    good: Floats = rate * statistical_efficiency(batch_sizes, critical_batch_size)
-    return good
+    return rate * statistical_efficiency(batch_sizes, critical_batch_size)
