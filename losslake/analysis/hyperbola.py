@@ -116,11 +116,11 @@ def criteria(curves: LogCurves, kind: Kind) -> Iterator[tuple[npt.NDArray[np.int
     if len(rows):
         size = max(1, _BLOCK // (len(search_grid(curves.log_batch_size)) * len(curves.log_batch_size)))
         for block in np.split(rows, range(size, len(rows), size)):
-            own = curves.of(block)
+            of_block = curves.of(block)
             if kind == "least-squares":
-                yield block, Criterion(own.without_censored(), np.ones(len(block)), np.inf)
+                yield block, Criterion(of_block.without_censored(), np.ones(len(block)), np.inf)
             else:
-                yield block, Criterion(own, _robust_scale(own), HUBER)
+                yield block, Criterion(of_block, _robust_scale(of_block), HUBER)
 
 
 def search_grid(log_batch_size: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from losslake.analysis.fit_intervals import profile_intervals
 from losslake.analysis.hyperbola import Kind, fit_hyperbolas
-from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_curves
 from losslake_schema.reached import Flags, Floats, Integers
 
 Refusal = Literal["too few", "too coarse", "too unequal", "no bend", "no scaling", "extrapolated"]
@@ -127,8 +127,7 @@ def gates(
     large half at the step before, and the reverse. It covers the spacing of evaluations, even if that errs alike at
     neighbours. Without previous_steps crossings are taken to be exact.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = np.atleast_2d(checked_steps(steps, len(sizes)))
+    sizes, counts = checked_curves(batch_sizes, steps)
     allowed = [counts] if previous_steps is None else [counts, *_within_evaluations(counts, previous_steps)]
     if censored_at is not None:
         censored_at = np.concatenate([np.broadcast_to(censored_at, counts.shape)] * len(allowed))

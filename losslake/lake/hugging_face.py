@@ -54,10 +54,10 @@ def dataset_card(
     """Return README.md with the YAML of a card. readme: how to read the files."""
     stored = {file.table for file in files}
     named = sorted({row["licence"].lower() for row in collections})
-    known = [name if name in _LICENCES else "other" for name in named] or ["other"]
+    licences = [name if name in _LICENCES else "other" for name in named] or ["other"]
     about = {
         "pretty_name": f"LossLake, release {release.number}",
-        "license": known[0] if len(set(known)) == 1 else sorted(set(known)),
+        "license": licences[0] if len(set(licences)) == 1 else sorted(set(licences)),
         "size_categories": [_size(release.n_measurements)],
         "tags": ["training-curves", "batch-size", "optimization", "hyperparameters"],
         "configs": [
@@ -67,7 +67,7 @@ def dataset_card(
             if table in stored
         ],
     }
-    if "other" in known:
+    if "other" in licences:
         about["license_name"] = "by-collection"
         about["license_link"] = f"https://huggingface.co/datasets/{repository}/tree/main/LICENSES"
     front = yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=120)
