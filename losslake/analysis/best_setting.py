@@ -120,24 +120,24 @@ def best_settings(
     each = _settings(amounts, studies, settings)
     usual, trial = each.usual(seeds)
     ranked = np.lexsort((each.first, usual, ~each.counts, each.study))
-    known, place = np.unique(each.study[ranked], return_index=True)
+    studies_of_best, place = np.unique(each.study[ranked], return_index=True)
     best, second = ranked[place], ranked[np.minimum(place + 1, len(ranked) - 1)]
     n_settings = np.bincount(each.study[each.counts], minlength=n_studies)
 
     def spread(values: Floats) -> Floats:
         by_study = infinite.copy()
-        by_study[known] = values
+        by_study[studies_of_best] = values
         return by_study
 
     row, setting, n_seeds = none + NEVER, none + NEVER, none.copy()
-    setting[known] = settings[each.first[best]]
-    row[known] = np.where(np.isfinite(usual[best]), trial[best], NEVER)
-    n_seeds[known] = each.size[best]
+    setting[studies_of_best] = settings[each.first[best]]
+    row[studies_of_best] = np.where(np.isfinite(usual[best]), trial[best], NEVER)
+    n_seeds[studies_of_best] = each.size[best]
     return BestSettings(
         row,
         setting,
         least=spread(usual[best]),
-        runner_up=spread(np.where(n_settings[known] > 1, usual[second], np.inf)),
+        runner_up=spread(np.where(n_settings[studies_of_best] > 1, usual[second], np.inf)),
         n_settings=n_settings,
         n_seeds=n_seeds,
         lower_quartile=spread(each.amounts[each.at_share(0.25)[best]]),
@@ -187,16 +187,16 @@ def _by_median(step: Integers, loss: Floats, trial: Integers, size: int) -> _Ste
     """Return where the best loss of the median seed of a setting falls: steps, that loss, and its record."""
     middle = (size - 1) // 2
     best: list[tuple[float, int]] = []
-    held: dict[int, tuple[float, int]] = {}
+    latest: dict[int, tuple[float, int]] = {}
     falls: list[tuple[int, float, int]] = []
     least = np.inf
     order = np.argsort(step, kind="stable")
     columns = (each.tolist() for each in (step[order], loss[order], trial[order], order))
     for at, value, seed, record in zip(*columns, strict=True):
-        if seed in held:
-            del best[bisect_left(best, held[seed])]
-        held[seed] = (value, record)
-        insort(best, held[seed])
+        if seed in latest:
+            del best[bisect_left(best, latest[seed])]
+        latest[seed] = (value, record)
+        insort(best, latest[seed])
         if len(best) > middle and best[middle][0] < least:
             least, holder = best[middle]
             falls.append((at, least, holder))

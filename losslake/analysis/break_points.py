@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from losslake.analysis.log_curves import checked_batch_sizes, checked_steps, median_of
+from losslake.analysis.log_curves import checked_curve, median_of
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 Anchor = Literal["fewest", "median of 3"]
@@ -134,16 +134,16 @@ def dominated(
     _check_tau(tau)
     counts, sizes = np.atleast_2d(np.asarray(steps, np.float64)), np.asarray(batch_sizes, np.float64)
     is_reached = np.isfinite(counts)
-    known = np.where(is_reached, counts, np.inf)
+    counted = np.where(is_reached, counts, np.inf)
     examples = np.where(is_reached, sizes * np.where(is_reached, counts, 0.0), np.inf)
     fewest = np.minimum.accumulate(examples[:, ::-1], axis=1)[:, ::-1]
-    shortest = np.minimum.accumulate(known, axis=1)
+    shortest = np.minimum.accumulate(counted, axis=1)
     least = np.where(is_reached, counts, 0.0)
     if previous_steps is not None:
         least = np.minimum(least, np.nan_to_num(np.asarray(previous_steps, np.float64)))
     is_over = (least * sizes > (1 + tau) * fewest) | (least > (1 + tau) * shortest)
     with np.errstate(invalid="ignore"):
-        return Domination(is_over, examples / fewest, known / shortest)
+        return Domination(is_over, examples / fewest, counted / shortest)
 
 
 _ONE_SIDED = 0.1
@@ -208,8 +208,8 @@ def measured_noise(batch_sizes: Floats, steps: Floats) -> float | None:
 
 
 def _extreme(extreme: Callable[[list[float]], float], ends: list[float | None]) -> float | None:
-    known = [end for end in ends if end is not None]
-    return extreme(known) if len(known) == len(ends) else None
+    bounds = [end for end in ends if end is not None]
+    return extreme(bounds) if len(bounds) == len(ends) else None
 
 
 @dataclass(frozen=True)
@@ -290,9 +290,8 @@ def max_useful(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = US
 
 
 def _is_too_close(smaller: npt.ArrayLike, larger: npt.ArrayLike, tau: float) -> Flags:
-    """Return whether steps that fall in proportion to the batch would fall by no more than the tolerance."""
-    flags: Flags = np.asarray(larger) <= (1 + tau) * np.asarray(smaller)
-    return flags
+    """Return True if steps that fall in proportion to the batch would fall by no more than the tolerance."""
+    return np.asarray(larger) <= (1 + tau) * np.asarray(smaller)
 
 
 def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:
@@ -318,10 +317,7 @@ def _checked(
 ) -> tuple[Floats, Floats, Floats]:
     """Return batch sizes, steps and censoring steps of the studies of one curve. Raises ValueError."""
     _check_tau(tau)
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
-    if counts.ndim != 1:
-        raise ValueError(f"steps: give those of one curve, not shape {counts.shape}")
+    sizes, counts = checked_curve(batch_sizes, steps)
     there = ~np.isnan(counts)
     return sizes[there], counts[there], _limits(censored_at, counts)[there]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from losslake.analysis.settings import Numbers
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.reached import Flags, Floats, Integers, best_before
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,7 @@ class PartialCurve:
         if not (steps[0] >= 0 and (np.diff(steps) > 0).all() and np.isfinite(steps[-1])):
             raise ValueError("give steps in ascending order, each once and from 0 on")
         losses = np.where(np.isfinite(values), values * sign, np.inf)
-        best_before = np.concatenate([[np.inf], np.minimum.accumulate(losses)[:-1]])
-        is_record = losses < best_before
+        is_record = losses < best_before(losses)
         return PartialCurve(steps[is_record], losses[is_record], float(steps[-1]))
 
     def loss_at(self, step: float) -> float:
@@ -103,17 +102,8 @@ class Comparable:
         lengths = np.diff(self.offsets)[trials]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         records = np.arange(offsets[-1]) + np.repeat(self.offsets[trials] - offsets[:-1], lengths)
-        return Comparable(
-            offsets,
-            self.steps[records],
-            self.losses[records],
-            self.last_steps[trials],
-            self.settings[trials],
-            self.is_stopped[trials],
-            self.sign,
-            self.bound,
-            self.least_loss,
-        )
+        of_trials = {name: getattr(self, name)[trials] for name in ("last_steps", "settings", "is_stopped")}
+        return replace(self, offsets=offsets, steps=self.steps[records], losses=self.losses[records], **of_trials)
 
     def at_most(self, n_trials: int) -> Comparable:
         """Return about this many trials: the first ones of each setting, equally many, whatever their curves are."""

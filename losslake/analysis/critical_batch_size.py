@@ -24,7 +24,7 @@ from losslake.analysis.fit_intervals import (
 )
 from losslake.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbola
 from losslake.analysis.identifiability import Identifiability, identifiability
-from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_curve
 from losslake_schema.reached import Floats
 
 MCCANDLISH, ZHANG = "mccandlish2018", "zhang2024"
@@ -95,17 +95,16 @@ def fit_curve(
     trial_steps: by batch size, the steps of each trial, inf for never, for the range of subsampled searches.
     Source: delta method, residual bootstrap and runs test as in METHODS 3.3; see the functions called.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
+    sizes, counts = checked_curve(batch_sizes, steps)
     fit = fit_hyperbola(sizes, counts, censored_at, kind)
-    known = identifiability(sizes, counts, censored_at, previous_steps, kind, n_trials)
-    if fit is None or not known.is_identifiable:
-        return CurveFit(fit, known)
+    tested = identifiability(sizes, counts, censored_at, previous_steps, kind, n_trials)
+    if fit is None or not tested.is_identifiable:
+        return CurveFit(fit, tested)
     error = float(profile_intervals(sizes, counts, censored_at, kind).log_standard_error[0])
     reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * error
     return CurveFit(
         fit,
-        known,
+        tested,
         delta_method=Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach)),
         bootstrap=residual_bootstrap(fit, sizes, counts, kind),
         left_out=leave_one_out(sizes, counts, censored_at, kind),
@@ -187,8 +186,7 @@ def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherFo
 
     batch_sizes, steps: (m,), with the errors of fit_hyperbola. g and alpha are searched in [1/8, 16].
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
+    sizes, counts = checked_curve(batch_sizes, steps)
     reached = np.isfinite(counts)
     if reached.sum() < FEWEST_POINTS:
         return None

@@ -75,9 +75,8 @@ def previous_steps(curves: Curves, crossed: Integers) -> Integers:
     The true crossing lies in (previous step, step]; the previous evaluation need not be finite. crossed: as returned by
     `crossings`; the result is undefined for trials that are NEVER.
     """
-    if not len(curves.steps):
-        return np.full(len(crossed), NO_STEP, np.int64)
-    return np.where(crossed > curves.offsets[:-1], curves.steps[np.maximum(crossed - 1, 0)], NO_STEP)
+    step_before = np.append(NO_STEP, curves.steps)
+    return np.where(crossed > curves.offsets[:-1], step_before[crossed], NO_STEP)
 
 
 def resolution(steps: Integers, previous: Integers) -> Floats:
@@ -86,17 +85,13 @@ def resolution(steps: Integers, previous: Integers) -> Floats:
     inf where there is no evaluation before (previous: NO_STEP): the crossing is left-censored. Answers warn above
     COARSE (METHODS 1.4).
     """
-    known = (previous != NO_STEP) & (steps > 0)
+    has_before = (previous != NO_STEP) & (steps > 0)
     relative = np.full(len(steps), np.inf)
-    np.divide(steps - previous, steps, out=relative, where=known)
+    np.divide(steps - previous, steps, out=relative, where=has_before)
     return relative
 
 
 def _first_in_each(confirmed: Integers, bounds: Integers, finite: Integers) -> Integers:
     """Return, per trial, the first of the confirmed evaluations within its bounds; NEVER for none."""
-    if not len(confirmed):
-        return np.full(len(bounds) - 1, NEVER, np.int64)
-    places = np.searchsorted(confirmed, bounds[:-1])
-    first = confirmed[np.minimum(places, len(confirmed) - 1)]
-    is_there = (places < len(confirmed)) & (first < bounds[1:])
-    return np.where(is_there, finite[first], NEVER)
+    first = np.append(confirmed, len(finite))[np.searchsorted(confirmed, bounds[:-1])]
+    return np.where(first < bounds[1:], np.append(finite, NEVER)[first], NEVER)

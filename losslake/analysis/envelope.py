@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake_schema.reached import NEVER, Flags, Floats, Integers, best_before
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ def lower_envelope(step: Integers, loss: Floats) -> Envelope:
     """
     order = np.argsort(step, kind="stable")
     losses = np.where(np.isfinite(loss), loss, np.inf)[order]
-    best_before = np.concatenate([[np.inf], np.minimum.accumulate(losses)[:-1]]) if len(losses) else losses
-    rows = order[losses < best_before]
+    rows = order[losses < best_before(losses)]
     return Envelope(step[rows], loss[rows], rows)
 
 

@@ -80,8 +80,8 @@ def ranks(medians: Floats) -> list[int | None]:
 
     medians: (searches,); inf where the target isn't reached and NaN where there is no search have the rank None.
     """
-    known = [value for value in medians.tolist() if np.isfinite(value)]
-    return [1 + sum(other < value for other in known) if np.isfinite(value) else None for value in medians.tolist()]
+    reached = [value for value in medians.tolist() if np.isfinite(value)]
+    return [1 + sum(other < value for other in reached) if np.isfinite(value) else None for value in medians.tolist()]
 
 
 def flips(medians: Floats, signed_p: Callable[[int, int, int], float]) -> list[Flip]:

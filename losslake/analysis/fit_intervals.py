@@ -16,7 +16,7 @@ import scipy
 
 from losslake.analysis.best_of_n import chance_of_none
 from losslake.analysis.hyperbola import Criterion, HyperbolaFit, Kind, bend, criteria, fit_hyperbolas, fit_of
-from losslake.analysis.log_curves import checked_batch_sizes, checked_steps, log_curves
+from losslake.analysis.log_curves import checked_batch_sizes, checked_curve, log_curves
 from losslake_schema.reached import Floats
 
 LEVEL = 0.9
@@ -129,8 +129,7 @@ def residual_bootstrap(
     were fitted. batch_sizes, steps: (m,). Deterministic: the seed is fixed. Raises ValueError as fit_hyperbolas does.
     Source: Davison and Hinkley 1997, section 6.2.3 (resampling of errors); METHODS 3.3.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
+    sizes, counts = checked_curve(batch_sizes, steps)
     reached = np.isfinite(counts)
     sizes, log_s = sizes[reached], np.log(counts[reached])
     fitted = np.log(fit.steps(sizes))
@@ -146,8 +145,7 @@ def leave_one_out(
 
     Arguments and errors as for fit_hyperbola.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
+    sizes, counts = checked_curve(batch_sizes, steps)
     reached = np.flatnonzero(np.isfinite(counts))
     if len(reached) < 4:
         return None
@@ -190,8 +188,7 @@ def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator)
     drawn = max(1, n_trials // 2)
     beyond = chance_of_none(n_trials, n_trials, np.array([drawn]))[0, 1:]
     ranks = np.searchsorted(-beyond, -rng.random(n_draws), side="left")
-    fewest: Floats = ordered[np.minimum(ranks, n_trials - drawn)]
-    return fewest
+    return ordered[np.minimum(ranks, n_trials - drawn)]
 
 
 def _percentiles(values: Floats) -> Range:

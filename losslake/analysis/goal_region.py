@@ -32,8 +32,8 @@ def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> 
 
 def fraction_reaching(of_trials: Integers) -> float | None:
     """Return the fraction of the finished or diverged trials that reached the target; None if there are none."""
-    known = of_trials[of_trials != INCOMPLETE]
-    return float((known == REACHED).mean()) if len(known) else None
+    ended = of_trials[of_trials != INCOMPLETE]
+    return float((ended == REACHED).mean()) if len(ended) else None
 
 
 def goal_probability(places: Floats, of_trials: Integers, at: Floats, k: int = NEAREST_FOR_PROBABILITY) -> Floats:
@@ -79,10 +79,10 @@ def grid_over(places: Floats, size: int) -> Floats:
 
     The learning rate varies fastest.
     """
-    known = places[np.isfinite(places).all(axis=1)]
-    if not len(known):
+    finite = places[np.isfinite(places).all(axis=1)]
+    if not len(finite):
         return np.zeros((0, 2))
-    rates, remainders = (np.linspace(low, high, size) for low, high in zip(known.min(0), known.max(0), strict=True))
+    rates, remainders = (np.linspace(low, high, size) for low, high in zip(finite.min(0), finite.max(0), strict=True))
     across, down = np.meshgrid(rates, remainders)
     return np.column_stack([across.ravel(), down.ravel()])
 

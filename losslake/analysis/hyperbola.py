@@ -63,8 +63,7 @@ class HyperbolaFit:
 
     def steps(self, batch_sizes: npt.ArrayLike) -> Floats:
         """Return the fitted steps at these batch sizes: S_min (1 + B_c/B)."""
-        predicted: Floats = self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
-        return predicted
+        return self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
 
 
 def fit_hyperbola(
@@ -117,11 +116,11 @@ def criteria(curves: LogCurves, kind: Kind) -> Iterator[tuple[npt.NDArray[np.int
     if len(rows):
         size = max(1, _BLOCK // (len(search_grid(curves.log_batch_size)) * len(curves.log_batch_size)))
         for block in np.split(rows, range(size, len(rows), size)):
-            own = curves.of(block)
+            of_block = curves.of(block)
             if kind == "least-squares":
-                yield block, Criterion(own.without_censored(), np.ones(len(block)), np.inf)
+                yield block, Criterion(of_block.without_censored(), np.ones(len(block)), np.inf)
             else:
-                yield block, Criterion(own, _robust_scale(own), HUBER)
+                yield block, Criterion(of_block, _robust_scale(of_block), HUBER)
 
 
 def search_grid(log_batch_size: Floats) -> Floats:
@@ -132,8 +131,7 @@ def search_grid(log_batch_size: Floats) -> Floats:
 
 def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
     """Return log(1 + B_c/B) = log S - log S_min, of shape (..., m) for log B_c of shape (...)."""
-    bent: Floats = np.logaddexp(0.0, log_critical_batch_size[..., None] - log_batch_size)
-    return bent
+    return np.logaddexp(0.0, log_critical_batch_size[..., None] - log_batch_size)
 
 
 @dataclass(frozen=True)
@@ -167,20 +165,17 @@ class Criterion:
         censored = self.curves.is_censored[between]
         if censored.any():
             z = np.where(censored, np.maximum(z, 0.0), z)
-        present: Floats = np.where((self.curves.is_reached | self.curves.is_censored)[between], z, 0.0)
-        return present
+        return np.where((self.curves.is_reached | self.curves.is_censored)[between], z, 0.0)
 
     def is_pulling(self, z: Floats) -> Floats:
         """Return rho''(z): 1 on the parabola, 0 on the lines and for ignored studies; shape of z."""
         between = (slice(None), *[None] * (z.ndim - 2), slice(None))
         counts = self.curves.is_reached[between] | (self.curves.is_censored[between] & (z > 0))
-        pulling: Floats = ((np.abs(z) <= self.bound) & counts).astype(np.float64)
-        return pulling
+        return ((np.abs(z) <= self.bound) & counts).astype(np.float64)
 
     def pull(self, z: Floats) -> Floats:
         """Return rho'(z), Huber's psi; shape of z."""
-        pulled: Floats = np.clip(z, -self.bound, self.bound)
-        return pulled
+        return np.clip(z, -self.bound, self.bound)
 
     def total(self, z: Floats) -> Floats:
         """Return the sum of rho(z) over the last axis."""
@@ -231,8 +226,7 @@ class Criterion:
             is_below = pull_at(middle)[1] > 0
             low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
         (start, up), (end, down) = pull_at(low), pull_at(high)
-        balance: Floats = start + (end - start) * up / (up - down)
-        return balance
+        return start + (end - start) * up / (up - down)
 
 
 def fit_of(criterion: Criterion) -> Floats:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from losslake.analysis.fit_intervals import profile_intervals
 from losslake.analysis.hyperbola import Kind, fit_hyperbolas
-from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_curves
 from losslake_schema.reached import Flags, Floats, Integers
 
 Refusal = Literal["too few", "too coarse", "too unequal", "no bend", "no scaling", "extrapolated"]
@@ -127,8 +127,7 @@ def gates(
     large half at the step before, and the reverse. It covers the spacing of evaluations, even if that errs alike at
     neighbours. Without previous_steps crossings are taken to be exact.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = np.atleast_2d(checked_steps(steps, len(sizes)))
+    sizes, counts = checked_curves(batch_sizes, steps)
     allowed = [counts] if previous_steps is None else [counts, *_within_evaluations(counts, previous_steps)]
     if censored_at is not None:
         censored_at = np.concatenate([np.broadcast_to(censored_at, counts.shape)] * len(allowed))
@@ -287,12 +286,10 @@ def _at_first(steps: Floats, previous_steps: npt.ArrayLike | None) -> Flags:
     """Return flags of the batch sizes that reached the target at their first evaluation after step 0."""
     if previous_steps is None:
         return np.zeros(steps.shape, np.bool_)
-    at_first: Flags = np.isfinite(steps) & (_previous(steps, previous_steps) <= 0)
-    return at_first
+    return np.isfinite(steps) & (_previous(steps, previous_steps) <= 0)
 
 
 def _previous(steps: Floats, previous_steps: npt.ArrayLike) -> Floats:
     """Return the step of the evaluation before; 0 for none, the step itself where a previous step isn't before it."""
     previous = np.asarray(previous_steps, np.float64)
-    known: Floats = np.minimum(np.where(np.isfinite(previous), np.maximum(previous, 0.0), 0.0), steps)
-    return known
+    return np.minimum(np.where(np.isfinite(previous), np.maximum(previous, 0.0), 0.0), steps)

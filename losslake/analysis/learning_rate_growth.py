@@ -6,7 +6,7 @@ Forms are compared by AICc; the exponent has a 90% interval. Source: METHODS 4; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -58,15 +58,6 @@ class FormComparison:
     refusal: str | None = None
 
 
-@dataclass(frozen=True)
-class _Fit:
-    name: str
-    n_parameters: int
-    mean_square: float
-    exponent: float | None = None
-    noise: tuple[float | None, float | None, float | None] = (None, None, None)
-
-
 def learning_rate_forms(batch_sizes: Floats, effective_learning_rates: Floats) -> FormComparison:
     """Fit six forms to the best effective learning rates over batch size B, and compare them by AICc.
 
@@ -90,23 +81,15 @@ def learning_rate_forms(batch_sizes: Floats, effective_learning_rates: Floats) -
         why = f"{counted(n, 'batch size')} with an effective learning rate of the best trial: "
         return FormComparison((), f"{why}comparing forms needs {LEAST_SIZES_OF_FORMS}")
     x, y = np.log(batch_sizes[used]), np.log(effective_learning_rates[used])
-    fits = [
-        _fixed_power("constant", 0.0, x, y),
-        _fixed_power("linear", 1.0, x, y),
-        _fixed_power("square-root", 0.5, x, y),
-        _power(x, y),
+    centred = x - x.mean()
+    forms = [
+        *(_power(name, 2, HEURISTIC_EXPONENTS[name], x, y) for name in ("constant", "linear", "square-root")),
+        _power("power", 3, float(centred @ y / (centred @ centred)), x, y),
         _with_noise("saturating", _saturating, x, y),
         _with_noise("surge", _surge, x, y),
     ]
-    aiccs = [aicc(n, fit.mean_square, fit.n_parameters) for fit in fits]
-    least = min(aiccs)
-    forms = [
-        LearningRateForm(
-            fit.name, fit.n_parameters, fit.mean_square**0.5, value, value - least, fit.exponent, *fit.noise
-        )
-        for fit, value in zip(fits, aiccs, strict=True)
-    ]
-    return FormComparison(tuple(sorted(forms, key=lambda form: form.aicc)))
+    forms.sort(key=lambda form: form.aicc)
+    return FormComparison(tuple(replace(form, delta_aicc=form.aicc - forms[0].aicc) for form in forms))
 
 
 def aicc(n: int, mean_square: float, n_parameters: int) -> float:
@@ -125,14 +108,14 @@ def _mean_square(residual: Floats) -> Floats:
     return mean
 
 
-def _fixed_power(name: str, exponent: float, x: Floats, y: Floats) -> _Fit:
-    return _Fit(name, 2, float(_mean_square(y - exponent * x)), exponent)
+def _form(name: str, n_parameters: int, mean_square: float, n: int, **fitted: float | None) -> LearningRateForm:
+    """Return a form that was fitted to n points, as if it was the best one."""
+    value = aicc(n, mean_square, n_parameters)
+    return LearningRateForm(name, n_parameters, mean_square**0.5, value, delta_aicc=0.0, **fitted)
 
 
-def _power(x: Floats, y: Floats) -> _Fit:
-    centred = x - x.mean()
-    exponent = float(centred @ y / (centred @ centred))
-    return _Fit("power", 3, float(_mean_square(y - exponent * x)), exponent)
+def _power(name: str, n_parameters: int, exponent: float, x: Floats, y: Floats) -> LearningRateForm:
+    return _form(name, n_parameters, float(_mean_square(y - exponent * x)), len(x), exponent=exponent)
 
 
 def _saturating(log_ratio: Floats) -> Floats:
@@ -145,7 +128,7 @@ def _surge(log_ratio: Floats) -> Floats:
     return -np.log(np.cosh(log_ratio / 2))
 
 
-def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floats) -> _Fit:
+def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floats) -> LearningRateForm:
     """Fit a form with log B_n searched from B_1/100 to 100 B_m."""
 
     def mean_square(log_noise: float) -> float:
@@ -161,8 +144,8 @@ def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floa
         log_noise, least = float(grid[at]), float(profile[at])
     lower, upper = _noise_bounds(mean_square, grid, profile, log_noise, _threshold(least, len(x)))
     trusted = x.min() - np.log(_TRUSTED) <= log_noise <= x.max() + np.log(_TRUSTED)
-    is_known = trusted and lower is not None and upper is not None
-    return _Fit(name, 3, least, noise=(float(np.exp(log_noise)) if is_known else None, lower, upper))
+    noise = float(np.exp(log_noise)) if trusted and lower is not None and upper is not None else None
+    return _form(name, 3, least, len(x), noise_batch_size=noise, noise_lower=lower, noise_upper=upper)
 
 
 def _threshold(least: float, n: int) -> float:

@@ -43,17 +43,26 @@ def checked_batch_sizes(batch_sizes: npt.ArrayLike) -> Floats:
     return sizes
 
 
-def checked_steps(steps: npt.ArrayLike, n_batch_sizes: int) -> Floats:
-    """Return steps as float64, one column per batch size; inf: never reached, NaN: absent.
+def checked_curves(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return batch sizes, (m,), and steps, (n, m), as float64; inf: never reached, NaN: absent.
 
-    Raises ValueError for another shape and for steps of 0 or less.
+    steps: (n, m), or (m,) for one curve. Raises ValueError for batch sizes that don't ascend, other shapes, and steps
+    of 0 or less.
     """
-    counts = np.asarray(steps, np.float64)
-    if counts.ndim == 0 or counts.shape[-1] != n_batch_sizes:
-        raise ValueError(f"steps: give one for each of the {n_batch_sizes} batch sizes, not shape {counts.shape}")
+    sizes, counts = checked_batch_sizes(batch_sizes), np.asarray(steps, np.float64)
+    if counts.ndim == 0 or counts.shape[-1] != len(sizes):
+        raise ValueError(f"steps: give one for each of the {len(sizes)} batch sizes, not shape {counts.shape}")
     if (counts <= 0).any():
         raise ValueError("steps: give steps above 0 (inf: never reached, NaN: no study); 0 has no logarithm")
-    return counts
+    return sizes, np.atleast_2d(counts)
+
+
+def checked_curve(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return the batch sizes and the steps of one curve, both (m,); with the errors of `checked_curves`."""
+    sizes, counts = checked_curves(batch_sizes, steps)
+    if np.ndim(steps) != 1:
+        raise ValueError(f"steps: give those of one curve, not shape {np.shape(steps)}")
+    return sizes, counts[0]
 
 
 def log_curves(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None) -> LogCurves:
@@ -63,13 +72,12 @@ def log_curves(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: np
     the step up to which a never-reached study ran; where it is missing or not above 0, that study is absent.
     Raises ValueError for batch sizes that don't ascend and steps of 0 or less.
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = np.atleast_2d(checked_steps(steps, len(sizes)))
+    sizes, counts = checked_curves(batch_sizes, steps)
     is_reached = np.isfinite(counts)
     limits = np.broadcast_to(np.asarray(np.nan if censored_at is None else censored_at, np.float64), counts.shape)
     is_censored = np.isposinf(counts) & np.isfinite(limits) & (limits > 0)
-    known = np.where(is_reached, counts, np.where(is_censored, limits, 1.0))
-    return LogCurves(np.log(sizes), np.log(known), is_reached, is_censored)
+    until = np.where(is_reached, counts, np.where(is_censored, limits, 1.0))
+    return LogCurves(np.log(sizes), np.log(until), is_reached, is_censored)
 
 
 @dataclass(frozen=True)
@@ -93,10 +101,7 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> ScalingSh
     shapes, batch sizes that don't ascend and steps of 0 or less.
     Source: pooling of adjacent violators, Barlow et al. 1972 (METHODS 2.3).
     """
-    sizes = checked_batch_sizes(batch_sizes)
-    counts = checked_steps(steps, len(sizes))
-    if counts.ndim != 1:
-        raise ValueError(f"steps: give those of one curve, not shape {counts.shape}")
+    sizes, counts = checked_curve(batch_sizes, steps)
     reached = np.isfinite(counts)
     slope, efficiency, isotonic = np.full((3, len(sizes)), np.nan)
     if reached.any():

@@ -113,10 +113,10 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, setting_losses: Sequen
     losses: best loss by study, not finite for none; ties go to the smallest batch size. setting_losses: by study,
     the best loss of each setting, inf for none.
     """
-    known = np.flatnonzero(np.isfinite(losses))
-    if len(known) < 2:
+    reached = np.flatnonzero(np.isfinite(losses))
+    if len(reached) < 2:
         return None
-    best, largest = int(known[losses[known].argmin()]), int(known[-1])
+    best, largest = int(reached[losses[reached].argmin()]), int(reached[-1])
     best_loss = float(losses[best])
     difference = float(losses[largest]) - best_loss
     if not math.isfinite(difference):
@@ -128,7 +128,7 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, setting_losses: Sequen
         largest_loss=float(losses[largest]),
         shortfall=difference,
         relative=_finite(difference / abs(best_loss)) if best_loss else None,
-        p_value=_corrected_p([setting_losses[place] for place in known.tolist()]),
+        p_value=_corrected_p([setting_losses[place] for place in reached.tolist()]),
     )
 
 

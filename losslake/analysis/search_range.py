@@ -100,8 +100,8 @@ def _range(config: Mapping[str, Any]) -> SearchRange | None:
     if kind not in TYPES or scale not in SCALES:
         return None
     if kind == "DISCRETE":
-        given = config.get("feasible_points")
-        points = sorted({p for p in map(_number, given if isinstance(given, list) else []) if p is not None})
+        listed = config.get("feasible_points")
+        points = sorted({p for p in map(_number, listed if isinstance(listed, list) else []) if p is not None})
         return SearchRange(kind, scale, points[0], points[-1], tuple(points)) if len(points) > 1 else None
     low, high = _number(config.get("min_value")), _number(config.get("max_value"))
     if low is None or high is None or not low < high:

@@ -159,5 +159,5 @@ def _variance(incidence: Floats, before: Floats, at_risk: Integers, n_reached: I
 
 def _effective_trials(incidence: Floats, variance: Floats, followed: Integers) -> Floats:
     """Return F (1 - F) / variance; where the variance is 0, the number of trials that were not censored before."""
-    known = variance > 1e-15
-    return np.divide(incidence * (1 - incidence), variance, out=followed.astype(np.float64), where=known)
+    varies = variance > 1e-15
+    return np.divide(incidence * (1 - incidence), variance, out=followed.astype(np.float64), where=varies)

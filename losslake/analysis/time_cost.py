@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, best_before
 
 _MOST_SORTED = 10_000
 
@@ -31,11 +31,10 @@ def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
         finite = finite[costs[finite] <= least]
     order = finite[np.lexsort((costs[finite], times[finite]))]
     ordered = costs[order]
-    least_before = np.concatenate([[np.inf], np.minimum.accumulate(ordered)[:-1]]) if len(order) else ordered
     # Equal points are adjacent, and share the flag of the first.
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (times[order][1:] != times[order][:-1]) | (ordered[1:] != ordered[:-1])
-    flags = (ordered < least_before)[is_first]
+    flags = (ordered < best_before(ordered))[is_first]
     on_front[order] = flags[np.cumsum(is_first) - 1]
     return on_front
 
@@ -69,5 +68,4 @@ def goodput(batch_sizes: npt.ArrayLike, examples_per_second: npt.ArrayLike, crit
     Shapes (m,); NaN where there is no throughput. Source: Pollux (Qiao et al. 2021), equation 3.
     """
     rate = np.asarray(examples_per_second, np.float64)
-    good: Floats = rate * statistical_efficiency(batch_sizes, critical_batch_size)
-    return good
+    return rate * statistical_efficiency(batch_sizes, critical_batch_size)

@@ -19,8 +19,8 @@ def effective_learning_rate(learning_rate: float | None, momentum: float | None)
 
     Source: Shallue et al. 2019, section 5.2 (METHODS 1.1, 4).
     """
-    given = np.array([[np.nan if value is None else value] for value in (learning_rate, momentum)])
-    effective = float(effective_learning_rates(*given)[0])
+    values = np.array([[np.nan if value is None else value] for value in (learning_rate, momentum)])
+    effective = float(effective_learning_rates(*values)[0])
     return None if np.isnan(effective) else effective
 
 
@@ -105,13 +105,13 @@ def nearest_trials(among: Floats, to: Floats, k: int) -> Neighbours:
     rows = np.flatnonzero(np.isfinite(among).all(axis=1))
     if not len(rows):
         return Neighbours(np.zeros((len(to), 0), np.int64), np.zeros((len(to), 0)))
-    known = among[rows]
-    spread = known.std(axis=0)
+    finite = among[rows]
+    spread = finite.std(axis=0)
     # The standard deviation of equal numbers may differ from 0 by rounding.
     spread[spread < 1e-9] = 1.0
-    blocks = np.array_split(to, max(1, len(to) * len(known) // _PAIRS_AT_ONCE))
-    nearest = np.concatenate([_nearest(known, block, spread, k) for block in blocks])
-    away = known[nearest] - to[:, np.newaxis]
+    blocks = np.array_split(to, max(1, len(to) * len(finite) // _PAIRS_AT_ONCE))
+    nearest = np.concatenate([_nearest(finite, block, spread, k) for block in blocks])
+    away = finite[nearest] - to[:, np.newaxis]
     return Neighbours(rows[nearest], np.sqrt((away**2).sum(axis=2)))
 
 

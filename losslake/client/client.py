@@ -114,8 +114,8 @@ _LONGEST_DETAIL = 2000
 class Client:
     """An HTTP client. Thread-safe.
 
-    to_private: whether connections after the first one, of redirects for example, may lead to loopback, link-local and
-    private addresses; to the first address always, since it is the one that the user gave. follows: redirects; else
+    to_private: connections after the first one, of redirects for example, may lead to loopback, link-local and private
+    addresses; to the first address always, since it is the one that the user gave. follows: redirects; else
     they are errors. tries: of a request; see RetryPolicy.
     """
 
@@ -266,8 +266,8 @@ def _error_of(response: httpx.Response) -> RemoteError:
     """Return the error for a response with an error status, with the detail that the server gives."""
     problem = _problem(_read(response, _LONGEST_PROBLEM)[:_LONGEST_PROBLEM])
     detail = problem.get("detail") or problem.get("title")
-    said = " ".join(detail.split())[:_LONGEST_DETAIL] if isinstance(detail, str) else ""
-    reason = said or f"HTTP status {response.status_code} {response.reason_phrase}".strip()
+    text = " ".join(detail.split())[:_LONGEST_DETAIL] if isinstance(detail, str) else ""
+    reason = text or f"HTTP status {response.status_code} {response.reason_phrase}".strip()
     message = f"{redact(response.url)}: {reason}"
     failure = RemoteError(message)
     if response.status_code in _TRANSIENT:

@@ -52,12 +52,12 @@ class Selection:
         """Return the small tables of a release with the rows of the selected studies only."""
         studies = self._rows(tables["studies"])
         collections, metrics = tables["collections"], tables["metrics"]
-        measured = {name for names in studies["metrics"].to_pylist() for name in names}
+        measured = pc.unique(pc.list_flatten(studies["metrics"]))
         return {
-            "collections": collections.filter(pc.is_in(collections["collection"], _set(studies["collection"]))),
+            "collections": collections.filter(pc.is_in(collections["collection"], pc.unique(studies["collection"]))),
             "studies": studies,
             "trials": self._rows(tables["trials"]),
-            "metrics": metrics.filter(pc.is_in(metrics["metric"], pa.array(sorted(measured), pa.string()))),
+            "metrics": metrics.filter(pc.is_in(metrics["metric"], measured)),
             "goals": _of_workloads(tables["goals"], studies),
             **{name: self._rows(tables[name]) for name in OPTIONAL_TABLES},
         }
@@ -74,10 +74,6 @@ def _of_workloads(goals: pa.Table, studies: pa.Table) -> pa.Table:
     workloads = set(zip(*(studies[key].to_pylist() for key in keys), strict=True))
     rows = zip(*(goals[key].to_pylist() for key in keys), strict=True)
     return goals.filter(pa.array([row in workloads for row in rows], pa.bool_()))
-
-
-def _set(column: pa.ChunkedArray) -> pa.Array:
-    return pa.array(sorted(set(column.to_pylist())), column.type)
 
 
 ORIGIN = "losslake release"  # the format of a downloaded release in the ledger
@@ -262,8 +258,8 @@ def _selected_files(service: Service, listed: ListedRelease, selection: Selectio
     if not selection.is_everything and not any(file.study for file in selected):
         keys = [key for key, values in selection.values.items() if values]
         existing = {key: sorted({file.study.key()[key] for file in files if file.study}, key=str) for key in keys}
-        known = "; ".join(f"{key} {', '.join(map(str, values[:_MOST_SHOWN]))}" for key, values in existing.items())
-        raise RemoteError(f"no study of release {listed.release} has {selection}; it has {known}")
+        choices = "; ".join(f"{key} {', '.join(map(str, values[:_MOST_SHOWN]))}" for key, values in existing.items())
+        raise RemoteError(f"no study of release {listed.release} has {selection}; it has {choices}")
     return selected
 
 
@@ -272,8 +268,5 @@ def _download_lock(lake: Lake) -> Iterator[Path]:
     """Lock and yield the folder for unfinished files, so that only one download runs at a time."""
     folder = lake.folder / "downloading"
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with locked(folder, wait=False):
-            yield folder
-    except BlockingIOError:
-        raise RemoteError(f"another download into {lake} is running: wait until it finishes") from None
+    with locked(folder, RemoteError(f"another download into {lake} is running: wait until it finishes")):
+        yield folder

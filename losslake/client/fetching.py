@@ -29,7 +29,7 @@ class RemoteFile:
 
 
 def fetch_all(
-    client: Client, file: Sequence[RemoteFile], unfinished: Path, jobs: int, progress: ProgressCallback
+    client: Client, files: Sequence[RemoteFile], unfinished: Path, jobs: int, progress: ProgressCallback
 ) -> None:
     """Fetch the files that don't exist yet, several at once.
 
@@ -38,7 +38,7 @@ def fetch_all(
     """
     with ThreadPoolExecutor(jobs, "fetch") as pool:
         try:
-            running = [pool.submit(_Fetch(client, one, unfinished, progress).run) for one in file]
+            running = [pool.submit(_Fetch(client, file, unfinished, progress).run) for file in files]
             done, _ = wait(running, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,25 +83,16 @@ def maintenance_lock(lake: Lake) -> Iterator[None]:
                 connection.invalidate()  # ends the session, and the lock with it
         return
     lake.folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(lake.folder / ".maintaining", wait=False))
-        except BlockingIOError:
-            raise busy from None
+    with locked(lake.folder / ".maintaining", busy):
         yield
 
 
-class _Needed:
-    """The names of the serving files of the releases that remain."""
-
-    def __init__(self, lake: Lake, policy: RetentionPolicy) -> None:
-        remaining = [release for release in lake.releases(include_unlisted=True) if policy.needs(release)]
-        self._releases = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in remaining}
-
-    def match(self, name: str) -> re.Match[str] | None:
-        """Return the parts of the name if the file belongs to a remaining release and this version of LossLake."""
-        match = _OF_A_RELEASE.fullmatch(name)
-        return match if match is not None and (match["number"], match["manifest"]) in self._releases else None
+def _needed(lake: Lake, policy: RetentionPolicy, names: Iterable[str]) -> dict[str, re.Match[str]]:
+    """Return the parts of the names of files that belong to a remaining release and this version of LossLake."""
+    remaining = [release for release in lake.releases(include_unlisted=True) if policy.needs(release)]
+    releases = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in remaining}
+    matches = {name: _OF_A_RELEASE.fullmatch(name) for name in names}
+    return {name: match for name, match in matches.items() if match and match.group("number", "manifest") in releases}
 
 
 def _delete_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
@@ -110,34 +101,26 @@ def _delete_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
     if not folder.is_dir():
         return []
     with exclusive(folder):
-        return _delete(_unneeded(folder, _Needed(lake, policy)), policy)
-
-
-def _unneeded(folder: Path, needed: _Needed) -> Iterator[Path]:
-    workloads: set[str] = set()
-    for path in _entries(folder):
-        match = needed.match(path.name)
-        if match is not None:
-            workloads |= _folders_named_by(path) if match["index"] else set()
-        elif path.name not in _NEVER_DELETED:
-            yield path
-    yield from (path for path in _entries(folder / _WORKLOADS) if path.name not in workloads)
+        paths = list(folder.iterdir())
+        needed = _needed(lake, policy, (path.name for path in paths))
+        indexes = (folder / name for name, match in needed.items() if match["index"])
+        workloads = {name for index in indexes for name in _folders_named_by(index)}
+        kept = {*_NEVER_DELETED, *needed}
+        unneeded = [path for path in paths if path.name not in kept]
+        unneeded += (path for path in (folder / _WORKLOADS).glob("*") if path.name not in workloads)
+        return _delete(unneeded, policy)
 
 
 def _delete_shared_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
     """Delete unneeded serving files in the store; return the bytes of each."""
     if not is_shared(lake):
         return []
-    listed = {file.path: file for file in lake.store.list_files(FOLDER)}
-    needed, remaining = _Needed(lake, policy), set()
-    for path in listed:
-        name = path.removeprefix(f"{FOLDER}/").removesuffix(PACKED)
-        match = needed.match(name) if path.endswith(PACKED) else None
-        if match is not None:
-            remaining.add(path)
-            index = lake.folder / FOLDER / name
-            if match["index"] and (index.is_file() or fetch(lake, index)):
-                remaining |= {f"{FOLDER}/{_WORKLOADS}/{folder}{PACKED}" for folder in _folders_named_by(index)}
+    listed = {file.path.removeprefix(f"{FOLDER}/"): file for file in lake.store.list_files(FOLDER)}
+    needed = _needed(lake, policy, (path.removesuffix(PACKED) for path in listed if path.endswith(PACKED)))
+    remaining = {f"{name}{PACKED}" for name in needed}
+    for index in (lake.folder / FOLDER / name for name, match in needed.items() if match["index"]):
+        if index.is_file() or fetch(lake, index):
+            remaining |= {f"{_WORKLOADS}/{folder}{PACKED}" for folder in _folders_named_by(index)}
     unneeded = [file for path, file in listed.items() if path not in remaining and file.modified < policy.before]
     if not policy.dry_run:
         lake.store.delete([file.path for file in unneeded])
@@ -150,7 +133,7 @@ def _delete_downloads(lake: Lake, policy: RetentionPolicy) -> list[int]:
     if not folder.is_dir():
         return []
     try:
-        with locked(folder, wait=False):
+        with locked(folder, BlockingIOError()):
             return _delete(folder.iterdir(), policy)
     except BlockingIOError:
         return []
@@ -162,10 +145,6 @@ def _folders_named_by(index: Path) -> set[str]:
         return folders_in(index)
     except LakeBroken:
         return set()
-
-
-def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _delete(paths: Iterable[Path], policy: RetentionPolicy) -> list[int]:

@@ -16,7 +16,6 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -45,14 +44,8 @@ BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contribu
 MADE_TABLES = ("studies", "flags", "missed", "equal_curves", "also_submitted")
 
 
-@dataclass
-class _Kept:
-    """The views and macros of this process: a database without tables, empty before the first is built."""
-
-    views: bytes = b""
-
-
-_kept = _Kept()
+_kept_views: list[bytes] = []
+"""The views and macros of this process: a database without tables; empty before the first is built."""
 
 
 def serving_file(lake: Lake, release: Release) -> Path:
@@ -107,15 +100,15 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
     check_files_exist(lake.store, files)
     ordered = sorted(files, key=_order)
     texts = {name: overridden("serving", name) for name in (*_DERIVED, *VIEWS, *MACROS)}
-    own = [name for name in VIEWS if "$files" in texts[name]]
-    views = _kept.views  # once: another thread may set it meanwhile
+    of_release = [name for name in VIEWS if "$files" in texts[name]]
+    views = _kept_views[0] if _kept_views else b""  # once: another thread may set it meanwhile
     if views:
         path.write_bytes(views)
     with duckdb.connect(str(path)) as connection:
         lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA IF NOT EXISTS base")
         _read_small_tables(connection, lake, ordered, BASE_TABLES)
-        for name in (*_DERIVED, *own) if views else texts:
+        for name in (*_DERIVED, *of_release) if views else texts:
             if name == "base_target_ranges":
                 connection.register("target_ranges", target_ranges_of(lake, files, connection))
             table = name.removeprefix("base_")
@@ -123,17 +116,17 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
             connection.execute(texts[name].replace("$files", _list_of(paths)))
         connection.execute("CHECKPOINT")
         if not views:
-            _kept.views = _views_alone(connection, own)
+            _kept_views[:] = [_views_alone(connection, of_release)]
 
 
-def _views_alone(connection: duckdb.DuckDBPyConnection, own: Sequence[str]) -> bytes:
+def _views_alone(connection: duckdb.DuckDBPyConnection, of_release: Sequence[str]) -> bytes:
     """Return a database with the views and macros of a serving file, without those of its release."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "views.duckdb"
         release = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
         connection.execute(f"ATTACH {_quoted(str(file))} AS alone")
         connection.execute(f'COPY FROM DATABASE "{release}" TO alone (SCHEMA)')
-        for name in own:
+        for name in of_release:
             connection.execute(f"DROP VIEW alone.{name}")
         connection.execute("DROP SCHEMA alone.base CASCADE")
         connection.execute("CHECKPOINT alone")

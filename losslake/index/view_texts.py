@@ -54,7 +54,7 @@ def _beyond_ranges(name: str, table: str) -> Iterator[str]:
     for _, of_quantity in groupby(bounded, key=lambda metric: metric.quantity):
         metrics = [*of_quantity]
         lowest, highest = metrics[0].target_limits
-        known = {
+        values = {
             "t": table,
             "metrics": ", ".join(f"'{metric.name}'" for metric in metrics),
             "lowest": repr(lowest),
@@ -62,7 +62,7 @@ def _beyond_ranges(name: str, table: str) -> Iterator[str]:
             "first": metrics[0].name,
             "range": metrics[0].range_in_words,
         }
-        yield Template(branch).safe_substitute(known)
+        yield Template(branch).safe_substitute(values)
 
 
 def _shared_text(shared: str, name: str) -> str:

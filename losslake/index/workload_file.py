@@ -45,6 +45,7 @@ class OpenWorkload:
     def __init__(self, sources: Mapping[str, pa.NativeFile]) -> None:
         """Take the file of each of NAMES."""
         self._sources = sources
+        self._readers: dict[str, pa.RecordBatchFileReader] = {}
         self._records: dict[str, TrialRecords] = {}
         self._frontiers: dict[str, Frontiers] = {}
         self._last_steps: dict[str, Integers] = {}
@@ -71,14 +72,14 @@ class OpenWorkload:
         """Return the records of a metric; empty arrays if there are none."""
         records = self._records.get(metric)
         if records is None:
-            records = self._records[metric] = records_of_batch(_batch(self._record_batches, metric))
+            records = self._records[metric] = records_of_batch(_batch(self._reader("records"), metric))
         return records
 
     def frontiers(self, metric: str) -> Frontiers:
         """Return the frontiers of a metric with a direction, over the trials that are COUNTED and not flagged."""
         cached = self._frontiers.get(metric)
         if cached is None:
-            cached = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
+            cached = self._frontiers[metric] = frontiers_of_batch(_batch(self._reader("frontiers"), metric))
         return cached
 
     def last_steps(self, metric: str) -> Integers:
@@ -90,19 +91,13 @@ class OpenWorkload:
             self._last_steps[metric] = steps
         return steps
 
-    @cached_property
-    def _record_batches(self) -> pa.RecordBatchFileReader:
-        return self._reader("records")
-
-    @cached_property
-    def _frontier_batches(self) -> pa.RecordBatchFileReader:
-        return self._reader("frontiers")
-
     def _reader(self, name: str) -> pa.RecordBatchFileReader:
-        try:
-            return pa.ipc.open_file(self._sources[name])
-        except (OSError, pa.ArrowException) as error:
-            raise damaged_serving_file(error) from None
+        if name not in self._readers:
+            try:
+                self._readers[name] = pa.ipc.open_file(self._sources[name])
+            except (OSError, pa.ArrowException) as error:
+                raise damaged_serving_file(error) from None
+        return self._readers[name]
 
 
 class OpenWorkloads:

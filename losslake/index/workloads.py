@@ -13,14 +13,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -33,6 +31,7 @@ from losslake.index.study_files import last_evaluations, study_records
 from losslake.index.target_ranges import TARGET_RANGES, target_ranges
 from losslake.index.view_texts import SERVING_VERSION, sql
 from losslake.index.workload_file import OpenWorkload, OpenWorkloads, damaged_serving_file, mapped_file, write_workload
+from losslake.lake.data_files import files_by_study
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write, cores
 from losslake.lake.store.store import DataFile
@@ -103,8 +102,9 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
     batch = _read_index(path)
     folder = workloads_folder(lake)
     folders: list[str] = batch.column("folder").to_pylist()
+    existing = os.listdir(folder) if folder.is_dir() else ()  # noqa: PTH208 - paths of all would take longer
     # In a shared lake each workload is fetched on first use.
-    if not is_shared(lake) and not _names_in(folder).issuperset(folders):
+    if not is_shared(lake) and not set(existing).issuperset(folders):
         make()
     opened = OpenWorkloads(folder, partial(_restore, lake, make))
     files = batch.column("files")
@@ -123,14 +123,6 @@ def _restore(lake: Lake, make: Callable[[], None], path: Path) -> None:
     """Fetch or rebuild the files of a workload that aren't on this machine."""
     if not fetch(lake, path):
         make()
-
-
-def _names_in(folder: Path) -> set[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name for entry in entries}
-    except FileNotFoundError:
-        return set()
 
 
 def workloads_folder(lake: Lake) -> Path:
@@ -179,21 +171,7 @@ def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -
     return WorkloadTrials(offsets, Trials(**numbers))
 
 
-def _ensure_workloads(
-    lake: Lake, connection: duckdb.DuckDBPyConnection, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]
-) -> list[str]:
-    """Return the names of the folders of these workloads, building missing ones. Raises LakeBroken.
-
-    connection: to the release's DuckDB file. files: of the release.
-    """
-    sources = _sources_of(lake, workloads, files)
-    if not all(source.folder.is_dir() for source in sources):
-        with exclusive(lake.folder / FOLDER):
-            _make_missing(sources, connection)
-    return [source.folder.name for source in sources]
-
-
-def target_ranges_of(lake: Lake, files: Iterable[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
+def target_ranges_of(lake: Lake, files: Sequence[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
     """Return the results of each study in each metric with a direction, at every target: rows of TARGET_RANGES.
 
     connection: to the release's DuckDB file. The caller must hold the lock. Raises LakeBroken.
@@ -210,14 +188,11 @@ def target_ranges_of(lake: Lake, files: Iterable[DataFile], connection: duckdb.D
     return pa.Table.from_batches(batches, TARGET_RANGES)
 
 
-def _sources_of(lake: Lake, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]) -> list[_Sources]:
-    by_table: dict[str, dict[Study, list[DataFile]]] = {name: defaultdict(list) for name in ("records", "measurements")}
-    for file in files:
-        if file.table in by_table and file.study is not None:
-            by_table[file.table][file.study].append(file)
-    records, measured = by_table.values()
+def _sources_of(lake: Lake, workloads: Sequence[WorkloadStudies], files: Sequence[DataFile]) -> list[_Sources]:
+    tables = ("records", "measurements")
+    by_table = [files_by_study([file for file in files if file.table == table]) for table in tables]
     return [
-        _Sources(lake, each, [records[study] for study in each.studies], [measured[study] for study in each.studies])
+        _Sources(lake, each, *([of_study.get(study, []) for study in each.studies] for of_study in by_table))
         for each in workloads
     ]
 
@@ -238,11 +213,6 @@ class _Sources:
         parts = zip(self.studies.batch_sizes, self.studies.content_digests, self.files, strict=True)
         inputs += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
         return workloads_folder(self.lake) / hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
-
-    @property
-    def n_records(self) -> int:
-        """The number of records."""
-        return sum(file.rows for files in self.files for file in files)
 
     def ensure(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Fetch the files, or make and share them. The caller must hold the lock."""
@@ -287,42 +257,39 @@ def _make_missing(sources: Sequence[_Sources], connection: duckdb.DuckDBPyConnec
     for abandoned in missing[0].folder.parent.glob(f"*{_UNFINISHED}"):
         shutil.rmtree(abandoned)
     # The largest first, to balance the cores.
-    ordered = sorted(missing, key=lambda source: -source.n_records)
-    executor = ThreadPoolExecutor(cores())
-    try:
+    ordered = sorted(missing, key=lambda source: -sum(file.rows for files in source.files for file in files))
+    with ThreadPoolExecutor(cores()) as executor:
         for _ in executor.map(partial(_Sources.ensure, connection=connection), ordered):
             pass
-    finally:
-        executor.shutdown(cancel_futures=True)
 
 
 def _make_index(path: Path, lake: Lake, release: Release, connection: duckdb.DuckDBPyConnection) -> None:
     """Make the missing files of workloads, then the index."""
-    files, workloads = lake.files(release), workloads_of(connection)
-    folders = _ensure_workloads(lake, connection, workloads, files)
-    with exclusive(path.parent), atomic_write(path) as unfinished:
-        _write_index(unfinished, workloads, folders, files)
+    sources = _sources_of(lake, workloads_of(connection), lake.files(release))
+    with exclusive(path.parent):
+        _make_missing(sources, connection)
+        with atomic_write(path) as unfinished:
+            _write_index(unfinished, sources)
 
 
-def _write_index(
-    path: Path, workloads: Sequence[WorkloadStudies], folders: Sequence[str], files: Iterable[DataFile]
-) -> None:
-    of_study: Mapping[Study, list[dict[str, Any]]] = defaultdict(list)
-    for file in files:
-        if file.table == "measurements" and file.study is not None:
-            of_study[file.study].append({name: getattr(file, name) for name in _FILE.names})
+def _write_index(path: Path, sources: Sequence[_Sources]) -> None:
+    workloads = [source.studies for source in sources]
     metrics: dict[tuple[str, ...], int] = {}
     columns = {
         **{key: [getattr(w.workload, key) for w in workloads] for key in STUDY_KEYS[:4]},
         "first_study": [w.first_study for w in workloads],
         "batch_sizes": [w.batch_sizes for w in workloads],
         "metrics": [[metrics.setdefault(names, len(metrics)) for names in w.metrics] for w in workloads],
-        "folder": folders,
-        "files": [[of_study[study] for study in w.studies] for w in workloads],
+        "folder": [source.folder.name for source in sources],
+        "files": [[list(map(_file_row, files)) for files in source.measurements] for source in sources],
     }
     batch = pa.RecordBatch.from_pydict(columns, _INDEX.with_metadata({_METRICS: json.dumps(list(metrics)).encode()}))
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
+
+
+def _file_row(file: DataFile) -> dict[str, str | int]:
+    return {name: getattr(file, name) for name in _FILE.names}
 
 
 def _read_index(path: Path) -> pa.RecordBatch:

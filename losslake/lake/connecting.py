@@ -49,7 +49,7 @@ def with_retries(work: Callable[[], T], seconds: float) -> T:
     """Return the result of `work`, retried on transient errors of the database.
 
     work: has to be safe to repeat: either a failure changes nothing, or it notices that it has succeeded before.
-    seconds: after this time the error is raised. Whoever waits for longer than two seconds is told why.
+    seconds: after this time the error is raised. A wait of over two seconds is logged.
     """
     began = time.monotonic()
     pause, last, is_logged = _FIRST_PAUSE_S, began + seconds, False
@@ -57,13 +57,13 @@ def with_retries(work: Callable[[], T], seconds: float) -> T:
         try:
             return work()
         except DBAPIError as error:
-            left = last - time.monotonic()
-            if not is_transient(error) or left <= 0:
+            remaining = last - time.monotonic()
+            if not is_transient(error) or remaining <= 0:
                 raise
         if not is_logged and time.monotonic() > began + _SECONDS_IN_SILENCE:
             _log.warning("the lake's database doesn't answer: trying for up to %g s", seconds)
             is_logged = True
-        time.sleep(min(pause, left))
+        time.sleep(min(pause, remaining))
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 

@@ -19,8 +19,8 @@ import yaml
 
 from losslake.lake.checksums import sha256_of
 from losslake.lake.citations import Collection, cite_collection
-from losslake.lake.readme_and_licences import template
 from losslake.lake.store.store import DataFile
+from losslake_schema.data import read_text
 from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
@@ -54,10 +54,10 @@ def dataset_card(
     """Return README.md with the YAML of a card. readme: how to read the files."""
     stored = {file.table for file in files}
     named = sorted({row["licence"].lower() for row in collections})
-    known = [name if name in _LICENCES else "other" for name in named] or ["other"]
+    licences = [name if name in _LICENCES else "other" for name in named] or ["other"]
     about = {
         "pretty_name": f"LossLake, release {release.number}",
-        "license": known[0] if len(set(known)) == 1 else sorted(set(known)),
+        "license": licences[0] if len(set(licences)) == 1 else sorted(set(licences)),
         "size_categories": [_size(release.n_measurements)],
         "tags": ["training-curves", "batch-size", "optimization", "hyperparameters"],
         "configs": [
@@ -67,12 +67,12 @@ def dataset_card(
             if table in stored
         ],
     }
-    if "other" in known:
+    if "other" in licences:
         about["license_name"] = "by-collection"
         about["license_link"] = f"https://huggingface.co/datasets/{repository}/tree/main/LICENSES"
     front = yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=120)
     entries = "\n\n".join(cite_collection(release, row).bibtex for row in collections)
-    body = template("hugging_face.md").replace("$repository", repository).replace("$bibtex", entries)
+    body = read_text("hugging_face.md").replace("$repository", repository).replace("$bibtex", entries)
     return f"---\n{front}---\n\n{readme.rstrip()}\n\n{body}"
 
 

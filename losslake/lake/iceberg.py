@@ -1,8 +1,8 @@
 """Versions of the Iceberg tables: those of a release are staged one by one, and become current in its transaction.
 
 A release tags its snapshots as `release-<number>`, and `main` of every table is the newest release. Metadata files are
-written first; which of them is current is said by the catalog's row of each table, which the transaction of the release
-updates. So a reader of any engine sees a release in all tables or in none, and a killed ingest leaves only files that
+written first; the row of each table in the catalog names the current one, and the transaction of the release updates
+it. So a reader of any engine sees a release in all tables or in none, and a killed ingest leaves only files that
 nothing refers to.
 """
 

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +19,7 @@ from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
-from losslake_schema.release import Release
+from losslake_schema.release import Release, utc
 from losslake_schema.tables import ALL_TABLES, NAMESPACE
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from losslake_schema.database import LedgerEntry
 
 LAYOUT_VERSION = 3
-# A command waits as long for a database that restarts as an ingest does; whoever has to answer soon waits less.
+# Commands wait for a database that restarts as long as ingests do; services, which have to answer soon, wait less.
 SECONDS_TO_READ, SECONDS_TO_ANSWER = 60.0, 5.0
 REWRITABLE_VERSION = 2  # also in the marker of a lake whose rewriting was killed at its very end
 T = TypeVar("T")
@@ -179,13 +178,11 @@ class Lake:
 
     def newest_release(self) -> Release | None:
         """Return the newest release, which is always listed, or None if there is none yet."""
-        newest = self._releases("WHERE number = (SELECT max(number) FROM losslake_releases)")
-        return newest[0] if newest else None
+        return next(iter(self._releases("WHERE number = (SELECT max(number) FROM losslake_releases)")), None)
 
     def find_release(self, number: int) -> Release | None:
         """Return a release, listed or not, or None if it never existed."""
-        releases = self._releases(f"WHERE number = {number:d}")
-        return releases[0] if releases else None
+        return next(iter(self._releases(f"WHERE number = {number:d}")), None)
 
     def _releases(self, condition: str) -> list[Release]:
         """Return releases, newest first. condition: a WHERE clause, or nothing."""
@@ -271,12 +268,6 @@ def store_of(location: Location) -> Store:
 def _release(values: dict[str, Any], snapshots: dict[str, int]) -> Release:
     times = {name: utc(values[name]) for name in ("created_at", "unlisted_at") if values[name] is not None}
     return Release(**{**values, **times, "snapshots": snapshots})
-
-
-def utc(value: str | datetime) -> datetime:
-    """Return a stored time in UTC. SQLite stores text without a zone, and PostgreSQL may return another zone."""
-    time = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _check_folder(folder: Path) -> None:

@@ -119,11 +119,10 @@ def _from_file(path: Path) -> Location:
     for key in ("catalog", "warehouse"):
         if not isinstance(values.get(key), str):
             raise LossLakeError(f'{path}: {key} is missing: add {key} = "URL"')
-    cache, cache_mb, endpoint = values.get("cache"), values.get("cache_mb"), values.get("endpoint")
-    for key, value, kind in (("cache", cache, str), ("cache_mb", cache_mb, int), ("endpoint", endpoint, str)):
-        if value is not None and not isinstance(value, kind):
+    for key, kind in (("cache", str), ("cache_mb", int), ("endpoint", str)):
+        if key in values and not isinstance(values[key], kind):
             raise LossLakeError(f"{path}: {key} must be {'a number' if kind is int else 'a string'}")
-    return _from_urls(values["catalog"], values["warehouse"], str(path), endpoint, cache, cache_mb)
+    return _from_urls(where=str(path), **values)
 
 
 def _from_urls(
@@ -131,14 +130,14 @@ def _from_urls(
     warehouse: str,
     where: str,
     endpoint: str | None = None,
-    cache: str | None = None,
-    cache_mb: int | None = None,
+    cache: str = "",
+    cache_mb: int = CACHE_MB,
 ) -> Location:
     database = _database(catalog, where)
     files_url = _files_url(warehouse, where)
     if endpoint is not None and urlsplit(endpoint).scheme not in ("http", "https"):
         raise LossLakeError(f"{where}: the endpoint {endpoint} is not an http:// or https:// URL")
-    megabytes = os.environ.get("LOSSLAKE_CACHE_MB") or (CACHE_MB if cache_mb is None else cache_mb)
+    megabytes = os.environ.get("LOSSLAKE_CACHE_MB") or cache_mb
     if not str(megabytes).isdigit() or int(megabytes) == 0:
         raise LossLakeError(f"the size of the cache, {megabytes} MB, must be a whole number above 0")
     default = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "losslake"

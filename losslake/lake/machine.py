@@ -17,14 +17,17 @@ def cores() -> int:
 
 
 @contextmanager
-def locked(path: Path, wait: bool = True) -> Iterator[None]:
+def locked(path: Path, busy: Exception | None = None) -> Iterator[None]:
     """Hold the lock of a folder, or of a file, which is created if missing. The lock of a killed process is released.
 
-    Raises BlockingIOError if the lock is taken, also by another thread, and wait is False.
+    busy: raised if the lock is taken, also by another thread, instead of waiting for it.
     """
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if busy is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise busy or BlockingIOError from None
         yield
     finally:
         os.close(descriptor)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from losslake.lake.lake import Lake, utc
+from losslake.lake.lake import Lake
+from losslake_schema.release import utc
 
 WITHDRAWN, RESTORED, ERASED = "withdrawn", "restored", "erased"
 

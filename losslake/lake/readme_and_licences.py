@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +20,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake_schema.contributors import Person, persons
+from losslake_schema.data import read_text
 from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
@@ -65,12 +64,6 @@ def licence_path(collection: str) -> str:
     return f"LICENSES/collection={quote(collection, safe='')}/LICENSE.txt"
 
 
-@cache
-def template(name: str) -> str:
-    """Return the text of `schema/losslake_schema/data/<name>`."""
-    return resources.files("losslake_schema.data").joinpath(name).read_text("utf-8")
-
-
 def _readme(release: Release, collections: Sequence[Collection], keys_in_files: bool) -> str:
     tables = " and ".join(f"`{name}/`" for name in PARTITIONED)
     keys = "collection, dataset, model, optimizer and batch_size"
@@ -80,7 +73,7 @@ def _readme(release: Release, collections: Sequence[Collection], keys_in_files: 
         layout = f"The tables {tables} are partitioned Hive style by {keys}, percent-encoded in the path"
     sources = "\n".join(map(_source, collections))
     return (
-        template("export_readme.md")
+        read_text("export_readme.md")
         .replace("$release", str(release.number))
         .replace("$digest", release.content_digest)
         .replace("$measurements", f"{release.n_measurements:,}")

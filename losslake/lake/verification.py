@@ -73,14 +73,14 @@ def _file_problem(store: Store, file: DataFile) -> str | None:
     return None
 
 
-def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], known: list[str]) -> Iterator[str]:
+def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], problems: list[str]) -> Iterator[str]:
     """Yield the counts of the release that differ from its files; check evaluations only if no file is damaged."""
     counts = [
         ("rows of measurements", release.n_measurements, _rows_of(files, "measurements")),
         ("trials", release.n_trials, _rows_of(files, "trials")),
         ("studies", release.n_studies, _rows_of(files, "studies")),
     ]
-    if not known:
+    if not problems:
         evaluations = sum(read_small_table(lake.store, files, "studies")["n_evaluations"].to_pylist())
         counts.append(("evaluations", release.n_evaluations, evaluations))
     for what, published, counted in counts:

@@ -39,8 +39,8 @@ class Lake(QuestionMethods):
 
     def _answer(self, path: str, parameters: Mapping[str, Any]) -> Result:
         """Return the answer to a question."""
-        given = {name: plain(value) for name, value in parameters.items() if value is not None}
-        return result_type(path)(self._source, path, given, self._source.answer(path, given, self._release))
+        values = {name: plain(value) for name, value in parameters.items() if value is not None}
+        return result_type(path)(self._source, path, values, self._source.answer(path, values, self._release))
 
     def __repr__(self) -> str:
         release = "newest release" if self._release is None else f"release {self._release}"

@@ -48,10 +48,10 @@ class LocalSource:
         question = next(each for each in QUESTIONS if each.path == path)
         fields = question.parameters.model_fields
         filters = {name: value for name, value in parameters.items() if name not in fields and value is not None}
-        known = {} if question.listing is None else filters_of(question.listing)
+        columns = {} if question.listing is None else filters_of(question.listing)
         for name in filters:
-            if name not in known and not (known and name.startswith(METAPARAMETER)):
-                raise _unknown(name, {**fields, **known})
+            if name not in columns and not (columns and name.startswith(METAPARAMETER)):
+                raise _unknown(name, {**fields, **columns})
         arguments = _checked(question.parameters, {k: v for k, v in parameters.items() if k not in filters})
         subject = self.view(release) if question.is_of_release else self._lake
         if question.listing is not None:
@@ -113,15 +113,15 @@ def _as_sent(answer: Answer) -> pa.Table:
 
 def _checked(model: Any, parameters: Mapping[str, Any]) -> Any:
     """Return validated parameters; raises BadParameter."""
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in parameters.items():
         if name not in model.model_fields:
             raise _unknown(name, model.model_fields)
         may_repeat = get_origin(model.model_fields[name].annotation) is list
         if value is not None:
-            given[name] = [value] if may_repeat and not isinstance(value, list) else value
+            values[name] = [value] if may_repeat and not isinstance(value, list) else value
     try:
-        return model.model_validate(given)
+        return model.model_validate(values)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
     name = str(fault["loc"][0]) if fault["loc"] else "parameters"
@@ -130,5 +130,5 @@ def _checked(model: Any, parameters: Mapping[str, Any]) -> Any:
     raise BadParameter(name, f"{name}={json.dumps(fault['input'], default=str)}: {fault['msg']}") from None
 
 
-def _unknown(name: str, known: Mapping[str, object]) -> BadParameter:
-    return BadParameter(name, f"there is no parameter '{name}': did you mean {' or '.join(near_names(name, known))}?")
+def _unknown(name: str, names: Mapping[str, object]) -> BadParameter:
+    return BadParameter(name, f"there is no parameter '{name}': did you mean {' or '.join(near_names(name, names))}?")

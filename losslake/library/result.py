@@ -145,9 +145,9 @@ class Result:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         rows = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row.values())}</tr>" for row in shown)
         more = f"<p>{len(self) - len(shown):,} more rows</p>" if len(self) > len(shown) else ""
-        said = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
+        items = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         about = html.escape(repr(self).partition("\n")[0].strip("<>"))
-        return f"<p>{about}</p><table><tr>{head}</tr>{rows}</table>{more}" + (f"<ul>{said}</ul>" if said else "")
+        return f"<p>{about}</p><table><tr>{head}</tr>{rows}</table>{more}" + (f"<ul>{items}</ul>" if items else "")
 
 
 class Curve(Result):
@@ -169,8 +169,8 @@ class Curve(Result):
     def _about(self, analysis: str, more: Mapping[str, Any]) -> Result:
         path = f"/v1/analysis/{analysis}"
         shared = {name: self._parameters[name] for name in _SHARED if self._parameters.get(name) is not None}
-        known = {name: self.facts[name] for name in ("metric", "target", "comparator")}
-        parameters = {**shared, **known, **more}
+        goal = {name: self.facts[name] for name in ("metric", "target", "comparator")}
+        parameters = {**shared, **goal, **more}
         result = Result(self._source, path, parameters, self._source.answer(path, parameters, self.release))
         if "seconds" in (measure := self.facts["measure"]):
             text = f"it is of the steps to the target, not of the {measure.replace('_', '-')} of this curve"

@@ -36,8 +36,8 @@ class ServiceSource:
 
     def sql(self, statement: str, parameters: Any, release: int | None) -> pa.Table:
         """Return the result of a statement; raises RemoteError, also for one that the service cut short."""
-        given = {"sql": statement, "release": release, "parameters": parameters}
-        body = {name: value for name, value in given.items() if value is not None}
+        request = {"sql": statement, "release": release, "parameters": parameters}
+        body = {name: value for name, value in request.items() if value is not None}
         url = self._url("/v1/sql", {"format": "arrow"})
         return self._client.retries.run(lambda: self._table("POST", url, body))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property, lru_cache
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 from pydantic.fields import FieldInfo
@@ -15,57 +15,42 @@ from pydantic.fields import FieldInfo
 from losslake.output.rows import KnownGoal, Row
 from losslake.record.numbers import NUMBER_WORDS
 
-_TYPES: dict[str, pa.DataType] = {
-    "string": pa.string(),
-    "integer": pa.int64(),
-    "number": pa.float64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "json": pa.string(),
-    "strings": pa.list_(pa.string()),
-    "integers": pa.list_(pa.int64()),
-    "numbers by name": pa.map_(pa.string(), pa.float64()),
-    "json by name": pa.map_(pa.string(), pa.string()),
-    "goals": pa.list_(pa.struct([("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])),
-}
-_KINDS: dict[Any, str] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    datetime: "timestamp",
-    Any: "json",
-    list[str]: "strings",
-    list[int]: "integers",
-    dict[str, float]: "numbers by name",
-    dict[str, Any]: "json by name",
-    list[KnownGoal]: "goals",
-}
 _SINGLE = (str, int, float, NoneType)
 _MOST_CACHED_TEXTS, _MOST_CACHED_ROWS = 8, 1 << 14
+
+
+class _Kind(NamedTuple):
+    """A kind of values: its name, its Arrow type and its JSON schema."""
+
+    name: str
+    type: pa.DataType
+    shape: dict[str, Any]
+
+
+_TEXT, _INTEGER = {"type": "string"}, {"type": "integer"}
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": [*NUMBER_WORDS]}]}
-_SHAPES: dict[str, dict[str, Any]] = {
-    "string": {"type": "string"},
-    "integer": {"type": "integer"},
-    "number": _NUMBER,
-    "boolean": {"type": "boolean"},
-    "timestamp": {"type": "string", "format": "date-time"},
-    "json": {},
-    "strings": {"type": "array", "items": {"type": "string"}},
-    "integers": {"type": "array", "items": {"type": "integer"}},
-    "numbers by name": {"type": "object", "additionalProperties": _NUMBER},
-    "json by name": {"type": "object"},
-    "goals": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "metric": {"type": "string", "description": "split/quantity", "examples": ["val/classification_error"]},
-                "target": _NUMBER | {"description": "Better, or equal if inclusive.", "examples": [0.05]},
-                "source": {"type": "string", "description": "Where the goal comes from.", "examples": ["the paper"]},
-            },
-        },
-    },
+_GOAL = {
+    "metric": _TEXT | {"description": "split/quantity", "examples": ["val/classification_error"]},
+    "target": _NUMBER | {"description": "Better, or equal if inclusive.", "examples": [0.05]},
+    "source": _TEXT | {"description": "Where the goal comes from.", "examples": ["the paper"]},
+}
+_GOAL_TYPE = pa.struct([("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
+_KINDS = {
+    str: _Kind("string", pa.string(), _TEXT),
+    int: _Kind("integer", pa.int64(), _INTEGER),
+    float: _Kind("number", pa.float64(), _NUMBER),
+    bool: _Kind("boolean", pa.bool_(), {"type": "boolean"}),
+    datetime: _Kind("timestamp", pa.timestamp("us", "UTC"), _TEXT | {"format": "date-time"}),
+    Any: _Kind("json", pa.string(), {}),
+    list[str]: _Kind("strings", pa.list_(pa.string()), {"type": "array", "items": _TEXT}),
+    list[int]: _Kind("integers", pa.list_(pa.int64()), {"type": "array", "items": _INTEGER}),
+    dict[str, float]: _Kind(
+        "numbers by name", pa.map_(pa.string(), pa.float64()), {"type": "object", "additionalProperties": _NUMBER}
+    ),
+    dict[str, Any]: _Kind("json by name", pa.map_(pa.string(), pa.string()), {"type": "object"}),
+    list[KnownGoal]: _Kind(
+        "goals", pa.list_(_GOAL_TYPE), {"type": "array", "items": {"type": "object", "properties": _GOAL}}
+    ),
 }
 
 
@@ -73,20 +58,18 @@ _SHAPES: dict[str, dict[str, Any]] = {
 class Column:
     """A column of an answer.
 
-    kind: a key of the types above. unit: empty where the column has none.
+    kind: the name of a kind above. type: of Arrow. shape: the JSON schema of a value that isn't null. unit: empty where
+    the column has none.
     """
 
     name: str
     kind: str
+    type: pa.DataType
+    shape: Mapping[str, Any]
     doc: str
     unit: str
     example: Any
     nullable: bool
-
-    @property
-    def type(self) -> pa.DataType:
-        """The Arrow type."""
-        return _TYPES[self.kind]
 
     @property
     def field(self) -> pa.Field:
@@ -101,7 +84,7 @@ class Column:
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema of its values, with documentation, unit and example, for OpenAPI."""
-        shape = _SHAPES[self.kind]
+        shape = dict(self.shape)
         if self.nullable and shape:
             shape = {"anyOf": [*shape.get("anyOf", [shape]), {"type": "null"}]}
         return shape | {"description": self.doc, "x-unit": self.unit or "none", "examples": [self.example]}
@@ -166,8 +149,8 @@ def _column(name: str, field: FieldInfo, described: FieldInfo) -> Column:
     kinds = get_args(field.annotation) if NoneType in get_args(field.annotation) else (field.annotation,)
     facts = described.json_schema_extra
     return Column(
-        name=name,
-        kind=_KINDS[kinds[0]],
+        name,
+        *_KINDS[kinds[0]],
         doc=" ".join(str(described.description).split()),
         unit=str(facts["x-unit"]) if isinstance(facts, dict) else "",
         example=(described.examples or [None])[0],

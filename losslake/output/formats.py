@@ -197,31 +197,19 @@ def _row_groups(answer: Answer) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting, answer.schema)
 
 
-class _Pieces(io.RawIOBase):
+class _Pieces(io.BytesIO):
     """A writable file whose bytes are drained as they are written."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiting: list[bytes] = []
-        self._written = 0
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Buffer the bytes and return their number."""
-        piece = bytes(data)
-        self._waiting.append(piece)
-        self._written += len(piece)
-        return len(piece)
+    _drained = 0
 
     def tell(self) -> int:
         """Return the number of bytes written so far."""
-        return self._written
+        return self._drained + super().tell()
 
     def drain(self) -> Iterator[bytes]:
         """Yield what was written since the last call, in one piece."""
-        if self._waiting:
-            yield b"".join(self._waiting)
-            self._waiting = []
+        if piece := self.getvalue():
+            self._drained += len(piece)
+            self.seek(0)
+            self.truncate()
+            yield piece

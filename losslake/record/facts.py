@@ -45,7 +45,7 @@ def facts(
             raise ValueError(
                 f"{key} {_shown(text)}: give a text of at most {_LONGEST_TEXT:,} characters, or leave it out"
             )
-    known: dict[str, Any] = {
+    document: dict[str, Any] = {
         "collection": "/".join(parts[:-3]),
         "dataset": parts[-3],
         "model": parts[-2],
@@ -57,10 +57,10 @@ def facts(
         "parameters": _parameters(parameters),
     }
     if goals:
-        known["goals"] = [_goal(goal) for goal in goals]
+        document["goals"] = [_goal(goal) for goal in goals]
     if notes is not None:
-        known["notes"] = notes
-    return known
+        document["notes"] = notes
+    return document
 
 
 def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:

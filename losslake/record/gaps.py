@@ -21,13 +21,13 @@ class Gaps:
 
     def add(self, reason: str, count: int, *steps: int) -> None:
         """Count measurements that are missing at these steps."""
-        known, first, last = self._gaps.get(reason, (0, None, None))
+        n_before, first, last = self._gaps.get(reason, (0, None, None))
         if steps:
             first, last = (
                 min(steps if first is None else (*steps, first)),
                 max(steps if last is None else (*steps, last)),
             )
-        self._gaps[reason] = known + count, first, last
+        self._gaps[reason] = n_before + count, first, last
 
     @property
     def count(self) -> int:

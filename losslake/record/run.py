@@ -30,7 +30,7 @@ FOLDER = "losslake-runs"
 # Numbers and names: of a call with one value five, so that it is 200,000 such calls, or 30 MB.
 MOST_QUEUED = 1_000_000
 _STATUSES = ("COMPLETE", "INFEASIBLE", "INCOMPLETE")
-# The rank of a process, as torchrun, Slurm, Open MPI and MPICH say it.
+# The variables in which torchrun, Slurm, Open MPI and MPICH state the rank of a process.
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 # float64 and integers never change, so that they can be read later.
 _IMMUTABLE = frozenset((float, int))
@@ -64,14 +64,14 @@ def start(
         folder: of all runs.
         resume: the name of a run that goes on. What is logged replaces what was recorded from its first step on; say
             `run.rewind(step)` if the training went back further.
-        rank: of this process; by default as torchrun, Slurm or MPI say it.
+        rank: of this process; by default as torchrun, Slurm or MPI state it.
         live: the URL of a contribution service, to which another process sends the run while it trains. That needs the
             extra `losslake[ingest]`, and a token in LOSSLAKE_TOKEN.
 
     Raises ValueError for what isn't a workload, a batch size, a parameter, a goal, or a run to resume. If the folder
     can't be written, a warning is logged, and nothing is recorded.
     """
-    known = facts(
+    document = facts(
         workload=workload,
         batch_size=batch_size,
         batch_unit=batch_unit,
@@ -87,9 +87,9 @@ def start(
     if (rank if rank is not None else _rank()) != 0:
         return Run(name, None)
     if resume is not None:
-        _check_same(place, known)
+        _check_same(place, document)
     try:
-        spool = Spool(place, known if resume is None else None)
+        spool = Spool(place, document if resume is None else None)
     except OSError as error:
         _warn(f"the run isn't recorded: {error}")
         return Run(name, None)
@@ -108,18 +108,18 @@ def _sender(place: Path, url: str | None) -> Sender | None:
 
 
 def _rank() -> int:
-    """Return the rank of this process as its environment says it, 0 if it doesn't."""
+    """Return the rank that the environment of this process states; 0 without one."""
     text = next((os.environ[rank] for rank in _RANKS if os.environ.get(rank)), "0")
     return int(text) if text.isdecimal() else 0
 
 
-def _check_same(place: Path, known: Mapping[str, Any]) -> None:
+def _check_same(place: Path, new: Mapping[str, Any]) -> None:
     """Raise ValueError if the run in a folder isn't the one to go on with."""
     recorded = {"batch_unit": "examples", **facts_of(place)}
     for name in SAME:
-        if recorded.get(name) != known[name]:
+        if recorded.get(name) != new[name]:
             was = f"{recorded.get(name)!r} in the run to resume, {place}"
-            raise ValueError(f"{name} is {known[name]!r}, and {was}: start a new run")
+            raise ValueError(f"{name} is {new[name]!r}, and {was}: start a new run")
 
 
 class Run:
@@ -199,7 +199,7 @@ class Run:
             self._drop(gaps.NOT_A_NUMBER, 1)
 
     def rewind(self, step: int) -> None:
-        """Say that the training went back to a checkpoint: what is logged next replaces what was from `step` on."""
+        """Record that the training went back to a checkpoint: what is logged next replaces what was from `step` on."""
         if self._spool is None or self._ended.is_set():
             return
         try:
@@ -303,8 +303,8 @@ class Run:
         """Return how the run ended, None if it wasn't finished."""
         if self._status is None:
             return None
-        known = {"status": self._status, "ended_at": time.time()}
-        return {**known, "n_dropped": self._gaps.count, "gaps": self._gaps.rows()}
+        end = {"status": self._status, "ended_at": time.time()}
+        return {**end, "n_dropped": self._gaps.count, "gaps": self._gaps.rows()}
 
 
 def _as_float(value: Any) -> float:

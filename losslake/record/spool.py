@@ -111,8 +111,7 @@ class Spool:
         if time.monotonic() - self._beat_at >= SECONDS_BETWEEN_BEATS:
             self._beat_at = time.monotonic()
             with suppress(OSError):
-                os.close(os.open(self.folder / HEARTBEAT, os.O_CREAT | os.O_WRONLY, 0o644))
-                os.utime(self.folder / HEARTBEAT)
+                (self.folder / HEARTBEAT).touch(0o644)
 
     def close(self) -> None:
         """Flush and close the segment, if one is open. Raises SegmentRemoved as well."""
@@ -209,7 +208,7 @@ def _last_elapsed(folder: Path) -> float:
 def _is_made(path: Path) -> bool:
     """Make an empty file; return False if it is there already."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        path.touch(0o644, exist_ok=False)
     except FileExistsError:
         return False
     return True

@@ -106,13 +106,13 @@ class Writer:
         n_dropped, rows = facts["n_dropped"] + self.gaps.count, [*facts["gaps"], *self.gaps.rows()]
         is_lost = n_dropped or self.began_again
         status = "INCOMPLETE" if is_lost and facts["status"] == "COMPLETE" else facts["status"]
-        known = {**facts, "status": status, "n_dropped": n_dropped}
-        del known["gaps"]
+        document = {**facts, "status": status, "n_dropped": n_dropped}
+        del document["gaps"]
         if rows:
-            known["gaps"] = rows
+            document["gaps"] = rows
         if self.assumed_rewinds:
-            known |= {"assumed_rewinds": self.assumed_rewinds, "began_again": self.began_again}
-        self._spool.end({**known, "segments": segments})
+            document |= {"assumed_rewinds": self.assumed_rewinds, "began_again": self.began_again}
+        self._spool.end({**document, "segments": segments})
 
     def _write_all(self) -> bool:
         """Write everything that is queued; return False if it can't be written now: it is tried again later."""
@@ -236,7 +236,7 @@ class Writer:
             self._worked_since = time.perf_counter()
 
     def _is_done(self, work: Callable[[], None]) -> bool:
-        """Return True if it worked; otherwise keep why not."""
+        """Return True if the work succeeded; otherwise store the reason in `trouble`."""
         try:
             work()
         except SegmentRemoved as error:

@@ -58,8 +58,8 @@ def _parameters(name: str) -> dict[str, str]:
     return {name: default for name, _, default in (each.partition(" := ") for each in signature.split(", "))}
 
 
-def _macro(name: str, given: Mapping[str, str]) -> exp.Query:
-    query, arguments = _parse(name), {**_parameters(name), **given}
+def _macro(name: str, qualified: Mapping[str, str]) -> exp.Query:
+    query, arguments = _parse(name), {**_parameters(name), **qualified}
     _qualify_parameters(query, arguments)
     _inline_macros(query, arguments)
     return query
@@ -134,11 +134,11 @@ def _minimum_by(query: exp.Query, _: str) -> None:
             call.set("expression", exp.Struct(expressions=[part.copy() for part in key.expressions]))
         if isinstance(call.this, exp.Struct):
             continue  # never null itself
-        known = call.this.copy().is_(exp.null()).not_()
+        is_not_null = call.this.copy().is_(exp.null()).not_()
         if isinstance(call.parent, exp.Filter):
-            call.parent.expression.set("this", exp.and_(call.parent.expression.this, known))
+            call.parent.expression.set("this", exp.and_(call.parent.expression.this, is_not_null))
         else:
-            call.replace(exp.Filter(this=call.copy(), expression=exp.Where(this=known)))
+            call.replace(exp.Filter(this=call.copy(), expression=exp.Where(this=is_not_null)))
 
 
 def _minimum_of_each(query: exp.Query, _: str) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
+from losslake_schema.data import read_toml
 from losslake_schema.names import LONGEST_NAME
 
 MOST_CONTRIBUTORS = 100  # of one trial
-DATA_COLLECTION = "data collection"  # the role of who states none
+DATA_COLLECTION = "data collection"  # the default role
 ORCID_URL = "https://orcid.org/"
 _ORCID = re.compile(r"(\d{4})-(\d{4})-(\d{4})-(\d{3}[\dX])", re.ASCII)
 _CONTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
@@ -31,8 +30,7 @@ class Role:
 @functools.cache
 def roles() -> dict[str, Role]:
     """Return the roles by name, from `data/roles.toml`."""
-    document = tomllib.loads(resources.files("losslake_schema.data").joinpath("roles.toml").read_text("utf-8"))
-    return {name: Role(name, **facts) for name, facts in document["roles"].items()}
+    return {name: Role(name, **facts) for name, facts in read_toml("roles.toml")["roles"].items()}
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Person:
 def persons(contributors: Iterable[tuple[str, str, str]]) -> list[Person]:
     """Return each contributor once, by name. contributors: name, ORCID iD (empty if unknown) and role.
 
-    Who has an ORCID iD is identified by it, and others by their name; of several names of one iD the first one counts.
+    Contributors are identified by their ORCID iD, or by name without one. Of several names of one iD the first counts.
     """
     names: dict[str, tuple[str, str]] = {}
     known_roles: dict[str, set[str]] = {}
@@ -111,7 +109,7 @@ def checked_orcid(text: str) -> str:
 
 
 def checked_role(text: str) -> str:
-    """Return a role that there is; raise ValueError for anything else."""
+    """Return a registered role; raise ValueError for anything else."""
     if problem := _role_problem(text):
         raise ValueError(problem)
     return text

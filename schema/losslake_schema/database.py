@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from losslake_schema.release import Release
+from losslake_schema.release import Release, utc
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -19,9 +19,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: object) -> datetime | None:
         """Return the stored time in UTC."""
-        if value is None:
-            return None
-        return value.astimezone(UTC) if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return utc(value) if value is not None else None
 
 
 class LogText(TypeDecorator[str]):

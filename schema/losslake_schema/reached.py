@@ -61,6 +61,13 @@ def strict_bound(target: Target, comparator: Comparator) -> Target:
     return bound
 
 
+def best_before(losses: Floats) -> Floats:
+    """Return the least loss before each one; inf before the first. NaN is undefined: give inf instead."""
+    before = np.full(len(losses), np.inf)
+    np.minimum.accumulate(losses[:-1], out=before[1:])
+    return before
+
+
 def hits(losses: Floats, target: float, comparator: Comparator = DEFAULT_COMPARATOR) -> Flags:
     """Return a mask of the losses that reach the target: loss < target, or <= target when inclusive.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, Literal, get_args
 
+from losslake_schema.data import read_toml
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator
@@ -113,14 +112,10 @@ class Goal:
         )
 
 
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("losslake_schema.data").joinpath(name).read_text("utf-8"))
-
-
 @functools.cache
 def metrics() -> dict[str, Metric]:
     """Return every registered metric by its name `split/quantity`."""
-    document = _read("metrics.toml")
+    document = read_toml("metrics.toml")
     return {
         f"{split}/{quantity}": Metric(split, quantity, **fields)
         for quantity, fields in document["quantity"].items()
@@ -139,10 +134,10 @@ def metric_named(name: str) -> Metric:
 @functools.cache
 def collections() -> tuple[Collection, ...]:
     """Return every registered collection."""
-    return tuple(Collection(**fields) for fields in _read("collections.toml")["collection"])
+    return tuple(Collection(**fields) for fields in read_toml("collections.toml")["collection"])
 
 
 @functools.cache
 def goals() -> tuple[Goal, ...]:
     """Return every registered goal."""
-    return tuple(map(Goal.of, _read("goals.toml")["goal"]))
+    return tuple(map(Goal.of, read_toml("goals.toml")["goal"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,3 +27,9 @@ class Release:
     n_measurements: int = 0
     unlisted_at: datetime | None = None
     snapshots: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+
+def utc(value: str | datetime) -> datetime:
+    """Return a stored time in UTC. SQLite stores text without a zone, and PostgreSQL may return another zone."""
+    time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)

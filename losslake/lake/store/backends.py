@@ -32,6 +32,6 @@ def backend_of(url: str) -> Backend:
     """Return the backend of a URL, or of a path without a scheme; raise ValueError for an unknown scheme."""
     scheme = url.partition("://")[0] if "://" in url else "file"
     if scheme not in BACKENDS:
-        known = " or ".join(f"{each}://" for each in BACKENDS if each != "file")
-        raise ValueError(f"a warehouse must be a folder or a URL that begins with {known}, not {scheme}://")
+        schemes = " or ".join(f"{each}://" for each in BACKENDS if each != "file")
+        raise ValueError(f"a warehouse must be a folder or a URL that begins with {schemes}, not {scheme}://")
     return cast("Backend", importlib.import_module(BACKENDS[scheme]))

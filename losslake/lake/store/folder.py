@@ -35,7 +35,7 @@ def open_store(url: str, endpoint: str | None, cache: BlockCache) -> FolderStore
 
 def metadata_files(url: str, endpoint: str | None) -> tuple[MetadataFiles, str]:  # noqa: ARG001 - the interface's
     """Return the local file system, and the path of the file."""
-    return _Disk(), url.removeprefix(SCHEME)
+    return _Disk(Path()), url.removeprefix(SCHEME)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class FolderStore:
                 yield StoredFile(name_in_store, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
-class _Disk:
-    """The files of this machine, by their absolute paths."""
+class _Disk(FolderStore):
+    """The files of this machine, by their absolute paths, each durable once written."""
 
     def size(self, path: str) -> int | None:
         """Return the size of a file in bytes, or None if it doesn't exist."""
@@ -161,18 +161,7 @@ class _Disk:
         except FileNotFoundError:
             return None
 
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
-        return Path(path).read_bytes()
-
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: pa.Buffer | bytes) -> None:
         """Write a file and sync it to disk."""
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-        sync_to_disk(file.parent, [file])
-
-    def delete(self, paths: Sequence[str]) -> None:
-        """Delete files; missing ones are ignored."""
-        for path in paths:
-            Path(path).unlink(missing_ok=True)
+        super().put(path, data)
+        sync_to_disk(Path(path).parent, [Path(path)])

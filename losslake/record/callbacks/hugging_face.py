@@ -48,9 +48,8 @@ class LossLakeCallback(TrainerCallback):
         training goes on from a checkpoint.
         """
         self._batch_size = batch_size
-        self._resume = resume
         self._folder = Path(facts.get("folder", FOLDER))
-        self._session = Session({"workload": workload, "parameters": parameters, **facts})
+        self._session = Session({"workload": workload, "parameters": parameters, **facts}, resume)
 
     @property
     def run(self) -> Run | None:
@@ -61,16 +60,13 @@ class LossLakeCallback(TrainerCallback):
         """Begin a run, or go on with one. Raises ValueError if the batch size isn't known."""
         is_first = bool(state.is_world_process_zero)
         file = Path(args.output_dir or ".") / NAME_FILE
-        resume = self._resume or (self._last_run(file) if state.global_step and is_first else None)
         run = self._session.begin(
             batch_size=check_batch_size(self._batch_size, known_batch_size(args), _HOW),
             parameters=stated_parameters(args),
+            updates=state.global_step,
+            last=self._last_run(file) if is_first else None,
             rank=0 if is_first else 1,
-            resume=resume,
         )
-        self._resume = None
-        if state.global_step:
-            run.rewind(state.global_step + 1)
         if run.folder is not None:
             with suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +90,7 @@ class LossLakeCallback(TrainerCallback):
 
 
 def known_batch_size(args: Any) -> int | None:
-    """Return the batch size of an update of these TrainingArguments; None if they don't say it.
+    """Return the batch size of an update of these TrainingArguments; None if they don't state it.
 
     They don't where the batch size is searched for, or where devices share an example.
     """

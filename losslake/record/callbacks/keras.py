@@ -31,8 +31,7 @@ class LossLakeCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """
         super().__init__()
         self._batch_size = batch_size
-        self._resume = resume
-        self._session = Session({"workload": workload, **facts})
+        self._session = Session({"workload": workload, **facts}, resume)
 
     @property
     def run(self) -> Run | None:
@@ -41,12 +40,8 @@ class LossLakeCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Begin a run; go on with it if the optimizer goes on from an update of an earlier `fit`."""
-        step = self._step()
-        last = self.run.name if self.run is not None and self.run.folder is not None and step else None
-        run = self._session.begin(batch_size=self._batch_size, parameters={}, resume=self._resume or last)
-        self._resume = None
-        if step:
-            run.rewind(step + 1)
+        last = self._session.recorded
+        self._session.begin(batch_size=self._batch_size, parameters={}, updates=self._step(), last=last)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Record the epoch's measurements."""

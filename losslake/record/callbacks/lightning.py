@@ -43,9 +43,8 @@ class LossLakeLogger(Logger):  # type: ignore[misc]
         """
         super().__init__()
         self.batch_size = batch_size
-        self._resume = resume
         self._parameters: dict[str, Any] = {}
-        self._session = Session({"workload": workload, **facts})
+        self._session = Session({"workload": workload, **facts}, resume)
         self._trainer: Any = None
 
     @property
@@ -91,13 +90,8 @@ class LossLakeLogger(Logger):  # type: ignore[misc]
 
     def begin(self, updates: int) -> None:
         """Begin a run, or go on with one. updates: those before."""
-        last = self.run.name if self.run is not None and self.run.folder is not None and updates else None
-        run = self._session.begin(
-            batch_size=self.batch_size, parameters=self._parameters, rank=0, resume=self._resume or last
-        )
-        self._resume = None
-        if updates:
-            run.rewind(updates + 1)
+        last = self._session.recorded
+        self._session.begin(batch_size=self.batch_size, parameters=self._parameters, updates=updates, last=last, rank=0)
 
 
 class _Beginning(Callback):  # type: ignore[misc]
