@@ -23,11 +23,12 @@ from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import words_of
 from losslake_service.assistants.short_answers import Document, answer_document, shortened, visible
-from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
+from losslake_service.assistants.tools import MOST_ROWS, TOOLS, Tool
 from losslake_service.expensive.answers import Answers
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.questions import release_of
 from losslake_service.routes.reading import read_query, unknown_parameter
+from losslake_service.routes.sql import PATH as SQL_PATH
 from losslake_service.routes.sql import check_depth, read_statement
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.errors import unavailable
@@ -46,7 +47,7 @@ class Tools:
 
     def __init__(self, releases: Releases, sql: SqlStatements | None, answers: Answers | None = None) -> None:
         self._releases, self._sql, self._answers = releases, sql, answers
-        self.by_name: Mapping[str, Tool] = {each.name: each for each in (*QUESTIONS, *([SQL] if sql else []))}
+        self.by_name: Mapping[str, Tool] = {each.name: each for each in TOOLS if sql or each.question is not None}
 
     async def call(self, name: str, arguments: Mapping[str, Any], request: Request | None, address: str) -> Document:
         """Return the answer of a tool, raising what the routes of REST raise.
@@ -98,7 +99,7 @@ class Tools:
         facts = {"release": view.number, "columns": types}
         reply = shortened(facts, rows, notes.get(result.truncated or "", []))
         given = [("q", query.sql), ("release", str(view.number))]
-        return {**reply, **_links(address, with_query("/sql", given), SQL.path, given)}
+        return {**reply, **_links(address, with_query("/sql", given), SQL_PATH, given)}
 
 
 async def answer_expensive(tools: Tools, request: Request) -> Response:
