@@ -35,6 +35,9 @@ ReleaseOption = Annotated[
         "--release", metavar="N", help="Release number. Default: the newest.", autocompletion=complete_release
     ),
 ]
+NamesArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names.")
+]
 WideOption = Annotated[bool, typer.Option("--wide", help="Print every column, however wide the table gets.")]
 EngineOption = Annotated[
     str | None,
@@ -87,10 +90,15 @@ def echo(message: str) -> None:
     print(printable(message))  # noqa: T201
 
 
+def echo_all(lines: Iterable[str]) -> None:
+    """Print lines to standard output."""
+    for line in lines:
+        echo(line)
+
+
 def echo_some(lines: Sequence[str], more: str = "more", most: int = MOST_LISTED) -> None:
     """Print the first lines, and how many are left out."""
-    for line in lines[:most]:
-        echo(line)
+    echo_all(lines[:most])
     if len(lines) > most:
         echo(f"  … and {len(lines) - most:,} {more}")
 

@@ -130,9 +130,8 @@ def releases(
 
     listed = Lake.open(lake).releases(include_unlisted=every)
     if format != "table":
-        print_rows(
-            _OF_RELEASES, [[_plain(getattr(release, name)) for name in _OF_RELEASES] for release in listed], format
-        )
+        rows = [[_plain(getattr(release, name)) for name in _OF_RELEASES] for release in listed]
+        print_rows(_OF_RELEASES, rows, format)
         return
     if not listed:
         echo("no release yet: run 'losslake ingest PATH' first")

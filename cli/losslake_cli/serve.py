@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, print_error
+from losslake_cli.console import LakeOption, echo_all, print_error
 from losslake_cli.table import show_table
 
 ConfigOption = Annotated[
@@ -92,8 +92,7 @@ def config(
     for variable in unknown_variables():
         print_error(f"no setting is called {variable}")
     if form == "toml":
-        for line in as_toml(loaded.settings).splitlines():
-            echo(line)
+        echo_all(as_toml(loaded.settings).splitlines())
         return
     fields = type(loaded.settings).model_fields
     rows = [

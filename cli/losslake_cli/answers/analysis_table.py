@@ -14,7 +14,7 @@ from typing import Any
 
 from losslake.output.answer import Answer
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_cli.console import echo, printable
+from losslake_cli.console import echo, echo_all, printable
 from losslake_cli.table import cell_text, is_number_column, show_table, terminal_width
 from losslake_schema.reached import goal_text
 
@@ -180,20 +180,15 @@ def _show(name: str, rows: Sequence[Mapping[str, Any]], workloads: Sequence[str]
         return
     empty = [name for at, name in enumerate(names) if all(row[at] is None for row in cells)]
     filled = [at for at, name in enumerate(names) if name not in empty or not rows] or [0]
-    for line in wide_table([names[at] for at in filled], [[row[at] for at in filled] for row in cells], space):
-        echo(line)
+    echo_all(wide_table([names[at] for at in filled], [[row[at] for at in filled] for row in cells], space))
     if rows and empty:
         _paragraph(f"empty columns: {', '.join(empty)}", "  ")
 
 
 def _cell(value: Any, labels: Mapping[str, str]) -> Any:
-    return (
-        labels.get(value, value)
-        if isinstance(value, str)
-        else _text(value)
-        if isinstance(value, (list, dict))
-        else value
-    )
+    if isinstance(value, str):
+        return labels.get(value, value)
+    return _text(value) if isinstance(value, (list, dict)) else value
 
 
 def _text(value: Any) -> str:
@@ -208,9 +203,7 @@ def _text(value: Any) -> str:
 def _paragraph(text: str, indent: str = "") -> None:
     """Print text wrapped to the terminal, with an indent from the second line on; without a terminal, on one line."""
     space = terminal_width()
-    lines = textwrap.wrap(text, max(20, space), subsequent_indent=indent, break_on_hyphens=False) if space else [text]
-    for line in lines:
-        echo(line)
+    echo_all(textwrap.wrap(text, max(20, space), subsequent_indent=indent, break_on_hyphens=False) if space else [text])
 
 
 def _headline(facts: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from losslake_cli.answers.plot import plot
 from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
 from losslake_cli.answers.workloads import list_workloads
 from losslake_cli.completion import complete_workload
-from losslake_cli.console import TextFormat, WideOption, echo, open_release
+from losslake_cli.console import TextFormat, WideOption, echo, echo_all, open_release
 from losslake_cli.table import show_table, terminal_width
 from losslake_schema.reached import goal_text
 
@@ -46,8 +46,8 @@ _BUT = ("workload", "reference")
 def steps_command() -> type:
     """Return the command."""
     options = options_of(QUESTION, _BUT)
-    own = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
-    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *own])
+    others = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
+    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *others])
 
 
 def _print_steps(options: Any) -> None:
@@ -80,8 +80,7 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
     title = f"{facts['workloads'][0]}: {noun} to {goal}, release {facts['release']}"
     if has_plot:
         points = list(zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True))
-        for line in plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding):
-            echo(line)
+        echo_all(plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding))
     else:
         columns = table.column_names if is_wide else _columns(facts)
         echo(title)

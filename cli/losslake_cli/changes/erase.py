@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def erase(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names."),
-    ],
+    names: NamesArgument,
     reason: Annotated[str, typer.Option(help="Why. It is published with the tombstones: don't quote the secret.")],
     by: Annotated[str, typer.Option(metavar="WHO", help="Who erases them. It is published, too.")],
     lake: LakeOption = None,

@@ -6,15 +6,12 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some, user_name
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, user_name
 from losslake_schema.quantities import counted
 
 
 def withdraw(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names."),
-    ],
+    names: NamesArgument,
     reason: Annotated[str, typer.Option(help="Why, for the ledger and the notes of the release.")],
     lake: LakeOption = None,
     by: Annotated[str | None, typer.Option(metavar="WHO", help="Who withdraws them; default: the user's name.")] = None,

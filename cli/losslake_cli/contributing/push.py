@@ -27,13 +27,17 @@ _PARTS = 10
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
 TokenFileOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help=f"A file with your token. Default: ${TOKEN}."),
+    Path | None, typer.Option("--token-file", metavar="FILE", help=f"A file with your token. Default: ${TOKEN}.")
+]
+RunsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")]
+CollectionOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")]
+MappingOption = Annotated[
+    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
 ]
 
 
 def push(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")],
+    paths: RunsArgument,
     url: UrlOption,
     token_file: TokenFileOption = None,
     licence: Annotated[
@@ -48,10 +52,8 @@ def push(
         typer.Option("--claim", metavar="[RUN:]METRIC=TARGET@STEPS", help="A result that you claim; may be repeated."),
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="For the reviewers.")] = "",
-    collection: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
-    ] = None,
+    collection: CollectionOption = None,
+    mapping: MappingOption = None,
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Send killed runs, too, as INCOMPLETE: those without an end.json.")
     ] = False,

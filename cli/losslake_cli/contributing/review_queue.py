@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from losslake_cli.console import echo, user_name
 from losslake_cli.contributing.push import TOKEN, read_token
@@ -19,30 +19,8 @@ if TYPE_CHECKING:
 _REMEDY = f"use --url with a token in {TOKEN}"
 
 
-class Queue(Protocol):
-    """The submissions of a lake, here or behind a URL."""
-
-    def list(self, state: str | None, after: str | None) -> SubmissionList:
-        """Return a page of submissions."""
-
-    def show(self, name: str) -> SubmissionStatus:
-        """Return a submission with its runs."""
-
-    def review(self, name: str) -> Review:
-        """Return what the checks found, and what the runs would change."""
-
-    def accept(self, name: str) -> SubmissionStatus:
-        """Accept a submission."""
-
-    def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        """Return a submission to its contributor."""
-
-    def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        """Move runs into a new submission, which is returned."""
-
-
 @contextmanager
-def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[Queue]:
+def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[_LocalQueue | _RemoteQueue]:
     """Open the submissions of a lake, or those behind a URL."""
     if url is None:
         yield _LocalQueue(open_database(lake))
@@ -70,6 +48,7 @@ class _LocalQueue:
         self._database = database
 
     def list(self, state: str | None, after: str | None) -> SubmissionList:
+        """Return a page of submissions."""
         from losslake_contributions.review.submissions import STATES, list_submissions
 
         if state is not None and state not in STATES:
@@ -77,11 +56,13 @@ class _LocalQueue:
         return list_submissions(self._database, state, after)
 
     def show(self, name: str) -> SubmissionStatus:
+        """Return a submission with its runs."""
         from losslake_contributions.review.submissions import find_any
 
         return find_any(self._database, name)
 
     def review(self, name: str) -> Review:
+        """Return what the checks found, and what the runs would change."""
         from losslake_contributions.review.review import Reviews
 
         return Reviews(self._database).review(name)
@@ -102,6 +83,7 @@ class _LocalQueue:
         return self.show(name)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        """Move runs into a new submission, which is returned."""
         from losslake_contributions.review.submissions import split
 
         return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
