@@ -52,18 +52,18 @@ def reproduce(
     from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
-    known = paper_named(paper)
-    numbers = list(dict.fromkeys(figure or [each.number for each in known.figures]))
+    chosen = paper_named(paper)
+    numbers = list(dict.fromkeys(figure or [each.number for each in chosen.figures]))
     for number in numbers:
-        known.figure(number)
+        chosen.figure(number)
     opened = Lake.open(lake)
     if release is None and not opened.releases():
-        raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(known.collection)}")
+        raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(chosen.collection)}")
     view = ReleaseView.open(opened, opened.release(release))
     folder = out or Path(paper)
     empty = panels = 0
     for number in numbers:
-        drawn = drawn_figure(view, known, number, trials)
+        drawn = drawn_figure(view, chosen, number, trials)
         folder.mkdir(parents=True, exist_ok=True)
         names = []
         for ending in format or FigureFormat:
@@ -75,4 +75,4 @@ def reproduce(
         empty, panels = empty + drawn.n_missing, panels + len(drawn.panels)
     echo(f"{counted(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
     if empty:
-        echo(f"{empty} of {panels} panels have no data: {how_to_get(known.collection)}")
+        echo(f"{empty} of {panels} panels have no data: {how_to_get(chosen.collection)}")

@@ -100,12 +100,12 @@ def _line(columns: Sequence[_Column], texts: Sequence[str]) -> str:
 
 def _transposed(columns: Sequence[_Column]) -> Iterator[str]:
     """Yield the lines of the transposed table, one per column."""
-    left = max(len(column.name) for column in columns)
+    name_width = max(len(column.name) for column in columns)
     rows = list(zip(*([" ".join(lines) for lines in column.cells] for column in columns), strict=True))
     widths = [max(map(len, row)) for row in rows]
     for column, texts in zip(columns, zip(*rows, strict=True), strict=True):
         cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-        yield f"{column.name:{left}}  {cells}".rstrip()
+        yield f"{column.name:{name_width}}  {cells}".rstrip()
 
 
 _SHOWN_ELSEWHERE = {

@@ -54,17 +54,17 @@ def options_of(question: Question, but: Collection[str] = ()) -> Iterator[Option
             yield name, Annotated[kind | None, option], None
 
 
-def given_in(options: Any, question: Question) -> dict[str, Any]:
+def parameters_in(options: Any, question: Question) -> dict[str, Any]:
     """Return the parameters of a question that were given as options."""
     names = [name for name in question.parameters.model_fields if name not in _OF_COMMANDS]
-    given = {name: getattr(options, name, None) for name in names}
-    return {name: value for name, value in given.items() if value not in (None, [])}
+    values = {name: getattr(options, name, None) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-def answer_to(question: Question, view: ReleaseView, given: Mapping[str, Any], command_name: str) -> Answer:
+def answer_to(question: Question, view: ReleaseView, values: Mapping[str, Any], command_name: str) -> Answer:
     """Return the answer to parameters; raise LossLakeError that names the options. command_name: for advice."""
     try:
-        parameters = question.parameters.model_validate(given)
+        parameters = question.parameters.model_validate(values)
     except ValidationError as error:
         raise LossLakeError(_refusal(error, command_name)) from None
     try:

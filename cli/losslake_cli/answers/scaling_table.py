@@ -13,7 +13,7 @@ from losslake.questions.release.named_workload import SeveralWorkloads, named_wo
 from losslake.questions.scaling import QUESTION
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.answers.plot import plot
-from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
+from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in
 from losslake_cli.answers.workloads import list_workloads
 from losslake_cli.completion import complete_workload
 from losslake_cli.console import TextFormat, WideOption, echo, echo_all, open_release
@@ -60,8 +60,8 @@ def _print_steps(options: Any) -> None:
     except SeveralWorkloads as several:
         list_workloads(view, several.workloads, options.format, options.wide)
         raise
-    given = given_in(options, QUESTION) | {"workload": [str(named)]}
-    answer = answer_to(QUESTION, view, given, "losslake steps")
+    values = parameters_in(options, QUESTION) | {"workload": [str(named)]}
+    answer = answer_to(QUESTION, view, values, "losslake steps")
     units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
     _print(answer, options.format, options.wide, options.plot, sorted(units - {"examples"}))
 

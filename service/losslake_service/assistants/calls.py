@@ -56,9 +56,9 @@ class Tools:
         address: of the service, for links.
         """
         tool = self.by_name[name]
-        for given in arguments:
-            if given not in tool.schema["properties"]:
-                raise unknown_parameter(_cut(given), tool.schema["properties"])
+        for argument in arguments:
+            if argument not in tool.schema["properties"]:
+                raise unknown_parameter(_cut(argument), tool.schema["properties"])
         # Halves of surrogate pairs, which JSON can hold, are in no name.
         text = json.dumps(arguments, ensure_ascii=False).encode(errors="replace")
         if tool.question is None:
@@ -98,8 +98,8 @@ class Tools:
         types = {each["name"]: each["type"] for each in columns}
         facts = {"release": view.number, "columns": types}
         reply = shortened(facts, rows, notes.get(result.truncated or "", []))
-        given = [("q", query.sql), ("release", str(view.number))]
-        return {**reply, **_links(address, with_query("/sql", given), SQL_PATH, given)}
+        pairs = [("q", query.sql), ("release", str(view.number))]
+        return {**reply, **_links(address, with_query("/sql", pairs), SQL_PATH, pairs)}
 
 
 async def answer_expensive(tools: Tools, request: Request) -> Response:
@@ -118,23 +118,23 @@ def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, 
     else:
         document = answer_document(question.answer(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
-    given = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
-    given = [*(each for each in given if each[0] != "release"), ("release", str(view.number))]
-    return {**document, **_links(address, _page(question, given), question.path, given)}
+    query = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
+    query = [*(each for each in query if each[0] != "release"), ("release", str(view.number))]
+    return {**document, **_links(address, _page(question, query), question.path, query)}
 
 
-def _page(question: Question, given: Pairs) -> str:
+def _page(question: Question, pairs: Pairs) -> str:
     """Return the path of the page about what an answer is about."""
     if question.listing is not None:
-        return with_query(question.path.removeprefix("/v1"), [each for each in given if each[0] in ("q", "release")])
-    if not any(name in ("workload", "study", "trial") for name, _ in given):
-        return f"/releases/{dict(given)['release']}"
-    return subject_page(given)
+        return with_query(question.path.removeprefix("/v1"), [each for each in pairs if each[0] in ("q", "release")])
+    if not any(name in ("workload", "study", "trial") for name, _ in pairs):
+        return f"/releases/{dict(pairs)['release']}"
+    return subject_page(pairs)
 
 
-def _links(address: str, page: str, path: str, given: Pairs) -> Document:
+def _links(address: str, page: str, path: str, pairs: Pairs) -> Document:
     """Return links to the page and the whole answer. Of a very long one, its path remains."""
-    links = {"page": page, "data": with_query(path, given)}
+    links = {"page": page, "data": with_query(path, pairs)}
     fitting = {name: url if len(url) <= _LONGEST_URL else url.partition("?")[0] for name, url in links.items()}
     return {name: address + url for name, url in fitting.items()}
 

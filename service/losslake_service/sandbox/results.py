@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import orjson
@@ -99,13 +98,13 @@ def write_result(
     while True:
         pieces = _Pieces(spool, rows)
         answer = plain_answer(Answer({}, pieces.schema, iter(pieces)))
-        said = {**facts, "truncated": truncated or False}
+        all_facts = {**facts, "truncated": truncated or False}
         if output.name == "json":
             # The other formats say it in a way of their own.
-            said |= {"all_rows": way}
-            said |= {"columns": [{"name": column.name, "type": str(column.type)} for column in answer.schema]}
+            columns = [{"name": column.name, "type": str(column.type)} for column in answer.schema]
+            all_facts |= {"all_rows": way, "columns": columns}
         sink = HashedFile(file)
-        for piece in output.write(dataclasses.replace(answer, facts=said)):
+        for piece in output.write(dataclasses.replace(answer, facts=all_facts)):
             sink.write(piece)
             if rows and sink.size > max_bytes:
                 break
@@ -178,9 +177,7 @@ class SqlResult:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:
