@@ -14,9 +14,10 @@ import typer
 
 from losslake.extras import how_to_install, missing_extra
 from losslake_cli.completion import complete_release
-from losslake_schema.errors import LossLakeError
+from losslake_schema.errors import LakeNotFound, LossLakeError
 
 if TYPE_CHECKING:
+    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
 Format = Literal["table", "csv", "json", "parquet"]
@@ -49,12 +50,26 @@ EngineOption = Annotated[
 ]
 
 
+def open_lake(lake: str | None) -> Lake:
+    """Open the lake that the option --lake names; imported here, since that takes time."""
+    from losslake.lake.lake import Lake
+
+    return Lake.open(lake)
+
+
+def find_lake(lake: str | None) -> Lake | None:
+    """Open the lake that the option --lake names; None if there is none."""
+    try:
+        return open_lake(lake)
+    except LakeNotFound:
+        return None
+
+
 def open_release(lake: str | None, release: int | None) -> ReleaseView:
     """Open the release that the options --lake and --release name."""
-    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     return ReleaseView.open(opened, opened.release(release))
 
 

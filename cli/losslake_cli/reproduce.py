@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, ReleaseOption, echo
+from losslake_cli.console import LakeOption, ReleaseOption, echo, open_lake
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -49,14 +49,13 @@ def reproduce(
     from losslake.figures.papers.drawn import drawn_figure, figure_bytes
     from losslake.figures.papers.listing import how_to_get
     from losslake.figures.papers.paper import paper as paper_named
-    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
     chosen = paper_named(paper)
     numbers = list(dict.fromkeys(figure or [each.number for each in chosen.figures]))
     for number in numbers:
         chosen.figure(number)
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     if release is None and not opened.releases():
         raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(chosen.collection)}")
     view = ReleaseView.open(opened, opened.release(release))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, open_lake
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -39,10 +39,9 @@ def erase(
     To withdraw trials from the next release only, use 'losslake withdraw'.
     """
     from losslake.index.maintenance import maintenance_lock
-    from losslake.lake.lake import Lake
     from losslake_ingest.releases.erasure import erase as erase_trials
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     opened.check_location()
     with maintenance_lock(opened):
         planned = erase_trials(opened, names, reason, by, text or [], hide_names, dry_run=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, user_name
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, open_lake, user_name
 from losslake_schema.quantities import counted
 
 
@@ -24,11 +24,10 @@ def withdraw(
     ledger records who withdrew them, when and why. After --undo, ingest the logs again. Other trials and copies of the
     same bytes are listed: copies in other studies come in when they are offered again.
     """
-    from losslake.lake.lake import Lake
     from losslake_ingest.releases.withdrawal import restore
     from losslake_ingest.releases.withdrawal import withdraw as publish_without
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     who = by or user_name("say with --by who withdraws them")
     if undo:
         trials = restore(opened, names, reason, who)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.console import LakeOption, echo, echo_all, echo_some
+from losslake_cli.console import LakeOption, echo, echo_all, echo_some, open_lake
 from losslake_cli.contributing.push import CollectionOption, MappingOption, RunsArgument
 from losslake_schema.quantities import counted
 
@@ -63,11 +63,10 @@ def check(
 
 def _base(lake: str | None) -> Lake | None:
     """Return the lake to compare with; None if none is named, and there is none at the usual place."""
-    from losslake.lake.lake import Lake
     from losslake_schema.errors import LakeNotFound
 
     try:
-        return Lake.open(lake)
+        return open_lake(lake)
     except LakeNotFound:
         if lake is not None:
             raise

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from losslake_cli.console import echo, user_name
+from losslake_cli.console import echo, open_lake, user_name
 from losslake_cli.contributing.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
@@ -35,10 +35,9 @@ def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> It
 
 def open_database(lake: str | None) -> Database:
     """Open the tables of contributions in the database of a lake."""
-    from losslake.lake.lake import Lake
     from losslake_contributions.store.database import Database
 
-    return Database.open(Lake.open(lake))
+    return Database.open(open_lake(lake))
 
 
 class _LocalQueue:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import EngineOption, LakeOption, echo, echo_some, print_error
+from losslake_cli.console import EngineOption, LakeOption, echo, echo_some, find_lake, print_error
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
@@ -204,17 +204,14 @@ def run_ingest(
 
 def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, request: Request) -> None:
     """Raise LossLakeError if a lake would be created for folders and files without a log of a known format."""
-    from losslake.lake.lake import Lake
     from losslake_ingest.bundles.reading import reading_of
     from losslake_ingest.contracts.rules import SourceBroken
     from losslake_ingest.pipeline.gather import Stored
     from losslake_ingest.pipeline.reading import open_sources
-    from losslake_schema.errors import LakeNotFound
 
     if not all(isinstance(place, str) for place in places):
         return
-    with suppress(LakeNotFound):
-        Lake.open(lake)
+    if find_lake(lake) is not None:
         return
     nothing = Stored(None, [])
     readings = [reading_of(source, request, nothing) for source in open_sources(places, request)]
@@ -341,15 +338,9 @@ MOST_MISSING = 40
 
 def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: Request) -> None:
     """Print the studies that an ingest would store, the first rows, and what is missing with the line that adds it."""
-    from losslake.lake.lake import Lake
     from losslake_ingest.plan import plan_ingest
-    from losslake_schema.errors import LakeNotFound
 
-    try:
-        opened = Lake.open(lake)
-    except LakeNotFound:
-        opened = None
-    ingest_plan = plan_ingest(opened, places, request)
+    ingest_plan = plan_ingest(find_lake(lake), places, request)
     for source in ingest_plan.sources:
         print_source(source)
     _show_studies(ingest_plan)
