@@ -119,25 +119,20 @@ async def error_detail(error: Exception) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
 
-def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
-    """Return a response with a problem document, or with an HTML page for a browser.
-
-    kind: a key of KINDS. more: additional members of the document.
-    """
-    status, title = KINDS[kind]
-    return problem_document(scope, kind, status, title, detail, headers, **more)
-
-
-def problem_document(
+def problem(
     scope: Scope,
     kind: str,
-    status: int,
-    title: str,
     detail: str,
     headers: Mapping[str, str] | None = None,
+    kinds: Mapping[str, tuple[int, str]] = KINDS,
+    /,
     **more: object,
 ) -> Response:
-    """Return a response with the problem document of a kind that KINDS may not have, or its page for a browser."""
+    """Return a response with a problem document, or with an HTML page for a browser.
+
+    kind: a key of kinds, which have status and title. more: additional members of the document.
+    """
+    status, title = kinds[kind]
     document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
     request_id = scope.get("state", {}).get("request_id")
     if request_id is not None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release.named_workload import named_workload
 from losslake_cli.answers.analysis_table import print_table
-from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in
+from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
 from losslake_cli.console import Format, open_release
 
 _FORMAT = Annotated[Format, typer.Option(help="Output format.")]
@@ -58,10 +56,7 @@ def _command(question: Question) -> type:
         answer = answer_to(question, view, values, f"losslake analyze {question.path.removeprefix(PREFIX)}")
         if options.format == "table":
             print_table(answer, question.parameters.model_fields)
-            return
-        for piece in FORMATS[options.format].encode(answer):
-            sys.stdout.buffer.write(piece)
-        if options.format == "json":
-            sys.stdout.buffer.write(b"\n")
+        else:
+            write_answer(answer, options.format)
 
     return command(run, [*options_of(question), *COMMON, ("format", _FORMAT, "table")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, make_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -17,7 +18,7 @@ from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.view import ReleaseView
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.completion import complete_metric
-from losslake_cli.console import LakeOption, ReleaseOption
+from losslake_cli.console import Format, LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError
 
 # The name of an option, its type, and its default.
@@ -71,6 +72,16 @@ def answer_to(question: Question, view: ReleaseView, values: Mapping[str, Any], 
         return question.answer(view, parameters)
     except BadParameter as error:
         raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
+
+
+def write_answer(answer: Answer, format: Format) -> None:  # noqa: A002
+    """Write an answer to standard output as the service does, and end a line after JSON."""
+    from losslake.output.formats import FORMATS  # imports Polars, which takes time
+
+    for piece in FORMATS[format].encode(answer):
+        sys.stdout.buffer.write(piece)
+    if format == "json":
+        sys.stdout.buffer.write(b"\n")
 
 
 def _refusal(error: ValidationError, command_name: str) -> str:

@@ -13,7 +13,7 @@ from losslake.questions.release.named_workload import SeveralWorkloads, named_wo
 from losslake.questions.scaling import QUESTION
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.answers.plot import plot
-from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in
+from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
 from losslake_cli.answers.workloads import list_workloads
 from losslake_cli.completion import complete_workload
 from losslake_cli.console import TextFormat, WideOption, echo, echo_all, open_release
@@ -69,10 +69,7 @@ def _print_steps(options: Any) -> None:
 def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, units: Sequence[str]) -> None:  # noqa: A002
     """Print the answer. units: what batch sizes count, if not examples."""
     if format != "table":
-        from losslake.output.formats import FORMATS  # imports Polars, which takes time
-
-        text = b"".join(FORMATS[format].encode(answer)).decode()
-        typer.echo(text, nl=format == "json")
+        write_answer(answer, format)
         return
     facts, table = answer.facts, answer.table()
     noun = facts["measure"].replace("_", "-")

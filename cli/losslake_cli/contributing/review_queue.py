@@ -12,6 +12,8 @@ from losslake_cli.contributing.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from losslake_contributions.client.connection import ContributionClient
     from losslake_contributions.protocol.submissions import SubmissionList, SubmissionStatus
     from losslake_contributions.review.review import Review
@@ -101,9 +103,7 @@ class _RemoteQueue:
         return self._client.send("GET", f"v1/submissions?{query}", SubmissionList)
 
     def show(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SubmissionStatus
-
-        return self._client.send("GET", f"v1/submissions/{name}", SubmissionStatus)
+        return self._send("GET", name)
 
     def review(self, name: str) -> Review:
         from losslake_contributions.review.review import Review
@@ -111,18 +111,19 @@ class _RemoteQueue:
         return self._client.send("GET", f"v1/submissions/{name}/review", Review)
 
     def accept(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SubmissionStatus
-
-        return self._client.send("POST", f"v1/submissions/{name}/accept", SubmissionStatus)
+        return self._send("POST", f"{name}/accept")
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import ReturnRequest
 
-        request = ReturnRequest(reason=reason)
-        return self._client.send("POST", f"v1/submissions/{name}/return", SubmissionStatus, request)
+        return self._send("POST", f"{name}/return", ReturnRequest(reason=reason))
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SplitRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import SplitRequest
 
-        request = SplitRequest(contributions=tuple(runs))
-        return self._client.send("POST", f"v1/submissions/{name}/split", SubmissionStatus, request)
+        return self._send("POST", f"{name}/split", SplitRequest(contributions=tuple(runs)))
+
+    def _send(self, method: str, path: str, request: BaseModel | None = None) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import SubmissionStatus
+
+        return self._client.send(method, f"v1/submissions/{path}", SubmissionStatus, request)

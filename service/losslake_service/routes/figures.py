@@ -26,13 +26,7 @@ from losslake.figures.papers.drawn import drawn_figure, rows_answer, rows_path, 
 from losslake.figures.papers.listing import check_collection
 from losslake.figures.papers.paper import Paper, paper
 from losslake.figures.renderer import Renderer
-from losslake.figures.requests import (
-    ThemeParameters,
-    answer_to_draw,
-    figure_parameters,
-    query_url,
-    specification,
-)
+from losslake.figures.requests import ThemeParameters, answer_to_draw, figure_parameters, query_url, specification
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.output.rows import unit
