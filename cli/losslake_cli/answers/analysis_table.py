@@ -15,7 +15,7 @@ from typing import Any
 from losslake.output.answer import Answer
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_cli.console import echo, echo_all, printable
-from losslake_cli.table import cell_text, is_number_column, show_table, terminal_width
+from losslake_cli.table import cell_text, heading_lines, is_number_column, show_table, split_heading, terminal_width
 from losslake_schema.reached import goal_text
 
 _KEYS = frozenset(
@@ -61,7 +61,7 @@ def wide_table(columns: Sequence[str], rows: Sequence[Sequence[object]], space: 
 
 
 def _column(name: str, values: Sequence[object]) -> _Column:
-    heading = printable(name).replace("_", "_\n").split("\n")
+    heading = split_heading(printable(name))
     cells = [textwrap.wrap(cell_text(value), _TEXT_WIDTH) or [""] for value in values]
     width = max(len(line) for lines in (heading, *cells) for line in lines)
     return _Column(printable(name), heading, cells, is_number_column(values), width)
@@ -80,9 +80,7 @@ def _parts(columns: Sequence[_Column], space: int) -> Iterator[list[_Column]]:
 
 
 def _lines(columns: Sequence[_Column]) -> Iterator[str]:
-    height = max(len(column.heading) for column in columns)
-    headings = ([""] * (height - len(column.heading)) + column.heading for column in columns)
-    for texts in zip(*headings, strict=True):
+    for texts in heading_lines([column.heading for column in columns]):
         yield _line(columns, texts)
     yield " ".join("─" * column.width for column in columns)
     for cells in zip(*(column.cells for column in columns), strict=True):

@@ -111,7 +111,7 @@ def write_result(
         else:
             sink.flush()
             return SpooledResult(rows, truncated, sink.digest())
-        rows, truncated = min(rows * 9 // 10, pieces.n_given * max_bytes // sink.size), "bytes"
+        rows, truncated = min(rows * 9 // 10, pieces.n_read * max_bytes // sink.size), "bytes"
         way = ways["bytes"] if spooled.truncated == "bytes" else ways["format"]
         os.lseek(file, 0, os.SEEK_SET)
         os.ftruncate(file, 0)
@@ -125,17 +125,17 @@ class _Pieces:
         self._reader = pa.ipc.open_stream(pa.PythonFile(os.fdopen(os.dup(spool), "rb"), "r"))
         self._rows = rows
         self.schema: pa.Schema = self._reader.schema
-        self.n_given = 0
+        self.n_read = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for whole in self._reader:
-            batch = whole.slice(0, self._rows - self.n_given)
+            batch = whole.slice(0, self._rows - self.n_read)
             at_once = max(1, batch.num_rows * _LEAVES_AT_ONCE // max(1, sum(map(_leaves, batch.columns))))
             for start in range(0, batch.num_rows, at_once):
                 piece = batch.slice(start, at_once)
-                self.n_given += piece.num_rows
+                self.n_read += piece.num_rows
                 yield piece
-            if self.n_given == self._rows:
+            if self.n_read == self._rows:
                 return
 
 
