@@ -33,15 +33,15 @@ class UsedUp(Exception):
 
 
 class Places:
-    """Places that clients hold: `most` in all, of one client half of them, but at least one.
+    """Places that clients hold: `most` in all, `most_of_client` of one, by default half, but at least one.
 
     A client that is None has no limit of its own. Thread-safe; reentrant, as an object that holds a place may be
     collected meanwhile.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_of_client: int | None = None) -> None:
         self._most = most
-        self._most_of_client = max(1, most // 2)
+        self._most_of_client = max(1, most // 2) if most_of_client is None else most_of_client
         self._held: Counter[str | None] = Counter()
         self._lock = threading.RLock()
 
