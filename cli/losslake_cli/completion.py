@@ -23,8 +23,8 @@ def _completing(names: Names) -> Callable[[typer.Context, str], list[str]]:
         from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 
         try:
-            known = names(Lake.open(context.params.get("lake"), SECONDS_TO_ANSWER), context)
-            return sorted({name for name in known if name.startswith(incomplete)})
+            candidates = names(Lake.open(context.params.get("lake"), SECONDS_TO_ANSWER), context)
+            return sorted({name for name in candidates if name.startswith(incomplete)})
         except Exception:  # noqa: BLE001 a message would land in the line that is being typed
             return []
 
@@ -47,8 +47,8 @@ def _metrics(lake: Lake, context: typer.Context) -> Iterator[str]:
     """Yield the metrics of the workload that was given, or of all."""
     studies = list(_studies(lake, context))
     # An option whose value is being typed leaves the arguments unparsed.
-    given = {*(context.params.get("workload") or ()), *context.args}
-    of_workload = [metrics for name, metrics in studies if name in given]
+    arguments = {*(context.params.get("workload") or ()), *context.args}
+    of_workload = [metrics for name, metrics in studies if name in arguments]
     for metrics in of_workload or [metrics for _, metrics in studies]:
         yield from metrics
 

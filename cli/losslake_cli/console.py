@@ -14,9 +14,10 @@ import typer
 
 from losslake.extras import how_to_install, missing_extra
 from losslake_cli.completion import complete_release
-from losslake_schema.errors import LossLakeError
+from losslake_schema.errors import LakeNotFound, LossLakeError
 
 if TYPE_CHECKING:
+    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
 Format = Literal["table", "csv", "json", "parquet"]
@@ -35,6 +36,9 @@ ReleaseOption = Annotated[
         "--release", metavar="N", help="Release number. Default: the newest.", autocompletion=complete_release
     ),
 ]
+NamesArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names.")
+]
 WideOption = Annotated[bool, typer.Option("--wide", help="Print every column, however wide the table gets.")]
 EngineOption = Annotated[
     str | None,
@@ -46,12 +50,26 @@ EngineOption = Annotated[
 ]
 
 
+def open_lake(lake: str | None) -> Lake:
+    """Open the lake that the option --lake names; imported here, since that takes time."""
+    from losslake.lake.lake import Lake
+
+    return Lake.open(lake)
+
+
+def find_lake(lake: str | None) -> Lake | None:
+    """Open the lake that the option --lake names; None if there is none."""
+    try:
+        return open_lake(lake)
+    except LakeNotFound:
+        return None
+
+
 def open_release(lake: str | None, release: int | None) -> ReleaseView:
     """Open the release that the options --lake and --release name."""
-    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     return ReleaseView.open(opened, opened.release(release))
 
 
@@ -87,10 +105,15 @@ def echo(message: str) -> None:
     print(printable(message))  # noqa: T201
 
 
+def echo_all(lines: Iterable[str]) -> None:
+    """Print lines to standard output."""
+    for line in lines:
+        echo(line)
+
+
 def echo_some(lines: Sequence[str], more: str = "more", most: int = MOST_LISTED) -> None:
     """Print the first lines, and how many are left out."""
-    for line in lines[:most]:
-        echo(line)
+    echo_all(lines[:most])
     if len(lines) > most:
         echo(f"  … and {len(lines) - most:,} {more}")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from losslake_cli.console import LakeOption, ReleaseOption, TextFormat, echo, print_error
+from losslake_cli.console import LakeOption, ReleaseOption, TextFormat, echo, open_lake, print_error
 from losslake_cli.table import print_rows, show_table
 from losslake_schema.quantities import counted
 
@@ -57,11 +57,10 @@ def verify(
     Checks the size, sha256 and row count of each data file, and compares Iceberg's list of files with the release's.
     Exits with status 1 if anything differs.
     """
-    from losslake.lake.lake import Lake
     from losslake.lake.verification import verify as check
     from losslake_cli.progress import counting
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     is_intact = True
     for number in [r.number for r in opened.releases()] if every else [opened.release(release).number]:
         with counting(f"release {number}") as report:
@@ -99,10 +98,9 @@ def export(
     dataset card to that, and prints the command that publishes the folder; nothing is uploaded.
     """
     from losslake.lake.export import export as write
-    from losslake.lake.lake import Lake
     from losslake_cli.progress import counting
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     selected = opened.release(release)
     with counting(f"release {selected.number}") as report:
         count = write(opened, selected, folder.expanduser().absolute(), link, keys_in_files, hugging_face, report)
@@ -126,13 +124,10 @@ def releases(
     format: Annotated[TextFormat, typer.Option(help="Output format. CSV and JSON have full digests.")] = "table",  # noqa: A002
 ) -> None:
     """List the releases, newest first."""
-    from losslake.lake.lake import Lake
-
-    listed = Lake.open(lake).releases(include_unlisted=every)
+    listed = open_lake(lake).releases(include_unlisted=every)
     if format != "table":
-        print_rows(
-            _OF_RELEASES, [[_plain(getattr(release, name)) for name in _OF_RELEASES] for release in listed], format
-        )
+        rows = [[_plain(getattr(release, name)) for name in _OF_RELEASES] for release in listed]
+        print_rows(_OF_RELEASES, rows, format)
         return
     if not listed:
         echo("no release yet: run 'losslake ingest PATH' first")
@@ -175,9 +170,7 @@ def ledger(
 
     The ledger has an entry for every source, for its studies, and for each quarantined file with the reason.
     """
-    from losslake.lake.lake import Lake
-
-    entries = Lake.open(lake).ledger(outcome, limit + 1)
+    entries = open_lake(lake).ledger(outcome, limit + 1)
     is_cut, entries = len(entries) > limit, entries[:limit]
     rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in entries]
     if format == "table" and not rows:

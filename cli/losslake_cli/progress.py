@@ -20,20 +20,24 @@ from rich.progress import (
 )
 
 from losslake_cli.console import printable
-from losslake_ingest.contracts.report import Progress as IngestProgress
 
 SECONDS_BETWEEN_LINES = 5.0
+_TEXT = "{task.fields[text]}"
 
 
 @contextmanager
-def progress() -> Iterator[IngestProgress]:
+def progress(quiet: bool = False) -> Iterator[IngestProgress]:
     """Yield a reporter of the progress of an ingest, on standard error."""
-    if not sys.stderr.isatty():
-        yield PlainLines()
-        return
-    counts = TextColumn("{task.fields[counts]}", markup=False)
-    with _bars(DownloadColumn(), TransferSpeedColumn(), counts) as bars:
-        yield LiveBar(bars)
+    with _shown(quiet, _Lines(), DownloadColumn(), TransferSpeedColumn(), TextColumn(_TEXT, markup=False)) as shown:
+        yield IngestProgress(shown)
+
+
+@contextmanager
+def downloading(quiet: bool = False) -> Iterator[DownloadProgress]:
+    """Yield a reporter of the progress of a download, on standard error."""
+    lines, text = _Lines(shows_speed=True), TextColumn(_TEXT, markup=False)
+    with _shown(quiet, lines, text, DownloadColumn(), TransferSpeedColumn()) as shown:
+        yield DownloadProgress(shown)
 
 
 @contextmanager
@@ -47,139 +51,118 @@ def counting(name: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
-@contextmanager
-def downloading(quiet: bool = False) -> Iterator[Transfer]:
-    """Yield a reporter of the progress of a download, on standard error."""
-    if quiet or not sys.stderr.isatty():
-        yield Transfer() if quiet else TransferLines()
-        return
-    files = TextColumn("{task.fields[files]}", markup=False)
-    with _bars(files, DownloadColumn(), TransferSpeedColumn()) as bars:
-        yield TransferBar(bars)
+class IngestProgress:
+    """Reports the progress of an ingest: see `losslake_ingest.contracts.report.Progress`."""
+
+    def __init__(self, shown: _Nothing) -> None:
+        self._shown = shown
+
+    def begin(self, source: str, total_bytes: int | None) -> None:
+        """Begin a source."""
+        self._shown.begin(f"reading {source}", source.rpartition("/")[2], total_bytes)
+
+    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        """Report the bytes read, and the trials and evaluations in them."""
+
+        def text(seconds: float) -> str:
+            return f"{trials:,} trials, {evaluations / seconds if seconds > 0 else 0:,.0f} rows/s"
+
+        self._shown.advance(bytes_read, text)
+
+    def stage(self, name: str) -> None:
+        """Report the next stage."""
+        self._shown.stage(name)
 
 
-def _bars(*columns: ProgressColumn) -> Progress:
-    ends = TextColumn("{task.description}", markup=False), BarColumn()
-    return Progress(*ends, *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+class DownloadProgress:
+    """Reports the progress of a download: see `losslake.client.downloading.Progress`."""
+
+    def __init__(self, shown: _Nothing) -> None:
+        self._shown = shown
+        self._files = 0
+
+    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
+        """Begin a download."""
+        self._files = total_files
+        self._shown.begin(f"fetching {name}: {total_files:,} files, {total_bytes:,} bytes", name, total_bytes)
+
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        """Report the bytes and files that are complete so far."""
+        self._shown.advance(bytes_here, lambda _: f"{files_here:,} of {self._files:,} files")
 
 
-class _Lines:
+class _Nothing:
+    """Progress that is not shown."""
+
+    def begin(self, line: str, name: str, total: int | None) -> None:
+        """Begin something with a number of bytes, if known. line, name: what it is, as a line and beside a bar."""
+
+    def advance(self, done: int, text: Callable[[float], str]) -> None:
+        """Report the bytes that are done. text: returns what else to show, from the seconds since the beginning."""
+
+    def stage(self, name: str) -> None:
+        """Report the next stage."""
+
+
+class _Lines(_Nothing):
     """Progress as lines on standard error, at most one every few seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_speed: bool = False) -> None:
+        self._shows_speed = shows_speed
         self._started = self._last = 0.0
+        self._total: int | None = None
 
-    def _begin(self, line: str) -> None:
+    def begin(self, line: str, name: str, total: int | None) -> None:
         self._started = self._last = time.monotonic()
-        self._print(line)
+        self._total = total
+        self.stage(line)
 
-    def _seconds_if_due(self) -> float | None:
-        """Return the seconds since the beginning if a line is due, or None."""
+    def advance(self, done: int, text: Callable[[float], str]) -> None:
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN_LINES:
-            return None
-        self._last = now
-        return now - self._started
+            return
+        self._last, seconds = now, now - self._started
+        share = f"{100 * done / self._total:.0f}%, " if self._total else ""
+        speed = f", {done / seconds / 1e6:,.1f} MB/s" if self._shows_speed else ""
+        self.stage(f"  {share}{text(seconds)}{speed}")
 
-    def _print(self, line: str) -> None:
-        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201
+    def stage(self, name: str) -> None:
+        print(printable(name), file=sys.stderr, flush=True)  # noqa: T201
 
 
-class LiveBar:
-    """Progress of an ingest as a bar over the bytes of a source, with rates and the time left."""
+class _Bar(_Nothing):
+    """Progress as a bar over the bytes, with a text."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._task: TaskID | None = None
         self._started = 0.0
 
-    def begin(self, source: str, total_bytes: int | None) -> None:
-        """Begin a source."""
+    def begin(self, line: str, name: str, total: int | None) -> None:
         if self._task is not None:
             self._bars.remove_task(self._task)
         self._started = time.monotonic()
-        self._task = self._bars.add_task(printable(source.rpartition("/")[2]), total=total_bytes, counts="")
+        self._task = self._bars.add_task(printable(name), total=total, text="")
 
-    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
-        """Report the bytes read, and the trials and evaluations in them."""
+    def advance(self, done: int, text: Callable[[float], str]) -> None:
         if self._task is not None:
-            counts = _counts(trials, evaluations, time.monotonic() - self._started)
-            self._bars.update(self._task, completed=bytes_read, counts=counts)
+            self._bars.update(self._task, completed=done, text=text(time.monotonic() - self._started))
 
     def stage(self, name: str) -> None:
-        """Report the next stage."""
         if self._task is not None:
             self._bars.update(self._task, description=name)
 
 
-class PlainLines(_Lines):
-    """Progress of an ingest as lines."""
-
-    _total: int | None = None
-
-    def begin(self, source: str, total_bytes: int | None) -> None:
-        """Begin a source."""
-        self._total = total_bytes
-        self._begin(f"reading {source}")
-
-    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
-        """Report the bytes read, and the trials and evaluations in them."""
-        seconds = self._seconds_if_due()
-        if seconds is not None:
-            share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
-            self._print(f"  {share}{_counts(trials, evaluations, seconds)}")
-
-    def stage(self, name: str) -> None:
-        """Report the next stage."""
-        self._print(name)
+@contextmanager
+def _shown(quiet: bool, lines: _Lines, *columns: ProgressColumn) -> Iterator[_Nothing]:
+    """Yield nothing, a bar with these columns on a terminal, or the lines."""
+    if quiet or not sys.stderr.isatty():
+        yield _Nothing() if quiet else lines
+        return
+    with _bars(*columns) as bars:
+        yield _Bar(bars)
 
 
-def _counts(trials: int, evaluations: int, seconds: float) -> str:
-    return f"{trials:,} trials, {evaluations / seconds if seconds > 0 else 0:,.0f} rows/s"
-
-
-class Transfer:
-    """Progress of a download that is not shown."""
-
-    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
-        """Begin a download."""
-
-    def advance(self, bytes_here: int, files_here: int) -> None:
-        """Report the bytes and files that are complete so far."""
-
-
-class TransferBar(Transfer):
-    """Progress of a download as a bar over the bytes, with files and bytes per second."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
-        self._task: TaskID | None = None
-        self._files = 0
-
-    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
-        """Begin a download."""
-        self._files = total_files
-        self._task = self._bars.add_task(name, total=total_bytes, files="")
-
-    def advance(self, bytes_here: int, files_here: int) -> None:
-        """Report the bytes and files that are complete so far."""
-        if self._task is not None:
-            self._bars.update(self._task, completed=bytes_here, files=f"{files_here:,} of {self._files:,} files")
-
-
-class TransferLines(_Lines, Transfer):
-    """Progress of a download as lines."""
-
-    _bytes = _files = 0
-
-    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
-        """Begin a download."""
-        self._bytes, self._files = total_bytes, total_files
-        self._begin(f"fetching {name}: {total_files:,} files, {total_bytes:,} bytes")
-
-    def advance(self, bytes_here: int, files_here: int) -> None:
-        """Report the bytes and files that are complete so far."""
-        seconds = self._seconds_if_due()
-        if seconds is not None:
-            share, speed = 100 * bytes_here / max(1, self._bytes), bytes_here / seconds / 1e6
-            self._print(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
+def _bars(*columns: ProgressColumn) -> Progress:
+    ends = TextColumn("{task.description}", markup=False), BarColumn()
+    return Progress(*ends, *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)

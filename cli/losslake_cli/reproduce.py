@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, ReleaseOption, echo
+from losslake_cli.console import LakeOption, ReleaseOption, echo, open_lake
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -49,21 +49,20 @@ def reproduce(
     from losslake.figures.papers.drawn import drawn_figure, figure_bytes
     from losslake.figures.papers.listing import how_to_get
     from losslake.figures.papers.paper import paper as paper_named
-    from losslake.lake.lake import Lake
     from losslake.questions.release.view import ReleaseView
 
-    known = paper_named(paper)
-    numbers = list(dict.fromkeys(figure or [each.number for each in known.figures]))
+    chosen = paper_named(paper)
+    numbers = list(dict.fromkeys(figure or [each.number for each in chosen.figures]))
     for number in numbers:
-        known.figure(number)
-    opened = Lake.open(lake)
+        chosen.figure(number)
+    opened = open_lake(lake)
     if release is None and not opened.releases():
-        raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(known.collection)}")
+        raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(chosen.collection)}")
     view = ReleaseView.open(opened, opened.release(release))
     folder = out or Path(paper)
     empty = panels = 0
     for number in numbers:
-        drawn = drawn_figure(view, known, number, trials)
+        drawn = drawn_figure(view, chosen, number, trials)
         folder.mkdir(parents=True, exist_ok=True)
         names = []
         for ending in format or FigureFormat:
@@ -75,4 +74,4 @@ def reproduce(
         empty, panels = empty + drawn.n_missing, panels + len(drawn.panels)
     echo(f"{counted(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
     if empty:
-        echo(f"{empty} of {panels} panels have no data: {how_to_get(known.collection)}")
+        echo(f"{empty} of {panels} panels have no data: {how_to_get(chosen.collection)}")

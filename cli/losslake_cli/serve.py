@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, print_error
+from losslake_cli.console import LakeOption, echo_all, print_error
 from losslake_cli.table import show_table
 
 ConfigOption = Annotated[
@@ -40,10 +40,10 @@ def serve(
 ) -> None:
     """Run the HTTP service until Ctrl-C."""
     from losslake_service.serve import serve as run
-    from losslake_service.settings import load_settings
+    from losslake_service.settings import Settings, load_settings
 
     flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
-    run(load_settings(config, flags).settings)
+    run(load_settings(Settings, config, flags).settings)
 
 
 def serve_contributions(
@@ -61,10 +61,10 @@ def serve_contributions(
     limit_heaps()
     from losslake_contributions.serve import serve as run
     from losslake_contributions.settings import Settings
-    from losslake_service.settings import load_settings_of
+    from losslake_service.settings import load_settings
 
     flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
-    run(load_settings_of(Settings, config, flags).settings)
+    run(load_settings(Settings, config, flags).settings)
 
 
 def limit_heaps() -> None:
@@ -86,14 +86,13 @@ def config(
     ] = "table",
 ) -> None:
     """Show the service's settings and their sources."""
-    from losslake_service.settings import as_toml, load_settings, toml_value, unknown_variables
+    from losslake_service.settings import Settings, as_toml, load_settings, toml_value, unknown_variables
 
-    loaded = load_settings(config)
+    loaded = load_settings(Settings, config)
     for variable in unknown_variables():
         print_error(f"no setting is called {variable}")
     if form == "toml":
-        for line in as_toml(loaded.settings).splitlines():
-            echo(line)
+        echo_all(as_toml(loaded.settings).splitlines())
         return
     fields = type(loaded.settings).model_fields
     rows = [
@@ -111,6 +110,6 @@ def mcp(lake: LakeOption = None, config: ConfigOption = None) -> None:
     service.
     """
     from losslake_service.assistants.over_stdio import serve_stdio
-    from losslake_service.settings import load_settings
+    from losslake_service.settings import Settings, load_settings
 
-    serve_stdio(load_settings(config, {"lake": lake}).settings)
+    serve_stdio(load_settings(Settings, config, {"lake": lake}).settings)

@@ -6,11 +6,11 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
-from losslake_cli.console import TextFormat, echo, printable, write_csv
+from losslake_cli.console import TextFormat, echo, echo_all, printable, write_csv
 
 _GAP, _NARROW_GAP = 3, 1
 # In characters; texts are not shortened below this, and columns are left out instead.
@@ -54,7 +54,7 @@ def show_table(
     widths, gap, n_shown = _widths(headings, cells), _GAP, len(columns)
     if space is not None and _total(widths, gap) > space:
         gap = _NARROW_GAP
-        headings = [heading.replace("_", "_\n").split("\n") for (heading,) in headings]
+        headings = [split_heading(heading) for (heading,) in headings]
         can_shorten = [
             name != whole and any(isinstance(row[at], str) for row in values) for at, name in enumerate(columns)
         ]
@@ -67,22 +67,29 @@ def show_table(
             for row in cells
         ]
     are_numbers = [is_number_column([row[at] for row in values]) for at in range(n_shown)]
-    height = max(map(len, headings[:n_shown]), default=0)
-    top = [[""] * (height - len(heading)) + heading for heading in headings[:n_shown]]
 
     def line(texts: Iterable[str]) -> str:
         each = zip(texts, widths, are_numbers, strict=False)
         return (" " * gap).join(_padded(text, width, is_number) for text, width, is_number in each).rstrip()
 
-    for texts in zip(*top, strict=True):
-        echo(line(texts))
+    echo_all(map(line, heading_lines(headings[:n_shown])))
     ruled = _total(widths[:n_shown], gap)
     echo("─" * (ruled if space is None else min(ruled, space)))
-    for row in cells:
-        echo(line(row))
+    echo_all(map(line, cells))
     if n_shown < len(columns):
         how = "a wider terminal shows them" if is_wide is None else "--wide shows them"
         echo(f"left out: {', '.join(columns[n_shown:])}; {how}")
+
+
+def split_heading(name: str) -> list[str]:
+    """Return the lines of a heading that is wrapped at underscores."""
+    return name.replace("_", "_\n").split("\n")
+
+
+def heading_lines(headings: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts in each line above a table; the last lines of all headings are side by side."""
+    height = max(map(len, headings), default=0)
+    return zip(*([""] * (height - len(lines)) + lines for lines in headings), strict=True)
 
 
 def _fitting(widths: Sequence[int], can_shorten: Sequence[bool], space: int) -> tuple[list[int], int]:

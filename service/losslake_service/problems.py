@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
+from importlib import resources
 from typing import Annotated, Any
 
 import duckdb
@@ -31,39 +34,11 @@ TYPE = "urn:losslake:problem:"
 # Return a problem document as an HTML page, or None if the request of this scope isn't from a browser.
 ProblemPage = Callable[[Scope, Mapping[str, object]], str | None]
 
+_TEXTS = tomllib.loads(resources.files("losslake_service").joinpath("problems.toml").read_text("utf-8"))
 # HTTP status and title by kind.
-KINDS = {
-    "unknown-host": (400, "The service has no such host name"),
-    "unknown-workload": (404, "There is no such workload"),
-    "unknown-study": (404, "There is no such study"),
-    "unknown-trial": (404, "There is no such trial"),
-    "unknown-metric": (404, "The metric is not measured here"),
-    "unknown-release": (404, "There is no such release"),
-    "unknown-metaparameter": (404, "No trial has such a metaparameter"),
-    "unknown-collection": (404, "There is no such collection"),
-    "unknown-paper": (404, "There is no such paper"),
-    "unknown-figure": (404, "There is no such figure"),
-    "unknown-path": (404, "There is nothing at this path"),
-    "wrong-method": (405, "Method not allowed"),
-    "precondition-failed": (412, "The version has changed"),
-    "unsatisfiable-range": (416, "The range is not satisfiable"),
-    "bad-parameter": (422, "A parameter has an invalid value"),
-    "missing-parameter": (422, "A parameter is missing"),
-    "unknown-parameter": (422, "There is no such parameter"),
-    "too-slow": (408, "The request took too long to arrive"),
-    "too-large": (413, "The request's body is too large"),
-    "rate-limited": (429, "Too many requests"),
-    "too-long": (431, "The request's path, query and headers are too long"),
-    "internal-error": (500, "The service failed"),
-    "figures-busy": (503, "Too many figures at once"),
-    "lake-unavailable": (503, "The lake can't be read"),
-    "not-ready": (503, "The service is not ready to answer"),
-    "questions-time-limit": (422, "The question takes too long"),
-    "questions-client-limit": (429, "Too many expensive questions from your address"),
-    "questions-busy": (503, "Too many expensive questions at once"),
-    **SQL_KINDS,
-}
-
+KINDS: Mapping[str, tuple[int, str]] = {
+    kind: (status, title) for kind, (status, title) in _TEXTS["kinds"].items()
+} | SQL_KINDS
 _RETRY_SECONDS = 5
 _METHODS = ("GET", "HEAD", "POST", "PUT")
 _MAX_QUOTED = 80
@@ -96,24 +71,11 @@ class ProblemDocument(BaseModel):
     """For an error in a statement: its column, from 1."""
 
 
-_TEXTS = {
-    404: "A name or path is unknown; `near_matches` has similar ones.",
-    405: "Method not allowed.",
-    412: "The version differs from the one that If-Match or If-Unmodified-Since requires.",
-    413: "The request's body is too large.",
-    416: "The range is not satisfiable; Content-Range has the size.",
-    422: "A parameter is missing, unknown or invalid.",
-    429: "Too many requests; retry after `Retry-After` seconds.",
-    431: "The request's path, query and headers are too long.",
-    500: "The service failed.",
-    503: "The lake has no release, or can't be read.",
-}
-
-
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses for errors with these statuses, and 429 and 431, which apply to every path."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {status: {"description": _TEXTS[status], "content": content} for status in sorted({*statuses, 429, 431})}
+    texts = _TEXTS["statuses"]
+    return {each: {"description": texts[str(each)], "content": content} for each in sorted({*statuses, 429, 431})}
 
 
 class ParameterProblem(Exception):
@@ -157,25 +119,20 @@ async def error_detail(error: Exception) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
 
-def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
-    """Return a response with a problem document, or with an HTML page for a browser.
-
-    kind: a key of KINDS. more: additional members of the document.
-    """
-    status, title = KINDS[kind]
-    return problem_document(scope, kind, status, title, detail, headers, **more)
-
-
-def problem_document(
+def problem(
     scope: Scope,
     kind: str,
-    status: int,
-    title: str,
     detail: str,
     headers: Mapping[str, str] | None = None,
+    kinds: Mapping[str, tuple[int, str]] = KINDS,
+    /,
     **more: object,
 ) -> Response:
-    """Return a response with the problem document of a kind that KINDS may not have, or its page for a browser."""
+    """Return a response with a problem document, or with an HTML page for a browser.
+
+    kind: a key of kinds, which have status and title. more: additional members of the document.
+    """
+    status, title = kinds[kind]
     document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
     request_id = scope.get("state", {}).get("request_id")
     if request_id is not None:
@@ -210,24 +167,20 @@ def _shortened(value: object) -> str:
     return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
 
 
+async def _refused(request: Request, error: Any, kind: str | None = None, **more: object) -> Response:
+    """Respond to what may be sent again later. kind: default: that of the error."""
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
+    return problem(request.scope, kind or error.kind, str(error), headers, **more)
+
+
 async def _sql(request: Request, error: Any) -> Response:
-    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
     position = {} if error.line is None else {"line": error.line, "column": error.column}
-    return problem(request.scope, error.kind, error.detail, headers, **position)
-
-
-async def _question(request: Request, error: Any) -> Response:
-    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
-    return problem(request.scope, error.kind, str(error), headers)
+    return await _refused(request, error, **position)
 
 
 async def _disconnected(_: Request, __: Exception) -> Response:
     """Return a status for the log; the client has left."""
     return Response(status_code=499)
-
-
-async def _figures_busy(request: Request, error: Any) -> Response:
-    return problem(request.scope, "figures-busy", str(error), {"Retry-After": str(error.retry_after)})
 
 
 async def _unknown_name(request: Request, error: Any) -> Response:
@@ -284,9 +237,9 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     RequestValidationError: _invalid,
     UnknownName: _unknown_name,
     SqlProblem: _sql,
-    QuestionProblem: _question,
+    QuestionProblem: _refused,
     ClientDisconnect: _disconnected,
-    FiguresBusy: _figures_busy,
+    FiguresBusy: partial(_refused, kind="figures-busy"),
     HTTPException: _http,
     StoreFailed: _unreachable,
     DBAPIError: _unreachable,

@@ -12,8 +12,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, parent_process
@@ -91,8 +90,13 @@ def _run(settings: Server, prepare: Callable[[], Greeting], application: Callabl
             )
         config = _config(settings, partial(application, settings))
         if settings.workers > 1:
-            with _metrics_folder():
-                Workers(config, sockets=[listener]).run()
+            # In which all workers share their metrics.
+            with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
+                os.environ[metrics.FOLDER] = folder
+                try:
+                    Workers(config, sockets=[listener]).run()
+                finally:
+                    del os.environ[metrics.FOLDER]
         else:
             uvicorn.Server(config).run(sockets=[listener])
 
@@ -175,17 +179,6 @@ def _config(settings: ServerSettings, factory: Callable[[], FastAPI]) -> uvicorn
         timeout_worker_healthcheck=HEALTH_CHECK_SECONDS,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
-
-
-@contextmanager
-def _metrics_folder() -> Iterator[None]:
-    """Provide a folder in which all workers share their metrics."""
-    with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
-        os.environ[metrics.FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[metrics.FOLDER]
 
 
 def _exit_with_parent() -> None:

@@ -8,14 +8,14 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from losslake.lake.location import Location, location_of
@@ -26,10 +26,41 @@ PREFIX = "LOSSLAKE_"
 CONFIG = "LOSSLAKE_CONFIG"
 CONTRIBUTIONS_PREFIX = "LOSSLAKE_CONTRIBUTIONS_"  # of the settings of another server
 Source = Literal["default", "file", "environment", "flag"]
-Texts = Annotated[tuple[str, ...], NoDecode]
-Seconds = Annotated[float, Field(ge=0.1, le=86_400)]
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:(?:[0-9]{1,5}|\*))?", re.ASCII)
+
+
+def _separated(value: object) -> object:
+    """Split comma-separated values of environment variables."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for text in values:
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise ValueError(f"'{text}' is neither an address nor a network such as 10.0.0.0/8") from None
+    return values
+
+
+def _host_names(values: tuple[str, ...]) -> tuple[str, ...]:
+    for text in values:
+        if not _HOST.fullmatch(text.lower()):
+            raise ValueError(f"'{text}' is not a host such as losslake.example, 192.0.2.7:9000 or [2001:db8::1]:*")
+    return tuple(text.lower() for text in values)
+
+
+def _without_slash(value: str) -> str:
+    """Return an http:// or https:// URL without its last slash, or nothing; raise ValueError for anything else."""
+    if value and not (value.startswith(("http://", "https://")) and _HOST.fullmatch(urlsplit(value.lower()).netloc)):
+        raise ValueError("give a URL that begins with http:// or https:// and an ASCII host, or leave it empty")
+    return value.rstrip("/")
+
+
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)]
+Url = Annotated[str, AfterValidator(_without_slash)]
+Seconds = Annotated[float, Field(ge=0.1, le=86_400)]
 
 
 class ServerSettings(BaseSettings):
@@ -54,13 +85,13 @@ class ServerSettings(BaseSettings):
     """Run as root also where other machines can connect; on loopback, root gets a warning only."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of worker processes; about one per core."""
-    public_url: str = ""
+    public_url: Url = ""
     """Public URL of the service for links, such as https://losslake.example; empty: from each request."""
     notice: Annotated[str, Field(max_length=300)] = ""
     """A sentence above every page, such as "This is a test: its data may be deleted."; empty: none."""
-    allowed_hosts: Texts = ()
+    allowed_hosts: Annotated[Texts, AfterValidator(_host_names)] = ()
     """Hosts that requests may name besides public_url's: losslake.example, 192.0.2.7:9000, localhost:* for any port."""
-    trusted_proxies: Texts = ()
+    trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = ()
     """Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses or networks, comma-separated."""
     cors_origins: Texts = ("auto",)
     """Origins whose pages may read responses (CORS); * for all, empty for none; auto: none on loopback."""
@@ -132,35 +163,6 @@ class ServerSettings(BaseSettings):
         is_private = all(is_loopback(urlsplit(f"//{host}").hostname or "") for host in self.hosts)
         return () if is_private else ("*",)
 
-    @field_validator("allowed_hosts", "trusted_proxies", "cors_origins", mode="before")
-    @classmethod
-    def _separated(cls, value: object) -> object:
-        """Split comma-separated values of environment variables."""
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
-
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            try:
-                ipaddress.ip_network(text, strict=False)
-            except ValueError:
-                raise ValueError(f"'{text}' is neither an address nor a network such as 10.0.0.0/8") from None
-        return value
-
-    @field_validator("allowed_hosts")
-    @classmethod
-    def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            if not _HOST.fullmatch(text.lower()):
-                raise ValueError(f"'{text}' is not a host such as losslake.example, 192.0.2.7:9000 or [2001:db8::1]:*")
-        return tuple(text.lower() for text in value)
-
-    @field_validator("public_url")
-    @classmethod
-    def _public_url(cls, value: str) -> str:
-        return _without_slash(value)
-
 
 class Settings(ServerSettings):
     """Every setting of the service, with its default."""
@@ -169,7 +171,7 @@ class Settings(ServerSettings):
     """Sender of data files: the service (proxy), the bucket (redirect), or nginx in front (X-Accel-Redirect)."""
     data_url_seconds: Annotated[int, Field(ge=10, le=604_800)] = 600
     """Seconds that a signed URL of a data file in the bucket is valid, for redirect and nginx."""
-    data_url_endpoint: str = ""
+    data_url_endpoint: Url = ""
     """Public endpoint of the object store for redirect, such as https://s3.example; empty: as the service uses."""
 
     answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 32
@@ -207,18 +209,6 @@ class Settings(ServerSettings):
     sql_client_seconds: Annotated[float, Field(ge=0, le=3840)] = 30.0
     """Seconds per minute that statements of one client may run, for each worker process; 0: unlimited."""
 
-    @field_validator("data_url_endpoint")
-    @classmethod
-    def _data_url_endpoint(cls, value: str) -> str:
-        return _without_slash(value)
-
-
-def _without_slash(value: str) -> str:
-    """Return an http:// or https:// URL without its last slash, or nothing; raise ValueError for anything else."""
-    if value and not (value.startswith(("http://", "https://")) and _HOST.fullmatch(urlsplit(value.lower()).netloc)):
-        raise ValueError("give a URL that begins with http:// or https:// and an ASCII host, or leave it empty")
-    return value.rstrip("/")
-
 
 @lru_cache(maxsize=4096)
 def is_loopback(host: str) -> bool:
@@ -251,12 +241,7 @@ class LoadedSettings(Generic[Kind]):
         return f"file {self.file}" if source == "file" else source
 
 
-def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings[Settings]:
-    """Return the settings of the read service; see `load_settings_of`."""
-    return load_settings_of(Settings, file, flags)
-
-
-def load_settings_of(
+def load_settings(
     kind: type[Kind], file: str | Path | None = None, flags: Mapping[str, Any] | None = None
 ) -> LoadedSettings[Kind]:
     """Return the settings; flags override the environment, it overrides the file. Raise BadSettings.
@@ -284,10 +269,10 @@ def load_settings_of(
 
 def unknown_variables() -> list[str]:
     """Return environment variables that look like settings but are unknown, with suggestions."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG, f"{PREFIX}DEBUG", f"{PREFIX}TOKEN"}
+    variables = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG, f"{PREFIX}DEBUG", f"{PREFIX}TOKEN"}
     names = (name for name in sorted(os.environ) if name.upper().startswith(PREFIX))
     others = (name for name in names if not name.upper().startswith(CONTRIBUTIONS_PREFIX))
-    return [f"{name}{_did_you_mean(name, known)}" for name in others if name.upper() not in known]
+    return [f"{name}{_did_you_mean(name, variables)}" for name in others if name.upper() not in variables]
 
 
 def as_toml(settings: Settings) -> str:
@@ -327,8 +312,8 @@ def _read(path: Path, kind: type[ServerSettings]) -> dict[str, Any]:
     return values
 
 
-def _did_you_mean(name: str, known: Mapping[str, object] | set[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), 1)
     return f", did you mean {near[0]}?" if near else ""
 
 
@@ -337,10 +322,10 @@ def _describe_error(error: ValidationError, sources: Mapping[str, Source], path:
     fault = error.errors()[0]
     name = str(fault["loc"][0])
     source = sources.get(name, "default")
-    given = {
+    setting = {
         "file": f"{path}: {name} = {fault['input']!r}",
         "environment": f"{prefix}{name.upper()}={fault['input']}",
         "flag": f"--{name.replace('_', '-')} {fault['input']}",
         "default": name,
     }[source]
-    return f"{given}: {reason_of(fault)}"
+    return f"{setting}: {reason_of(fault)}"

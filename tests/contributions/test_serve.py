@@ -18,7 +18,7 @@ from losslake_contributions.serve import serve
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
-from losslake_service.settings import load_settings_of, toml_value
+from losslake_service.settings import load_settings, toml_value
 from tests.contributions.conftest import ADA
 from tests.contributions.made_runs import runs_in
 from tests.contributions.review.test_acceptance import REWOUND, check_stored
@@ -76,7 +76,7 @@ def test_a_server_that_can_t_start_says_why_in_one_line(empty_lake: Lake) -> Non
 def test_settings_have_variables_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_PORT", "1")
     monkeypatch.setenv("LOSSLAKE_CONTRIBUTIONS_UPLOADS", "2")
-    settings = load_settings_of(Settings).settings
+    settings = load_settings(Settings).settings
     assert (settings.port, settings.uploads) == (8010, 2)
 
 

@@ -25,7 +25,7 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path, monkey
     file.write_text("port = 1\nworkers = 2\nbacklog = 3\n")
     monkeypatch.setenv("LOSSLAKE_PORT", "4")
     monkeypatch.setenv("LOSSLAKE_WORKERS", "5")
-    chosen = load_settings(file, {"port": 6, "host": None})
+    chosen = load_settings(Settings, file, {"port": 6, "host": None})
     settings, sources = chosen.settings, chosen.sources
     assert (settings.port, settings.workers, settings.backlog, settings.host) == (6, 5, 3, "127.0.0.1")
     assert [sources[name] for name in ("port", "workers", "backlog", "host")] == [
@@ -41,17 +41,17 @@ def test_the_environment_can_name_the_file(tmp_path: Path, monkeypatch: pytest.M
     file = tmp_path / "losslake.toml"
     file.write_text('cors_origins = ["https://a.example"]')
     monkeypatch.setenv("LOSSLAKE_CONFIG", str(file))
-    assert load_settings().settings.cors_origins == ("https://a.example",)
+    assert load_settings(Settings).settings.cors_origins == ("https://a.example",)
 
 
 def test_lists_have_commas_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_TRUSTED_PROXIES", "10.0.0.0/8, ::1,")
-    assert load_settings().settings.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert load_settings(Settings).settings.trusted_proxies == ("10.0.0.0/8", "::1")
 
 
 def test_empty_variable_means_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_PORT", "")
-    assert load_settings().sources["port"] == "default"
+    assert load_settings(Settings).sources["port"] == "default"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_mistake_in_the_file_is_one_line_that_names_it(tmp_path: Path, text: s
     file = tmp_path / "losslake.toml"
     file.write_text(text)
     with pytest.raises(BadSettings) as caught:
-        load_settings(file)
+        load_settings(Settings, file)
     assert str(caught.value).startswith(str(file))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -86,17 +86,17 @@ def test_a_mistake_in_the_file_is_one_line_that_names_it(tmp_path: Path, text: s
 
 def test_error_quotes_the_variable_or_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadSettings, match=r"^--workers 0: input should be greater than or equal to 1$"):
-        load_settings(flags={"workers": 0})
+        load_settings(Settings, flags={"workers": 0})
     monkeypatch.setenv("LOSSLAKE_LOG_FORMAT", "xml")
     with pytest.raises(
         BadSettings, match=r"^LOSSLAKE_LOG_FORMAT=xml: input should be 'auto', 'json', 'text' or 'off'$"
     ):
-        load_settings()
+        load_settings(Settings)
 
 
 def test_missing_settings_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"none\.toml: No such file or directory: give a settings file"):
-        load_settings(tmp_path / "none.toml")
+        load_settings(Settings, tmp_path / "none.toml")
 
 
 def test_variables_that_look_like_settings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,15 +107,15 @@ def test_variables_that_look_like_settings_are_found(monkeypatch: pytest.MonkeyP
 
 def test_toml_template_gives_the_same_settings(tmp_path: Path) -> None:
     file = tmp_path / "losslake.toml"
-    changed = load_settings(flags={"rate_limit": 2.5, "cors_origins": ("https://a.example",)}).settings
+    changed = load_settings(Settings, flags={"rate_limit": 2.5, "cors_origins": ("https://a.example",)}).settings
     file.write_text(as_toml(changed))
-    again = load_settings(file)
+    again = load_settings(Settings, file)
     assert again.settings == changed
     assert {name for name, source in again.sources.items() if source == "file"} == {"rate_limit", "cors_origins"}
 
 
 def test_settings_reach_another_process() -> None:
-    settings = load_settings(flags={"port": 1}).settings
+    settings = load_settings(Settings, flags={"port": 1}).settings
     assert pickle.loads(pickle.dumps(settings)) == settings
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from losslake.output.formats import FORMATS
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release.named_workload import named_workload
 from losslake_cli.answers.analysis_table import print_table
-from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
+from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
 from losslake_cli.console import Format, open_release
 
 _FORMAT = Annotated[Format, typer.Option(help="Output format.")]
@@ -52,16 +50,13 @@ def _no_options() -> None:
 def _command(question: Question) -> type:
     def run(options: Any) -> None:
         view = open_release(options.lake, options.release)
-        given = given_in(options, question)
-        if "workload" in given:
-            given["workload"] = [str(named_workload(view, text)) for text in given["workload"]]
-        answer = answer_to(question, view, given, f"losslake analyze {question.path.removeprefix(PREFIX)}")
+        values = parameters_in(options, question)
+        if "workload" in values:
+            values["workload"] = [str(named_workload(view, text)) for text in values["workload"]]
+        answer = answer_to(question, view, values, f"losslake analyze {question.path.removeprefix(PREFIX)}")
         if options.format == "table":
             print_table(answer, question.parameters.model_fields)
-            return
-        for piece in FORMATS[options.format].encode(answer):
-            sys.stdout.buffer.write(piece)
-        if options.format == "json":
-            sys.stdout.buffer.write(b"\n")
+        else:
+            write_answer(answer, options.format)
 
     return command(run, [*options_of(question), *COMMON, ("format", _FORMAT, "table")])

@@ -14,8 +14,8 @@ from typing import Any
 
 from losslake.output.answer import Answer
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_cli.console import echo, printable
-from losslake_cli.table import cell_text, is_number_column, show_table, terminal_width
+from losslake_cli.console import echo, echo_all, printable
+from losslake_cli.table import cell_text, heading_lines, is_number_column, show_table, split_heading, terminal_width
 from losslake_schema.reached import goal_text
 
 _KEYS = frozenset(
@@ -61,7 +61,7 @@ def wide_table(columns: Sequence[str], rows: Sequence[Sequence[object]], space: 
 
 
 def _column(name: str, values: Sequence[object]) -> _Column:
-    heading = printable(name).replace("_", "_\n").split("\n")
+    heading = split_heading(printable(name))
     cells = [textwrap.wrap(cell_text(value), _TEXT_WIDTH) or [""] for value in values]
     width = max(len(line) for lines in (heading, *cells) for line in lines)
     return _Column(printable(name), heading, cells, is_number_column(values), width)
@@ -80,9 +80,7 @@ def _parts(columns: Sequence[_Column], space: int) -> Iterator[list[_Column]]:
 
 
 def _lines(columns: Sequence[_Column]) -> Iterator[str]:
-    height = max(len(column.heading) for column in columns)
-    headings = ([""] * (height - len(column.heading)) + column.heading for column in columns)
-    for texts in zip(*headings, strict=True):
+    for texts in heading_lines([column.heading for column in columns]):
         yield _line(columns, texts)
     yield " ".join("─" * column.width for column in columns)
     for cells in zip(*(column.cells for column in columns), strict=True):
@@ -100,12 +98,12 @@ def _line(columns: Sequence[_Column], texts: Sequence[str]) -> str:
 
 def _transposed(columns: Sequence[_Column]) -> Iterator[str]:
     """Yield the lines of the transposed table, one per column."""
-    left = max(len(column.name) for column in columns)
+    name_width = max(len(column.name) for column in columns)
     rows = list(zip(*([" ".join(lines) for lines in column.cells] for column in columns), strict=True))
     widths = [max(map(len, row)) for row in rows]
     for column, texts in zip(columns, zip(*rows, strict=True), strict=True):
         cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-        yield f"{column.name:{left}}  {cells}".rstrip()
+        yield f"{column.name:{name_width}}  {cells}".rstrip()
 
 
 _SHOWN_ELSEWHERE = {
@@ -180,20 +178,15 @@ def _show(name: str, rows: Sequence[Mapping[str, Any]], workloads: Sequence[str]
         return
     empty = [name for at, name in enumerate(names) if all(row[at] is None for row in cells)]
     filled = [at for at, name in enumerate(names) if name not in empty or not rows] or [0]
-    for line in wide_table([names[at] for at in filled], [[row[at] for at in filled] for row in cells], space):
-        echo(line)
+    echo_all(wide_table([names[at] for at in filled], [[row[at] for at in filled] for row in cells], space))
     if rows and empty:
         _paragraph(f"empty columns: {', '.join(empty)}", "  ")
 
 
 def _cell(value: Any, labels: Mapping[str, str]) -> Any:
-    return (
-        labels.get(value, value)
-        if isinstance(value, str)
-        else _text(value)
-        if isinstance(value, (list, dict))
-        else value
-    )
+    if isinstance(value, str):
+        return labels.get(value, value)
+    return _text(value) if isinstance(value, (list, dict)) else value
 
 
 def _text(value: Any) -> str:
@@ -208,9 +201,7 @@ def _text(value: Any) -> str:
 def _paragraph(text: str, indent: str = "") -> None:
     """Print text wrapped to the terminal, with an indent from the second line on; without a terminal, on one line."""
     space = terminal_width()
-    lines = textwrap.wrap(text, max(20, space), subsequent_indent=indent, break_on_hyphens=False) if space else [text]
-    for line in lines:
-        echo(line)
+    echo_all(textwrap.wrap(text, max(20, space), subsequent_indent=indent, break_on_hyphens=False) if space else [text])
 
 
 def _headline(facts: Mapping[str, Any]) -> str:

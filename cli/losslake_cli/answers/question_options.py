@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, make_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -17,7 +18,7 @@ from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.view import ReleaseView
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.completion import complete_metric
-from losslake_cli.console import LakeOption, ReleaseOption
+from losslake_cli.console import Format, LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError
 
 # The name of an option, its type, and its default.
@@ -54,23 +55,33 @@ def options_of(question: Question, but: Collection[str] = ()) -> Iterator[Option
             yield name, Annotated[kind | None, option], None
 
 
-def given_in(options: Any, question: Question) -> dict[str, Any]:
+def parameters_in(options: Any, question: Question) -> dict[str, Any]:
     """Return the parameters of a question that were given as options."""
     names = [name for name in question.parameters.model_fields if name not in _OF_COMMANDS]
-    given = {name: getattr(options, name, None) for name in names}
-    return {name: value for name, value in given.items() if value not in (None, [])}
+    values = {name: getattr(options, name, None) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-def answer_to(question: Question, view: ReleaseView, given: Mapping[str, Any], command_name: str) -> Answer:
+def answer_to(question: Question, view: ReleaseView, values: Mapping[str, Any], command_name: str) -> Answer:
     """Return the answer to parameters; raise LossLakeError that names the options. command_name: for advice."""
     try:
-        parameters = question.parameters.model_validate(given)
+        parameters = question.parameters.model_validate(values)
     except ValidationError as error:
         raise LossLakeError(_refusal(error, command_name)) from None
     try:
         return question.answer(view, parameters)
     except BadParameter as error:
         raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
+
+
+def write_answer(answer: Answer, format: Format) -> None:  # noqa: A002
+    """Write an answer to standard output as the service does, and end a line after JSON."""
+    from losslake.output.formats import FORMATS  # imports Polars, which takes time
+
+    for piece in FORMATS[format].encode(answer):
+        sys.stdout.buffer.write(piece)
+    if format == "json":
+        sys.stdout.buffer.write(b"\n")
 
 
 def _refusal(error: ValidationError, command_name: str) -> str:

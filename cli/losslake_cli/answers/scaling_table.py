@@ -13,10 +13,10 @@ from losslake.questions.release.named_workload import SeveralWorkloads, named_wo
 from losslake.questions.scaling import QUESTION
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.answers.plot import plot
-from losslake_cli.answers.question_options import COMMON, answer_to, command, given_in, options_of
+from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
 from losslake_cli.answers.workloads import list_workloads
 from losslake_cli.completion import complete_workload
-from losslake_cli.console import TextFormat, WideOption, echo, open_release
+from losslake_cli.console import TextFormat, WideOption, echo, echo_all, open_release
 from losslake_cli.table import show_table, terminal_width
 from losslake_schema.reached import goal_text
 
@@ -46,8 +46,8 @@ _BUT = ("workload", "reference")
 def steps_command() -> type:
     """Return the command."""
     options = options_of(QUESTION, _BUT)
-    own = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
-    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *own])
+    others = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
+    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *others])
 
 
 def _print_steps(options: Any) -> None:
@@ -60,8 +60,8 @@ def _print_steps(options: Any) -> None:
     except SeveralWorkloads as several:
         list_workloads(view, several.workloads, options.format, options.wide)
         raise
-    given = given_in(options, QUESTION) | {"workload": [str(named)]}
-    answer = answer_to(QUESTION, view, given, "losslake steps")
+    values = parameters_in(options, QUESTION) | {"workload": [str(named)]}
+    answer = answer_to(QUESTION, view, values, "losslake steps")
     units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
     _print(answer, options.format, options.wide, options.plot, sorted(units - {"examples"}))
 
@@ -69,10 +69,7 @@ def _print_steps(options: Any) -> None:
 def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, units: Sequence[str]) -> None:  # noqa: A002
     """Print the answer. units: what batch sizes count, if not examples."""
     if format != "table":
-        from losslake.output.formats import FORMATS  # imports Polars, which takes time
-
-        text = b"".join(FORMATS[format].encode(answer)).decode()
-        typer.echo(text, nl=format == "json")
+        write_answer(answer, format)
         return
     facts, table = answer.facts, answer.table()
     noun = facts["measure"].replace("_", "-")
@@ -80,8 +77,7 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
     title = f"{facts['workloads'][0]}: {noun} to {goal}, release {facts['release']}"
     if has_plot:
         points = list(zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True))
-        for line in plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding):
-            echo(line)
+        echo_all(plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding))
     else:
         columns = table.column_names if is_wide else _columns(facts)
         echo(title)

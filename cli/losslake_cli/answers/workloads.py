@@ -47,9 +47,9 @@ def workloads(
 def list_workloads(view: ReleaseView, names: Iterable[Workload], format: TextFormat, is_wide: bool) -> None:  # noqa: A002
     """Print workloads with their batch sizes and trials."""
     columns = ("workload", "batch_sizes", "smallest", "largest", "trials", "batch_unit")
-    known = {Workload(*row[:4]): row[4:] for row in view.rows("trials_of_workloads")}
+    counts = {Workload(*row[:4]): row[4:] for row in view.rows("trials_of_workloads")}
     rows = []
     for name in sorted(names):
         sizes = view.workloads[name].batch_sizes
-        rows.append((str(name), len(sizes), sizes[0], sizes[-1], *known[name]))
+        rows.append((str(name), len(sizes), sizes[0], sizes[-1], *counts[name]))
     print_rows(columns, rows, format, is_wide, whole="workload")

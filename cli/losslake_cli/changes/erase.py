@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, open_lake
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def erase(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names."),
-    ],
+    names: NamesArgument,
     reason: Annotated[str, typer.Option(help="Why. It is published with the tombstones: don't quote the secret.")],
     by: Annotated[str, typer.Option(metavar="WHO", help="Who erases them. It is published, too.")],
     lake: LakeOption = None,
@@ -42,10 +39,9 @@ def erase(
     To withdraw trials from the next release only, use 'losslake withdraw'.
     """
     from losslake.index.maintenance import maintenance_lock
-    from losslake.lake.lake import Lake
     from losslake_ingest.releases.erasure import erase as erase_trials
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     opened.check_location()
     with maintenance_lock(opened):
         planned = erase_trials(opened, names, reason, by, text or [], hide_names, dry_run=True)

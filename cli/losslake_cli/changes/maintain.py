@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, print_error
+from losslake_cli.console import LakeOption, echo, open_lake, print_error
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
 
@@ -45,12 +45,11 @@ def maintain(
     release with fewer files.
     """
     from losslake.index.maintenance import maintenance_lock
-    from losslake.lake.lake import Lake
 
     grace_time = _parse_duration(grace)
     if grace_time < _SHORT:
         print_error("warning: an ingest that has been running for longer than --grace loses its files")
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     opened.check_location()
     with maintenance_lock(opened):
         if compact:

@@ -6,15 +6,12 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo, echo_some, user_name
+from losslake_cli.console import LakeOption, NamesArgument, echo, echo_some, open_lake, user_name
 from losslake_schema.quantities import counted
 
 
 def withdraw(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names."),
-    ],
+    names: NamesArgument,
     reason: Annotated[str, typer.Option(help="Why, for the ledger and the notes of the release.")],
     lake: LakeOption = None,
     by: Annotated[str | None, typer.Option(metavar="WHO", help="Who withdraws them; default: the user's name.")] = None,
@@ -27,11 +24,10 @@ def withdraw(
     ledger records who withdrew them, when and why. After --undo, ingest the logs again. Other trials and copies of the
     same bytes are listed: copies in other studies come in when they are offered again.
     """
-    from losslake.lake.lake import Lake
     from losslake_ingest.releases.withdrawal import restore
     from losslake_ingest.releases.withdrawal import withdraw as publish_without
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     who = by or user_name("say with --by who withdraws them")
     if undo:
         trials = restore(opened, names, reason, who)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.console import LakeOption, echo, echo_some
+from losslake_cli.console import LakeOption, echo, echo_all, echo_some, open_lake
+from losslake_cli.contributing.push import CollectionOption, MappingOption, RunsArgument
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
@@ -19,19 +19,16 @@ if TYPE_CHECKING:
 
 
 def check(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")],
+    paths: RunsArgument,
     lake: LakeOption = None,
     licence: Annotated[
         str | None, typer.Option(metavar="SPDX", help="Licence of the measurements, such as CC-BY-4.0.")
     ] = None,
     claim: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[RUN:]METRIC=TARGET@STEPS", help="A claim to verify; repeatable."),
+        list[str] | None, typer.Option(metavar="[RUN:]METRIC=TARGET@STEPS", help="A claim to verify; repeatable.")
     ] = None,
-    collection: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
-    ] = None,
+    collection: CollectionOption = None,
+    mapping: MappingOption = None,
     preview: Annotated[bool, typer.Option("--preview", help="Print every byte that would be sent.")] = False,
     changes: Annotated[
         bool, typer.Option("--changes", help="Print what would change in the lake: steps, regimes, best trials.")
@@ -66,11 +63,10 @@ def check(
 
 def _base(lake: str | None) -> Lake | None:
     """Return the lake to compare with; None if none is named, and there is none at the usual place."""
-    from losslake.lake.lake import Lake
     from losslake_schema.errors import LakeNotFound
 
     try:
-        return Lake.open(lake)
+        return open_lake(lake)
     except LakeNotFound:
         if lake is not None:
             raise
@@ -105,17 +101,12 @@ def _print_text(checked: Checked, base: Lake | None, *, is_preview: bool, has_ch
     echo(f"checked      {counted(len(checked.spools), 'run')} as they would be sent{compared}")
     if is_preview:
         for run in conversion.runs.values():
-            _echo_all(run.preview())
+            echo_all(run.preview())
     else:
         removals = [f"{name}: {each}" for name, run in conversion.runs.items() for each in run.removals]
         echo_some([f"removed      {each}" for each in removals], "more: --preview shows what would be sent")
     others = [*map(str, conversion.quarantined), *conversion.left_out, *conversion.broken]
     echo_some([f"not sent     {each}" for each in others], "more: see the logs")
     if has_changes:
-        _echo_all(changes_as_text(changes(checked.draft)))
-    _echo_all(as_text(checked.report))
-
-
-def _echo_all(lines: Iterable[str]) -> None:
-    for line in lines:
-        echo(line)
+        echo_all(changes_as_text(changes(checked.draft)))
+    echo_all(as_text(checked.report))

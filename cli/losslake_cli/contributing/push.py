@@ -27,13 +27,17 @@ _PARTS = 10
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
 TokenFileOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help=f"A file with your token. Default: ${TOKEN}."),
+    Path | None, typer.Option("--token-file", metavar="FILE", help=f"A file with your token. Default: ${TOKEN}.")
+]
+RunsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")]
+CollectionOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")]
+MappingOption = Annotated[
+    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
 ]
 
 
 def push(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")],
+    paths: RunsArgument,
     url: UrlOption,
     token_file: TokenFileOption = None,
     licence: Annotated[
@@ -48,10 +52,8 @@ def push(
         typer.Option("--claim", metavar="[RUN:]METRIC=TARGET@STEPS", help="A result that you claim; may be repeated."),
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="For the reviewers.")] = "",
-    collection: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
-    ] = None,
+    collection: CollectionOption = None,
+    mapping: MappingOption = None,
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Send killed runs, too, as INCOMPLETE: those without an end.json.")
     ] = False,
@@ -72,25 +74,25 @@ def push(
     terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
     with tempfile.TemporaryDirectory(prefix="losslake-push-") as scratch:
         conversion = prepare(paths, Request(collection, mapping), Path(scratch))
-        found = local_runs(conversion.runs.values(), unfinished)
-        _show_others(found, conversion)
-        if not found.runs:
+        local = local_runs(conversion.runs.values(), unfinished)
+        _show_others(local, conversion)
+        if not local.runs:
             named = ", ".join(map(str, paths))
             raise LossLakeError(f"there is no finished run in {named}: 'losslake push --help' says what can be sent")
         if dry_run:
-            _show_plan(found.runs, terms)
+            _show_plan(local.runs, terms)
         else:
-            _send(found, terms, url, token_file)
+            _send(local, terms, url, token_file)
 
 
-def _send(found: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
+def _send(local: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
     from losslake_contributions.client.connection import ContributionClient
     from losslake_contributions.client.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
     from losslake_contributions.client.push import push as send
 
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
-        pushed = send(client, found.runs, terms, _Held(len(found.runs)))
-    _show_states(found.runs, pushed)
+        pushed = send(client, local.runs, terms, _Held(len(local.runs)))
+    _show_states(local.runs, pushed)
     if pushed.failures:
         echo("nothing was submitted: correct these runs, or take them out of the folder, and push again")
         raise typer.Exit(1)
@@ -126,14 +128,14 @@ def read_token(file: Path | None) -> str:
         raise LossLakeError(f"the token file {file} holds no token: copy it again") from None
 
 
-def _show_others(found: LocalRuns, conversion: Conversion) -> None:
+def _show_others(local: LocalRuns, conversion: Conversion) -> None:
     """Print what is removed from the runs, and the runs that aren't sent."""
     removals = [f"{name}: {each}" for name, run in conversion.runs.items() for each in run.removals]
     more = "more private data: 'losslake check --preview' shows what is sent"
     echo_some([f"removed      {each}" for each in removals], more)
     how = "wait for its end, or, if the training was killed, add --unfinished"
-    echo_some([f"not finished {place}: {how}" for place in found.unfinished], "more that aren't finished")
-    for place, reason in found.faulty:
+    echo_some([f"not finished {place}: {how}" for place in local.unfinished], "more that aren't finished")
+    for place, reason in local.faulty:
         print_error(f"{place} is left out: {reason}")
     for each in (*conversion.broken, *conversion.quarantined, *conversion.left_out):
         print_error(f"left out: {each}")
@@ -179,9 +181,9 @@ def _show_counts(run_ids: Sequence[str], pushed: Pushed) -> None:
         groups.setdefault((status.state, where), []).append(run_id)
     for members in [*groups.values()][:MOST_LISTED]:
         _show_state(members[0] if len(members) == 1 else f"{len(members):,} runs", pushed.states[members[0]])
-    left = [*groups.values()][MOST_LISTED:]
-    if left:
-        echo(f"  … and {sum(map(len, left)):,} more runs in {counted(len(left), 'submission')}")
+    remaining = [*groups.values()][MOST_LISTED:]
+    if remaining:
+        echo(f"  … and {sum(map(len, remaining)):,} more runs in {counted(len(remaining), 'submission')}")
 
 
 def _show_state(runs: str, status: ContributionStatus) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo
+from losslake_cli.console import LakeOption, echo, echo_all
 from losslake_cli.contributing.push import TokenFileOption, show_submission
 from losslake_cli.contributing.review_queue import open_queue
 from losslake_cli.table import show_table
@@ -27,7 +27,7 @@ SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="I
 
 
 @review.command("list")
-def listopen_queue(
+def list_submissions(
     state: Annotated[str, typer.Option(help="submitted, accepted, returned, withdrawn, or all.")] = "submitted",
     lake: LakeOption = None,
     url: ReviewUrlOption = None,
@@ -91,8 +91,7 @@ def _show_review(review: Review) -> None:
     from losslake_contributions.review.changes_text import as_text as changes_as_text
     from losslake_contributions.review.checks.report import as_text as report_as_text
 
-    for line in (*changes_as_text(review.changes), *report_as_text(review.report)):
-        echo(line)
+    echo_all((*changes_as_text(review.changes), *report_as_text(review.report)))
 
 
 @review.command("accept")

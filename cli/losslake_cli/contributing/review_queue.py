@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from losslake_cli.console import echo, user_name
+from losslake_cli.console import echo, open_lake, user_name
 from losslake_cli.contributing.push import TOKEN, read_token
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from losslake_contributions.client.connection import ContributionClient
     from losslake_contributions.protocol.submissions import SubmissionList, SubmissionStatus
     from losslake_contributions.review.review import Review
@@ -19,30 +21,8 @@ if TYPE_CHECKING:
 _REMEDY = f"use --url with a token in {TOKEN}"
 
 
-class Queue(Protocol):
-    """The submissions of a lake, here or behind a URL."""
-
-    def list(self, state: str | None, after: str | None) -> SubmissionList:
-        """Return a page of submissions."""
-
-    def show(self, name: str) -> SubmissionStatus:
-        """Return a submission with its runs."""
-
-    def review(self, name: str) -> Review:
-        """Return what the checks found, and what the runs would change."""
-
-    def accept(self, name: str) -> SubmissionStatus:
-        """Accept a submission."""
-
-    def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        """Return a submission to its contributor."""
-
-    def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        """Move runs into a new submission, which is returned."""
-
-
 @contextmanager
-def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[Queue]:
+def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[_LocalQueue | _RemoteQueue]:
     """Open the submissions of a lake, or those behind a URL."""
     if url is None:
         yield _LocalQueue(open_database(lake))
@@ -57,10 +37,9 @@ def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> It
 
 def open_database(lake: str | None) -> Database:
     """Open the tables of contributions in the database of a lake."""
-    from losslake.lake.lake import Lake
     from losslake_contributions.store.database import Database
 
-    return Database.open(Lake.open(lake))
+    return Database.open(open_lake(lake))
 
 
 class _LocalQueue:
@@ -70,6 +49,7 @@ class _LocalQueue:
         self._database = database
 
     def list(self, state: str | None, after: str | None) -> SubmissionList:
+        """Return a page of submissions."""
         from losslake_contributions.review.submissions import STATES, list_submissions
 
         if state is not None and state not in STATES:
@@ -77,11 +57,13 @@ class _LocalQueue:
         return list_submissions(self._database, state, after)
 
     def show(self, name: str) -> SubmissionStatus:
+        """Return a submission with its runs."""
         from losslake_contributions.review.submissions import find_any
 
         return find_any(self._database, name)
 
     def review(self, name: str) -> Review:
+        """Return what the checks found, and what the runs would change."""
         from losslake_contributions.review.review import Reviews
 
         return Reviews(self._database).review(name)
@@ -102,6 +84,7 @@ class _LocalQueue:
         return self.show(name)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        """Move runs into a new submission, which is returned."""
         from losslake_contributions.review.submissions import split
 
         return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
@@ -120,9 +103,7 @@ class _RemoteQueue:
         return self._client.send("GET", f"v1/submissions?{query}", SubmissionList)
 
     def show(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SubmissionStatus
-
-        return self._client.send("GET", f"v1/submissions/{name}", SubmissionStatus)
+        return self._send("GET", name)
 
     def review(self, name: str) -> Review:
         from losslake_contributions.review.review import Review
@@ -130,18 +111,19 @@ class _RemoteQueue:
         return self._client.send("GET", f"v1/submissions/{name}/review", Review)
 
     def accept(self, name: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SubmissionStatus
-
-        return self._client.send("POST", f"v1/submissions/{name}/accept", SubmissionStatus)
+        return self._send("POST", f"{name}/accept")
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import ReturnRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import ReturnRequest
 
-        request = ReturnRequest(reason=reason)
-        return self._client.send("POST", f"v1/submissions/{name}/return", SubmissionStatus, request)
+        return self._send("POST", f"{name}/return", ReturnRequest(reason=reason))
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
-        from losslake_contributions.protocol.submissions import SplitRequest, SubmissionStatus
+        from losslake_contributions.protocol.submissions import SplitRequest
 
-        request = SplitRequest(contributions=tuple(runs))
-        return self._client.send("POST", f"v1/submissions/{name}/split", SubmissionStatus, request)
+        return self._send("POST", f"{name}/split", SplitRequest(contributions=tuple(runs)))
+
+    def _send(self, method: str, path: str, request: BaseModel | None = None) -> SubmissionStatus:
+        from losslake_contributions.protocol.submissions import SubmissionStatus
+
+        return self._client.send(method, f"v1/submissions/{path}", SubmissionStatus, request)

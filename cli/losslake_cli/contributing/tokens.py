@@ -45,17 +45,15 @@ def create(
     from losslake_contributions.people.tokens import Quota, create_token
     from losslake_contributions.store.database import Database
 
-    quota = Quota()
-    if runs is not None:
-        quota = replace(quota, runs=runs)
-    if segments is not None:
-        quota = replace(quota, segments=segments)
-    if megabytes is not None:
-        quota = replace(quota, bytes=megabytes * _MEGABYTE)
-    if document_megabytes is not None:
-        quota = replace(quota, document_bytes=document_megabytes * _MEGABYTE)
+    sizes = {"bytes": _bytes(megabytes), "document_bytes": _bytes(document_megabytes)}
+    amounts = {"runs": runs, "segments": segments, **sizes}
+    quota = replace(Quota(), **{name: amount for name, amount in amounts.items() if amount is not None})
     database = Database.create(Lake.create(lake))
     echo(create_token(database, name, orcid, scopes or ["contribute"], days, quota, contributor))
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    return megabytes * _MEGABYTE if megabytes is not None else None
 
 
 @tokens.command("list")

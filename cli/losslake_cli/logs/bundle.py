@@ -34,16 +34,15 @@ def bundle(
     ingest' reads it.
     """
     from losslake_cli.progress import progress
-    from losslake_ingest.contracts.report import NoProgress
     from losslake_ingest.publication import build, bundle_path, compare
 
     differs = False
     for folder in folders:
         target = bundle_path(folder)
-        with tempfile.TemporaryDirectory(prefix="losslake-bundle-") as scratch, progress() as reporter:
+        with tempfile.TemporaryDirectory(prefix="losslake-bundle-") as scratch, progress(quiet) as reporter:
             written = Path(scratch) / target.name if check else target.with_suffix(".new")
             try:
-                summary = build(folder, logs, written, NoProgress() if quiet else reporter)
+                summary = build(folder, logs, written, reporter)
                 difference = compare(target, written)
                 is_new = not target.exists()
                 is_same = target.exists() and target.read_bytes() == written.read_bytes()

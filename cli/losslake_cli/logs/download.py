@@ -87,11 +87,11 @@ def fetch(
     from losslake_ingest.publication import publication, publications
     from losslake_schema.registry import collections
 
-    known = {each.collection: each for each in collections() if each.archive_url}
+    registered = {each.collection: each for each in collections() if each.archive_url}
     published = {name: (folder, publication(folder)) for name, folder in publications().items()}
     if name is None:
         columns = ("collection", "title", "licence", "url", "sha256")
-        archives = [(c.collection, c.title, c.licence, c.archive_url, c.archive_sha256) for c in known.values()]
+        archives = [(c.collection, c.title, c.licence, c.archive_url, c.archive_sha256) for c in registered.values()]
         repositories = [
             (name, f"published by {about.publisher}", about.licence, logs.archive_url, "")
             for name, (_, about) in published.items()
@@ -100,12 +100,12 @@ def fetch(
         show_table(columns, archives + repositories)
         return
     options = IngestOptions(False, notes, quiet)
-    if name in known:
-        archive = known[name]
+    if name in registered:
+        archive = registered[name]
         ingest_url([], mirror or archive.archive_url, archive.archive_sha256, lake, Request(), options)
         return
     if name not in published:
-        names = ", ".join([*known, *published])
+        names = ", ".join([*registered, *published])
         raise LossLakeError(f"'{name}' can't be fetched: give {names}, or use 'losslake ingest --url'")
     if mirror is not None:
         raise LossLakeError(f"{name} is fetched from its repositories: use 'losslake ingest --url {mirror}' instead")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import EngineOption, LakeOption, echo, print_error
+from losslake_cli.console import EngineOption, LakeOption, echo, echo_some, find_lake, print_error
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
@@ -85,8 +85,8 @@ def ingest(
     from losslake_ingest.pipeline.reading import Request
 
     request = Request(collection, mapping, tuple(format or ()))
+    options = IngestOptions(dry_run, notes, quiet, strict, engine)
     if url is not None:
-        options = IngestOptions(dry_run, notes, quiet, strict, engine)
         ingest_url(paths or [], url, sha256, lake, request, options, max_gb=max_gb, allow_private=allow_private)
         return
     if sha256 is not None:
@@ -94,9 +94,9 @@ def ingest(
     if not paths:
         raise LossLakeError("nothing to ingest: give a PATH or --url")
     if each and not dry_run:
-        ingest_each(paths, lake, request, IngestOptions(dry_run, notes, quiet, strict, engine))
-        return
-    ingest_sources(paths, lake, request, IngestOptions(dry_run, notes, quiet, strict, engine))
+        ingest_each(paths, lake, request, options)
+    else:
+        ingest_sources(paths, lake, request, options)
 
 
 @dataclass(frozen=True)
@@ -194,28 +194,24 @@ def run_ingest(
     """Ingest the sources, creating the lake if it doesn't exist, and show progress."""
     from losslake.lake.lake import Lake
     from losslake_cli.progress import progress
-    from losslake_ingest.contracts.report import NoProgress
     from losslake_ingest.run import ingest as run
 
     _check_for_logs(places, lake, request)
     opened = Lake.create(lake)
-    with _engine(options.engine, opened) as engine, progress() as reporter:
-        return run(opened, places, request, options.notes, NoProgress() if options.quiet else reporter, engine)
+    with _engine(options.engine, opened) as engine, progress(options.quiet) as reporter:
+        return run(opened, places, request, options.notes, reporter, engine)
 
 
 def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, request: Request) -> None:
     """Raise LossLakeError if a lake would be created for folders and files without a log of a known format."""
-    from losslake.lake.lake import Lake
     from losslake_ingest.bundles.reading import reading_of
     from losslake_ingest.contracts.rules import SourceBroken
     from losslake_ingest.pipeline.gather import Stored
     from losslake_ingest.pipeline.reading import open_sources
-    from losslake_schema.errors import LakeNotFound
 
     if not all(isinstance(place, str) for place in places):
         return
-    with suppress(LakeNotFound):
-        Lake.open(lake)
+    if find_lake(lake) is not None:
         return
     nothing = Stored(None, [])
     readings = [reading_of(source, request, nothing) for source in open_sources(places, request)]
@@ -267,10 +263,11 @@ def report(summary: Summary) -> None:
 def print_moved(moved: Mapping[Trial, Trial]) -> None:
     """Print from where to where trials moved, by study."""
     studies = Counter((old.study, new.study) for old, new in moved.items())
-    for (old, new), count in studies.most_common(MOST_REASONS):
-        echo(f"moved        {counted(count, 'trial')} from {old} to {new}; earlier releases keep them")
-    if len(studies) > MOST_REASONS:
-        echo(f"  … and {len(studies) - MOST_REASONS:,} more studies: losslake ledger --outcome moved")
+    lines = [
+        f"moved        {counted(count, 'trial')} from {old} to {new}; earlier releases keep them"
+        for (old, new), count in studies.most_common()
+    ]
+    echo_some(lines, "more studies: losslake ledger --outcome moved", MOST_REASONS)
 
 
 def print_mapping_hint(places: Sequence[str | SourceFile], summary: Summary) -> None:
@@ -317,28 +314,21 @@ def print_source(source: SourceReport) -> None:
 
 def print_remarks(sources: Sequence[SourceReport]) -> None:
     """Print the remarks of the readers, most frequent first."""
-    counts: Counter[str] = Counter()
-    for source in sources:
-        counts.update(dict(source.remarks))
-    remarks = counts.most_common()
+    remarks = sum((Counter(dict(source.remarks)) for source in sources), Counter())
     if remarks:
         echo("remarks")
-    for sentence, count in remarks[:MOST_REMARKS]:
-        echo(f"  {count:,} x {sentence}")
-    if len(remarks) > MOST_REMARKS:
-        echo(f"  … and {len(remarks) - MOST_REMARKS:,} more remarks")
+    lines = [f"  {count:,} x {sentence}" for sentence, count in remarks.most_common()]
+    echo_some(lines, "more remarks", MOST_REMARKS)
     print_ignored_columns(sources)
 
 
 def print_ignored_columns(sources: Sequence[SourceReport]) -> None:
     """Print the columns that were ignored because the mapping does not name them."""
-    counts: Counter[str] = Counter()
-    for source in sources:
-        counts.update(dict(source.left_out))
-    if counts:
-        names = [f"{name} ({counted(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
-        more = f" and {len(counts) - MOST_REMARKS:,} more" if len(counts) > MOST_REMARKS else ""
-        them = "it" if len(counts) == 1 else "them"
+    columns = sum((Counter(dict(source.left_out)) for source in sources), Counter())
+    if columns:
+        names = [f"{name} ({counted(runs, 'run')})" for name, runs in columns.most_common(MOST_REMARKS)]
+        more = f" and {len(columns) - MOST_REMARKS:,} more" if len(columns) > MOST_REMARKS else ""
+        them = "it" if len(columns) == 1 else "them"
         echo(f"ignored      {', '.join(names)}{more}: no line under [metrics] in the mapping names {them}")
 
 
@@ -348,15 +338,9 @@ MOST_MISSING = 40
 
 def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: Request) -> None:
     """Print the studies that an ingest would store, the first rows, and what is missing with the line that adds it."""
-    from losslake.lake.lake import Lake
     from losslake_ingest.plan import plan_ingest
-    from losslake_schema.errors import LakeNotFound
 
-    try:
-        opened = Lake.open(lake)
-    except LakeNotFound:
-        opened = None
-    ingest_plan = plan_ingest(opened, places, request)
+    ingest_plan = plan_ingest(find_lake(lake), places, request)
     for source in ingest_plan.sources:
         print_source(source)
     _show_studies(ingest_plan)
@@ -389,21 +373,19 @@ def _show_studies(ingest_plan: IngestPlan) -> None:
 
 
 def _show_first_rows(ingest_plan: IngestPlan) -> None:
-    for study, plan in sorted(ingest_plan.studies.items())[:1]:
-        if plan.first_rows:
-            metrics = list(plan.first_rows[0][2])
-            echo(f"first rows of {study}")
-            show_table(
-                ("trial_id", "step", *metrics), [(t, s, *(v[m] for m in metrics)) for t, s, v in plan.first_rows]
-            )
+    study = min(ingest_plan.studies, default=None)
+    if study is not None and (rows := ingest_plan.studies[study].first_rows):
+        metrics = list(rows[0][2])
+        echo(f"first rows of {study}")
+        cells = [(trial_id, step, *(values[each] for each in metrics)) for trial_id, step, values in rows]
+        show_table(("trial_id", "step", *metrics), cells)
 
 
 def _show_collections_and_goals(ingest_plan: IngestPlan) -> None:
     for collection in ingest_plan.collections.values():
         licence = collection.licence or 'not stated: add licence = "…" under [collection]'
         echo(f"collection   {collection.collection}: licence {licence}")
-    goals = list(ingest_plan.goals)
-    for goal in goals[:MOST_STUDIES]:
+    for goal in list(ingest_plan.goals)[:MOST_STUDIES]:
         echo(f"goal         {goal.workload}: {goal.metric} {goal.target:g} ({goal.source})")
     for metric, direction in sorted(ingest_plan.directions):
         echo(f"direction    {metric}: {direction}, as the mapping says")

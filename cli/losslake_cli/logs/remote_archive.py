@@ -15,7 +15,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import httpx
 
@@ -70,7 +70,7 @@ class RemoteArchive:
 
     def open(self) -> IO[bytes]:
         """Return the archive as a file, at its start."""
-        return cast(IO[bytes], _Reader(self))
+        return io.BufferedReader(_Reader(self), CHUNK)
 
     def sha256(self) -> str:
         """Return the sha256 of all bytes; raise SourceBroken if reading failed, or if it is not the expected one."""
@@ -165,35 +165,19 @@ class _Reader(io.RawIOBase):
         """Return True."""
         return True
 
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a position and return it."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._archive.size}[whence]
         self._at = max(0, start + offset)
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes, fewer only at the end."""
-        parts = []
-        remaining = size if size >= 0 else self._archive.size
-        while remaining > 0:
-            index, start = divmod(self._at, CHUNK)
-            part = self._archive.chunk(index)[start : start + remaining]
-            if not part:
-                break
-            parts.append(part)
-            self._at += len(part)
-            remaining -= len(part)
-        return b"".join(parts)
-
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer and return the number of bytes."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        """Read a part of one chunk into a buffer and return the number of bytes, 0 at the end."""
+        index, start = divmod(self._at, CHUNK)
+        part = self._archive.chunk(index)[start : start + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
 
 
 class _Stream:

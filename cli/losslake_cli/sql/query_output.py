@@ -20,7 +20,7 @@ from threading import Event
 from typing import IO, Any, TypeVar
 
 from losslake.record.numbers import json_number
-from losslake_cli.console import Format, echo, print_error, write_csv
+from losslake_cli.console import Format, echo, echo_all, print_error, write_csv
 from losslake_cli.sql.session import Arrow, Query, ResultRow, Rows, Session
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
@@ -74,8 +74,7 @@ class Output:
 
     def _write_table(self, rows: Rows, stop: Event) -> None:
         if list(rows.names) == ["explain_key", "explain_value"]:
-            for line in "".join(value for batch in rows.batches for _, value in batch).splitlines():
-                echo(line)
+            echo_all("".join(value for batch in rows.batches for _, value in batch).splitlines())
             return
         limit, total = self.max_rows, 0
         first: list[ResultRow] = []

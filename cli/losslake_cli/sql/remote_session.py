@@ -88,7 +88,7 @@ class _RemoteQuery:
             if not response.headers.get("content-type", "").startswith(_ARROW):
                 raise RemoteError(f"{self._url.host} does not return Arrow: is it a LossLake service?")
             with _one_line_errors():
-                reader = pa.ipc.open_stream(_Body(response.iter_bytes()))
+                reader = pa.ipc.open_stream(io.BufferedReader(_Body(response.iter_bytes())))
             yield Arrow(reader.schema, _batches(reader), response.headers.get("losslake-truncated"))
 
     @contextmanager
@@ -153,15 +153,8 @@ class _Body(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, except at the end: Arrow takes a short read for the end."""
-        filled = 0
-        while filled < len(buffer):
-            if not self._rest:
-                self._rest = memoryview(next(self._chunks, b""))
-                if not self._rest:
-                    break
-            size = min(len(buffer) - filled, len(self._rest))
-            buffer[filled : filled + size] = self._rest[:size]
-            self._rest = self._rest[size:]
-            filled += size
-        return filled
+        """Read a part of the next chunk; return its length, 0 at the end."""
+        rest = self._rest or memoryview(next(self._chunks, b""))
+        size = min(len(buffer), len(rest))
+        buffer[:size], self._rest = rest[:size], rest[size:]
+        return size

@@ -20,7 +20,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
 from losslake.index.view_texts import MACROS, VIEWS
-from losslake_cli.console import FORMATS, Format, echo, print_error, print_failure
+from losslake_cli.console import FORMATS, Format, echo, echo_all, print_error, print_failure
 from losslake_cli.sql.query_output import Output, run_script
 from losslake_cli.sql.session import Session, ctrl_c_noted
 from losslake_schema.errors import LossLakeError
@@ -60,7 +60,8 @@ def run_shell(session: Session, output: Output) -> None:
                 with ctrl_c_noted(is_first_raised=True):
                     if pressed or _was_ctrl_c_typed(prompt.input):
                         raise KeyboardInterrupt
-                    _run(session, output, text)
+                    run = _dot_command if text.startswith(".") else run_script
+                    run(session, text, output)
             except LossLakeError as error:
                 print_failure(error)
             except KeyboardInterrupt:
@@ -87,19 +88,11 @@ def _was_ctrl_c_typed(source: Input) -> bool:
     return rest > 0
 
 
-def _run(session: Session, output: Output, text: str) -> None:
-    if text.startswith("."):
-        _dot_command(session, output, text)
-    else:
-        run_script(session, text, output)
-
-
-def _dot_command(session: Session, output: Output, text: str) -> None:
+def _dot_command(session: Session, text: str, output: Output) -> None:
     command, _, argument = text.rstrip(";").partition(" ")
     argument = argument.strip()
     if command == ".help":
-        for line in HELP.splitlines():
-            echo(line)
+        echo_all(HELP.splitlines())
     elif command == ".tables":
         echo("  ".join((*VIEWS, *(f"{macro}(metric, target)" for macro in MACROS))))
     elif command == ".schema" and argument in VIEWS:

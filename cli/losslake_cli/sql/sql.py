@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.console import EngineOption, Format, LakeOption, ReleaseOption
+from losslake_cli.console import EngineOption, Format, LakeOption, ReleaseOption, open_lake
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ def sql(
 @contextmanager
 def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Path | None]]:
     from losslake.index.serving import open_release
-    from losslake.lake.lake import Lake
     from losslake_cli.sql.session import LocalSession
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     chosen = opened.release(release)
     connection = open_release(opened, chosen)
     yield LocalSession(connection, f"release {chosen.number} of {opened}"), opened.folder
@@ -84,10 +83,9 @@ def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Pat
 
 @contextmanager
 def _on_spark(lake: str | None, release: int | None, engine: str) -> Iterator[tuple[Session, Path | None]]:
-    from losslake.lake.lake import Lake
     from losslake.spark.session import spark_session
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     chosen = opened.release(release)
     with spark_session(engine) as spark:
         from losslake.spark import register

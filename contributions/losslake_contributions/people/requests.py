@@ -22,7 +22,7 @@ from losslake_contributions.people.tokens import Identity, Scope, authenticate
 from losslake_contributions.protocol.errors import KINDS, ContributionError, no_space, unknown_submission
 from losslake_contributions.protocol.texts import reason_of, run_id, submission_id
 from losslake_contributions.store.database import Database
-from losslake_service.problems import ParameterProblem, problem_document
+from losslake_service.problems import ParameterProblem, problem
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
@@ -120,13 +120,12 @@ async def contribution_problem(request: Request, error: Any) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     if error.kind == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
-    status, title = KINDS[error.kind]
-    return problem_document(request.scope, error.kind, status, title, str(error), headers, **error.more)
+    return problem(request.scope, error.kind, str(error), headers, KINDS, **error.more)
 
 
 async def no_space_problem(request: Request, error: Any) -> Response:
     """Return the problem document of a full disk; raise any other OSError again. See `contribution_problem`."""
-    problem = no_space(error)
-    if problem is None:
+    refusal = no_space(error)
+    if refusal is None:
         raise error
-    return await contribution_problem(request, problem)
+    return await contribution_problem(request, refusal)

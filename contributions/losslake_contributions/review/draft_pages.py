@@ -28,7 +28,7 @@ from losslake_contributions.review.lake_app import LakeApp, application_over
 from losslake_contributions.review.review import SECONDS_TO_WAIT, Reviews
 from losslake_contributions.review.site import as_private, private
 from losslake_schema.errors import LossLakeError
-from losslake_service.problems import problem, problem_document
+from losslake_service.problems import problem
 from losslake_service.settings import ServerSettings
 from losslake_service.shares.places import NoPlace, UsedUp
 from losslake_service.web.bare_page import accepts_html
@@ -102,7 +102,7 @@ class Drafts:
             return self._with_cookie(RedirectResponse(HOME, 303), "")
         submission = await self._submission(token)
         if submission is None:
-            return private(problem_document(scope, "unknown-draft", *KINDS["unknown-draft"], _UNKNOWN))
+            return private(problem(scope, "unknown-draft", _UNKNOWN, None, KINDS))
         if accepts_html({**scope, "path": f"/{rest}"}):
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
             # No more than one slash: two would begin the address of another site.
@@ -129,7 +129,7 @@ class Drafts:
                 kind = error.kind if isinstance(error, ContributionError) else "draft-unavailable"
                 if kind == "draft-unavailable":
                     _log.error("the draft of %s can't be shown: %s", submission, error)
-                await private(problem_document(scope, kind, *KINDS[kind], public_reason(error)))(scope, receive, send)
+                await private(problem(scope, kind, public_reason(error), None, KINDS))(scope, receive, send)
 
         return respond
 

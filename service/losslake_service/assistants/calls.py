@@ -23,11 +23,12 @@ from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import words_of
 from losslake_service.assistants.short_answers import Document, answer_document, shortened, visible
-from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
+from losslake_service.assistants.tools import MOST_ROWS, TOOLS, Tool
 from losslake_service.expensive.answers import Answers
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.questions import release_of
 from losslake_service.routes.reading import read_query, unknown_parameter
+from losslake_service.routes.sql import PATH as SQL_PATH
 from losslake_service.routes.sql import check_depth, read_statement
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.errors import unavailable
@@ -46,7 +47,7 @@ class Tools:
 
     def __init__(self, releases: Releases, sql: SqlStatements | None, answers: Answers | None = None) -> None:
         self._releases, self._sql, self._answers = releases, sql, answers
-        self.by_name: Mapping[str, Tool] = {each.name: each for each in (*QUESTIONS, *([SQL] if sql else []))}
+        self.by_name: Mapping[str, Tool] = {each.name: each for each in TOOLS if sql or each.question is not None}
 
     async def call(self, name: str, arguments: Mapping[str, Any], request: Request | None, address: str) -> Document:
         """Return the answer of a tool, raising what the routes of REST raise.
@@ -55,9 +56,9 @@ class Tools:
         address: of the service, for links.
         """
         tool = self.by_name[name]
-        for given in arguments:
-            if given not in tool.schema["properties"]:
-                raise unknown_parameter(_cut(given), tool.schema["properties"])
+        for argument in arguments:
+            if argument not in tool.schema["properties"]:
+                raise unknown_parameter(_cut(argument), tool.schema["properties"])
         # Halves of surrogate pairs, which JSON can hold, are in no name.
         text = json.dumps(arguments, ensure_ascii=False).encode(errors="replace")
         if tool.question is None:
@@ -97,8 +98,8 @@ class Tools:
         types = {each["name"]: each["type"] for each in columns}
         facts = {"release": view.number, "columns": types}
         reply = shortened(facts, rows, notes.get(result.truncated or "", []))
-        given = [("q", query.sql), ("release", str(view.number))]
-        return {**reply, **_links(address, with_query("/sql", given), SQL.path, given)}
+        pairs = [("q", query.sql), ("release", str(view.number))]
+        return {**reply, **_links(address, with_query("/sql", pairs), SQL_PATH, pairs)}
 
 
 async def answer_expensive(tools: Tools, request: Request) -> Response:
@@ -117,23 +118,23 @@ def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, 
     else:
         document = answer_document(question.answer(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
-    given = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
-    given = [*(each for each in given if each[0] != "release"), ("release", str(view.number))]
-    return {**document, **_links(address, _page(question, given), question.path, given)}
+    query = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
+    query = [*(each for each in query if each[0] != "release"), ("release", str(view.number))]
+    return {**document, **_links(address, _page(question, query), question.path, query)}
 
 
-def _page(question: Question, given: Pairs) -> str:
+def _page(question: Question, pairs: Pairs) -> str:
     """Return the path of the page about what an answer is about."""
     if question.listing is not None:
-        return with_query(question.path.removeprefix("/v1"), [each for each in given if each[0] in ("q", "release")])
-    if not any(name in ("workload", "study", "trial") for name, _ in given):
-        return f"/releases/{dict(given)['release']}"
-    return subject_page(given)
+        return with_query(question.path.removeprefix("/v1"), [each for each in pairs if each[0] in ("q", "release")])
+    if not any(name in ("workload", "study", "trial") for name, _ in pairs):
+        return f"/releases/{dict(pairs)['release']}"
+    return subject_page(pairs)
 
 
-def _links(address: str, page: str, path: str, given: Pairs) -> Document:
+def _links(address: str, page: str, path: str, pairs: Pairs) -> Document:
     """Return links to the page and the whole answer. Of a very long one, its path remains."""
-    links = {"page": page, "data": with_query(path, given)}
+    links = {"page": page, "data": with_query(path, pairs)}
     fitting = {name: url if len(url) <= _LONGEST_URL else url.partition("?")[0] for name, url in links.items()}
     return {name: address + url for name, url in fitting.items()}
 

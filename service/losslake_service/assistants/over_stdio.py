@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import replace
 
 from mcp.server.stdio import stdio_server
@@ -33,10 +34,7 @@ async def _serve(settings: Settings, releases: Releases) -> None:
     async with stdio_server() as (messages, replies):
         await asyncio.to_thread(releases.start)
         try:
-            if sql is None:
+            async with sql.lifespan() if sql is not None else nullcontext():
                 await server.run(messages, replies, server.create_initialization_options())
-            else:
-                async with sql.lifespan():
-                    await server.run(messages, replies, server.create_initialization_options())
         finally:
             await asyncio.to_thread(releases.stop)

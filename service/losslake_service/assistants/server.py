@@ -50,8 +50,8 @@ def make_server(tools: Tools, public_url: str | None) -> Server[Any]:
 
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         if params.name not in tools.by_name:
-            known = ", ".join(tools.by_name)
-            raise MCPError(INVALID_PARAMS, f"there is no tool '{visible(params.name[:100])}': call one of {known}")
+            names = ", ".join(tools.by_name)
+            raise MCPError(INVALID_PARAMS, f"there is no tool '{visible(params.name[:100])}': call one of {names}")
         request = context.request
         address = public_url.rstrip("/") if public_url else base_url(request) if request is not None else ""
         try:

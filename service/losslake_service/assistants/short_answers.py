@@ -66,11 +66,11 @@ def shortened(facts: Document, rows: list[Document], notes: Sequence[str]) -> Do
 
 def _first_rows(answer: Answer) -> Iterator[pa.RecordBatch]:
     """Yield one row more than are shown."""
-    left = MOST_ROWS + 1
+    remaining = MOST_ROWS + 1
     for batch in answer.batches:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-        if left <= 0:
+        yield batch.slice(0, remaining)
+        remaining -= batch.num_rows
+        if remaining <= 0:
             return
 
 

@@ -18,7 +18,6 @@ from typing import IO, TypeVar
 from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
 from losslake.questions.declaration.cost import Budget, Expensive, budget
 from losslake_service.expensive.process import (
@@ -31,7 +30,7 @@ from losslake_service.expensive.process import (
 )
 from losslake_service.files.file_response import MAX_MESSAGE, file_response
 from losslake_service.operation.clients import client_of, unless_left
-from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.metrics import Metrics, count_outcome
 from losslake_service.problems import QuestionProblem
 from losslake_service.settings import Settings
 from losslake_service.shares.allowances import MINUTE, Allowance
@@ -145,7 +144,8 @@ class Answers:
         # Without a name, so that a kill leaves nothing: an answer of a draft is private.
         with tempfile.TemporaryFile() as file:
             forwarded = ForwardedRequest(scope, release, file.fileno())
-            head = await self._answered(request, forwarded, expensive.seconds)
+            with count_outcome(self._outcomes):
+                head = await self._run(request, forwarded, expensive.seconds)
             return await run_in_threadpool(_response, request, head, file, in_memory)
 
     def close(self) -> None:
@@ -157,18 +157,6 @@ class Answers:
 
     def _learn(self, route: str, used: Budget) -> None:
         self._ratios[route] = max(used.ratio, _FORGETTING * self._ratios.get(route, 1.0))
-
-    async def _answered(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
-        try:
-            response = await self._run(request, forwarded, seconds)
-        except QuestionProblem as problem:
-            self._outcomes.labels(problem.kind).inc()
-            raise
-        except ClientDisconnect:
-            self._outcomes.labels("left").inc()
-            raise
-        self._outcomes.labels("answered").inc()
-        return response
 
     async def _run(self, request: Request, forwarded: ForwardedRequest, seconds: float) -> ForwardedResponse:
         limit = self._settings.question_seconds

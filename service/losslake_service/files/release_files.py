@@ -146,8 +146,8 @@ class ReleaseFilesCache:
 
     def unknown_release(self, text: str, number: int = 0) -> UnknownName:
         """Return the error for an unknown release, with the nearest numbers."""
-        known = near_numbers(number, (release.number for release in self.lake.releases()))
-        return UnknownName("release", text, [str(other) for other in known], "the lake")
+        near = near_numbers(number, (release.number for release in self.lake.releases()))
+        return UnknownName("release", text, [str(other) for other in near], "the lake")
 
 
 def document(text: str, place: str, modified: datetime) -> Document:

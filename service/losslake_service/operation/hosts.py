@@ -36,10 +36,10 @@ class AllowedHosts:
         await self._app(scope, receive, send)
 
     def _allows(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"host"]
-        if len(given) != 1:
+        values = [value for name, value in scope["headers"] if name == b"host"]
+        if len(values) != 1:
             return False
-        host = given[0].lower()
+        host = values[0].lower()
         if host in self._hosts:
             return True
         name, _, port = host.rpartition(b":")

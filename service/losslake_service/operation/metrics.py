@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.requests import ClientDisconnect
 
 from losslake import __version__
 from losslake.lake.store.store import Store, Traffic
 from losslake.questions.release.releases import Releases
+from losslake_service.problems import QuestionProblem
+from losslake_service.sandbox.errors import SqlProblem
 
 # Environment variable: the folder in which worker processes share metrics; unset for a single process.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -133,6 +136,20 @@ class Metrics(ServerMetrics):
         self._store_cache.labels("miss").inc(current.misses - previous.misses)
 
 
+@contextmanager
+def count_outcome(outcomes: Counter) -> Iterator[None]:
+    """Count how the work inside ends: answered, left by its client, or refused, as the kind of problem."""
+    try:
+        yield
+    except (SqlProblem, QuestionProblem) as problem:
+        outcomes.labels(problem.kind).inc()
+        raise
+    except ClientDisconnect:
+        outcomes.labels("left").inc()
+        raise
+    outcomes.labels("answered").inc()
+
+
 class _AllWorkers(MultiProcessCollector):
     """The metrics of all workers, except from empty files that a worker has just created."""
 
@@ -163,7 +180,7 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True
 
 

@@ -6,9 +6,9 @@ It is in front of the router, which would double the time of a cached response. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from cachetools import LRUCache
+from prometheus_client import Counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.release.releases import Releases
@@ -19,13 +19,6 @@ from losslake_service.routes.reading import PlainRoute
 Key = tuple[int, str, str, bytes, bytes, str, bytes]
 Headers = list[tuple[bytes, bytes]]
 _ROOM_FOR_HEADERS = 1000
-
-
-class Counter(Protocol):
-    """A counter of hits and misses."""
-
-    def labels(self, outcome: str) -> Any:
-        """Return the counter of one outcome."""
 
 
 @dataclass(frozen=True, slots=True)

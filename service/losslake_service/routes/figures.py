@@ -26,13 +26,7 @@ from losslake.figures.papers.drawn import drawn_figure, rows_answer, rows_path, 
 from losslake.figures.papers.listing import check_collection
 from losslake.figures.papers.paper import Paper, paper
 from losslake.figures.renderer import Renderer
-from losslake.figures.requests import (
-    ThemeParameters,
-    answer_to_draw,
-    figure_parameters,
-    query_url,
-    specification,
-)
+from losslake.figures.requests import ThemeParameters, answer_to_draw, figure_parameters, query_url, specification
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.output.rows import unit
@@ -90,9 +84,9 @@ class _Drawing:
 
         scale: pixels per px of a PNG. rows: returns the drawn rows. specify: returns the specification as JSON.
         """
-        known = not_modified_response(request.headers, headers, exists=False)
-        if known is not None:
-            return known
+        unmodified = not_modified_response(request.headers, headers, exists=False)
+        if unmodified is not None:
+            return unmodified
         if ending == "csv":
             return await self.answers.respond(
                 request, view.number, lambda: response_of(request, rows(), FORMATS["csv"], headers)
@@ -153,7 +147,8 @@ def add_figures(
 
 def _responses() -> dict[int | str, Any]:
     content = {media_type.partition(";")[0]: {"schema": _schema(name)} for name, media_type in MEDIA_TYPES.items()}
-    return describe_responses("The figure.", content, release_headers(), known="figure", partial="The requested range.")
+    partial = "The requested range."
+    return describe_responses("The figure.", content, release_headers(), cached="figure", partial=partial)
 
 
 def _schema(ending: str) -> dict[str, Any]:
@@ -178,11 +173,11 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, drawing
         ],
         parameters: Annotated[model, Query()],  # type: ignore[valid-type]
     ) -> Response:
-        given: Any = parameters  # mypy knows no class that is made at run time
-        check_parameters(given, ending)
-        number = release_of(given)
+        values: Any = parameters  # mypy knows no class that is made at run time
+        check_parameters(values, ending)
+        number = release_of(values)
         view = await releases.view_async(number)
-        drawn = kind.with_defaults(with_goal(view, given))
+        drawn = kind.with_defaults(with_goal(view, values))
         url = address + query_url(kind, request.scope["query_string"], view.number)
 
         def rows() -> Answer:
@@ -192,7 +187,7 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, drawing
             return specification(kind, view, rows(), drawn, url, Links(address, number))
 
         headers = _headers(request, view, number, ending, address)
-        return await drawing.respond(request, view, ending, given.scale, headers, rows, specify)
+        return await drawing.respond(request, view, ending, values.scale, headers, rows, specify)
 
     return draw_figure
 
@@ -248,7 +243,7 @@ def _paper_with(name: str, number: str, ending: str) -> Paper:
     named = paper(name)
     named.figure(number)
     if ending not in MEDIA_TYPES:
-        near = near_names(f"{number}.{ending}", [f"{number}.{known}" for known in MEDIA_TYPES])
+        near = near_names(f"{number}.{ending}", [f"{number}.{each}" for each in MEDIA_TYPES])
         raise UnknownName("figure", f"{number}.{ending}", near, f"paper {named.name}")
     return named
 

@@ -102,15 +102,15 @@ def describe_responses(
     content: Document,
     headers: Document | None = None,
     *,
-    known: str = "answer",
+    cached: str = "answer",
     partial: str | None = "The requested range of the answer, in any format.",
     problems: Iterable[int] = (404, 412, 416, 422, 500, 503),
 ) -> dict[int | str, Any]:
-    """Return the OpenAPI responses of a path. known: what the client of a 304 has cached."""
+    """Return the OpenAPI responses of a path. cached: what the client of a 304 has."""
     return {
         200: {"description": description, "content": content} | ({"headers": headers} if headers else {}),
         **({206: {"description": partial}} if partial else {}),
-        304: {"description": f"Not modified: the client has this {known}, as If-None-Match contains its ETag."},
+        304: {"description": f"Not modified: the client has this {cached}, as If-None-Match contains its ETag."},
         **problem_responses(*problems),
     }
 

@@ -90,14 +90,14 @@ def _endpoint(releases: Releases, answers: Answers, question: Question, model: t
         request: Request,
         parameters: Annotated[model, Query()],  # type: ignore[valid-type]
     ) -> Response:
-        given: Any = parameters  # mypy knows no class that is made at run time
-        filters: dict[str, list[str]] = given.model_extra or {}
+        values: Any = parameters  # mypy knows no class that is made at run time
+        filters: dict[str, list[str]] = values.model_extra or {}
         for name in filters:
             is_metaparameter = filters_metaparameters and name.startswith(METAPARAMETER) and name != METAPARAMETER
             if name not in known_filters and not is_metaparameter:
                 raise unknown_parameter(name, model.model_fields)
-        output = requested_format(request, given.format)
-        number = release_of(given)
+        output = requested_format(request, values.format)
+        number = release_of(values)
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         subject: ReleaseView | Lake = releases.lake
         if question.is_of_release:
@@ -107,12 +107,12 @@ def _endpoint(releases: Releases, answers: Answers, question: Question, model: t
             unmodified = not_modified_response(request.headers, headers, exists=False)
             if unmodified is not None:
                 return unmodified
-        arguments = given if listing is None else ListRequest(given, filters, output.name == "json")
+        arguments = values if listing is None else ListRequest(values, filters, output.name == "json")
 
         def answer() -> Response:
             return response_of(request, question.answer(subject, arguments), output, headers)
 
-        if question.is_quick(given) and output.name == "json":
+        if question.is_quick(values) and output.name == "json":
             return answer()
         return await answers.respond(request, subject.number if isinstance(subject, ReleaseView) else 0, answer)
 

@@ -51,10 +51,13 @@ class ReadRoute(PlainRoute):
     """A route whose endpoint gets the request, its path parameters, and the query as `parameters`.
 
     `parameters` is annotated with a pydantic model. An endpoint without it accepts no query parameters. An endpoint
-    that needs anything else, such as a dependency, is refused, since it would be left out.
+    that needs anything else, such as a dependency, is refused, since it would be left out. has_endings: it answers at
+    its path with a format suffix as well, such as /v1/scaling.csv, and is documented without. See `negotiation`.
     """
 
-    def __init__(self, path: str, endpoint: Endpoint, methods: Sequence[str], openapi: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str, endpoint: Endpoint, methods: Sequence[str], openapi: Mapping[str, Any], has_endings: bool
+    ) -> None:
         in_schema = openapi.get("include_in_schema", True)
         super().__init__(path, self._respond, methods=methods, include_in_schema=in_schema)
         self._documented_endpoint = endpoint
@@ -67,6 +70,8 @@ class ReadRoute(PlainRoute):
         self._model = get_args(parameters)[0] if is_model else None
         if hints.keys() - self._path_parameters - ({"request", "parameters"} if is_model else {"request"}):
             raise TypeError(f"{path} has dependencies, or parameters that are neither in its path nor in its model")
+        if has_endings:
+            self.path_regex, _, self.param_convertors = compile_path(f"{path}{{ending:ending}}")
 
     def documented(self) -> APIRoute:
         """Return the route as FastAPI documents it: without HEAD, which would have the id of GET."""
@@ -87,17 +92,6 @@ class ReadRoute(PlainRoute):
         return response
 
 
-class AnswerRoute(ReadRoute):
-    """A read route that answers at its path with a format suffix as well, such as /v1/scaling.csv.
-
-    It is documented without the suffix. See `negotiation`.
-    """
-
-    def __init__(self, path: str, endpoint: Endpoint, methods: Sequence[str], openapi: Mapping[str, Any]) -> None:
-        super().__init__(path, endpoint, methods, openapi)
-        self.path_regex, _, self.param_convertors = compile_path(f"{path}{{ending:ending}}")
-
-
 def add_read_route(
     router: APIRouter,
     path: str,
@@ -108,13 +102,14 @@ def add_read_route(
     is_cached: bool = False,
     **openapi: Any,
 ) -> None:
-    """Add a route, documented in OpenAPI except for HEAD. has_endings: it is an `AnswerRoute`.
+    """Add a route, documented in OpenAPI except for HEAD.
 
-    is_cached: as of `PlainRoute`. Raises TypeError if the endpoint needs what a `ReadRoute` doesn't give it.
+    has_endings: as of `ReadRoute`. is_cached: as of `PlainRoute`. Raises TypeError if the endpoint needs what a
+    `ReadRoute` doesn't give it.
     """
     if router.dependencies or "dependencies" in openapi:
         raise TypeError(f"{path} has dependencies: a ReadRoute would leave them out")
-    route = (AnswerRoute if has_endings else ReadRoute)(path, endpoint, methods, openapi)
+    route = ReadRoute(path, endpoint, methods, openapi, has_endings)
     route.is_cached = is_cached
     router.routes.append(route)
 
@@ -165,11 +160,11 @@ def read_query(query: bytes, model: type[Parameters]) -> Parameters:
 
 def unknown_parameter(name: str, fields: Mapping[str, object]) -> ParameterProblem:
     """Return the error for an unknown parameter, with similar names."""
-    known = ", ".join(near_names(name, fields))
+    names = ", ".join(near_names(name, fields))
     return ParameterProblem(
         "unknown-parameter",
         name,
-        f"there is no parameter '{name}' here; did you mean one of {known}? /docs/reference lists all",
+        f"there is no parameter '{name}' here; did you mean one of {names}? /docs/reference lists all",
     )
 
 

@@ -39,7 +39,7 @@ was exceeded, and a truncated result is marked."""
 _RESPONSES = describe_responses(
     f"The result. {ROWS_ONLY}",
     content_in_all_formats("SqlRows", is_binary=False),
-    known="result",
+    cached="result",
     partial=None,
     problems=(404, 413, 422, 500, 503),
 )

@@ -9,13 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
 
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.operation.clients import client_of, unless_left
-from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.metrics import Metrics, count_outcome
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.sandbox import SqlSandbox
@@ -24,7 +23,6 @@ from losslake_service.sandbox.workers import DataFiles, data_files_of
 from losslake_service.settings import Settings
 
 RETRY_SECONDS = 1.0
-
 _log = logging.getLogger(__name__)
 
 
@@ -113,17 +111,10 @@ class SqlStatements:
         facts, client = {"release": view.number}, client_of(request.scope) if request is not None else None
         run = self._sandbox.run(view.serving_file, data_files, statement, parameters, max_rows, output, facts, client)
         running = asyncio.create_task(run)
-        try:
-            result = await unless_left(request, running)
-        except SqlProblem as problem:
-            self._outcomes.labels(problem.kind).inc()
-            raise
-        except ClientDisconnect:
-            self._outcomes.labels("left").inc()
-            raise
-        finally:
-            if running.cancel():
-                with suppress(asyncio.CancelledError, SqlProblem):
-                    await running
-        self._outcomes.labels("answered").inc()
-        return result
+        with count_outcome(self._outcomes):
+            try:
+                return await unless_left(request, running)
+            finally:
+                if running.cancel():
+                    with suppress(asyncio.CancelledError, SqlProblem):
+                        await running

@@ -181,8 +181,8 @@ def _check_table(path: list[str], tables: Tables, ctes: set[str]) -> None:
         return
     if not re.fullmatch(r"\w+", name):
         raise _refused(f"'{path[-1]}' is not a table of the release, and files can't be read")
-    known = [table for in_schema, table in tables.readable if in_schema == schema]
-    detail = f"there is no table '{'.'.join(path)}'{_suggestions(name, known)}; SHOW TABLES lists them all"
+    others = [table for in_schema, table in tables.readable if in_schema == schema]
+    detail = f"there is no table '{'.'.join(path)}'{_suggestions(name, others)}; SHOW TABLES lists them all"
     raise SqlProblem(errors.ERROR, detail)
 
 
@@ -203,8 +203,8 @@ def _path(node: dict[str, Any]) -> list[str]:
     return [str(part) for part in parts if part]
 
 
-def _suggestions(name: str, known: Iterable[str]) -> str:
-    similar = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.75)
+def _suggestions(name: str, names: Iterable[str]) -> str:
+    similar = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.75)
     return f": did you mean {' or '.join(similar)}?" if similar else ""
 
 

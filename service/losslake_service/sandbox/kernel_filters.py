@@ -55,9 +55,9 @@ def landlock_version() -> int:
 
 def landlock_measures() -> tuple[list[str], list[str]]:
     """Return what the kernel's Landlock version can restrict, and what it can't."""
-    known = landlock_version()
-    return [name for since, name in _MEASURES.items() if known >= since], [
-        name for since, name in _MEASURES.items() if known < since
+    version = landlock_version()
+    return [name for since, name in _MEASURES.items() if version >= since], [
+        name for since, name in _MEASURES.items() if version < since
     ]
 
 
@@ -66,11 +66,11 @@ def allow_reading_only(paths: Iterable[str]) -> None:
 
     Folders can't be listed. Open files stay open. Paths that don't exist are ignored. A path takes about 9 µs.
     """
-    libc, known = _libc(), landlock_version()
+    libc, version = _libc(), landlock_version()
     rules = _Ruleset(
-        next(rights for since, rights in _FILE_RIGHTS.items() if known >= since),
-        _TCP if known >= _TCP_SINCE else 0,
-        _SCOPES if known >= _SCOPES_SINCE else 0,
+        next(rights for since, rights in _FILE_RIGHTS.items() if version >= since),
+        _TCP if version >= _TCP_SINCE else 0,
+        _SCOPES if version >= _SCOPES_SINCE else 0,
     )
     # An older kernel accepts the longer structure if the unknown fields are zero.
     size = ctypes.c_size_t(ctypes.sizeof(rules))

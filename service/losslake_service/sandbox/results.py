@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import orjson
@@ -99,20 +98,20 @@ def write_result(
     while True:
         pieces = _Pieces(spool, rows)
         answer = plain_answer(Answer({}, pieces.schema, iter(pieces)))
-        said = {**facts, "truncated": truncated or False}
+        all_facts = {**facts, "truncated": truncated or False}
         if output.name == "json":
             # The other formats say it in a way of their own.
-            said |= {"all_rows": way}
-            said |= {"columns": [{"name": column.name, "type": str(column.type)} for column in answer.schema]}
+            columns = [{"name": column.name, "type": str(column.type)} for column in answer.schema]
+            all_facts |= {"all_rows": way, "columns": columns}
         sink = HashedFile(file)
-        for piece in output.write(dataclasses.replace(answer, facts=said)):
+        for piece in output.write(dataclasses.replace(answer, facts=all_facts)):
             sink.write(piece)
             if rows and sink.size > max_bytes:
                 break
         else:
             sink.flush()
             return SpooledResult(rows, truncated, sink.digest())
-        rows, truncated = min(rows * 9 // 10, pieces.n_given * max_bytes // sink.size), "bytes"
+        rows, truncated = min(rows * 9 // 10, pieces.n_read * max_bytes // sink.size), "bytes"
         way = ways["bytes"] if spooled.truncated == "bytes" else ways["format"]
         os.lseek(file, 0, os.SEEK_SET)
         os.ftruncate(file, 0)
@@ -126,17 +125,17 @@ class _Pieces:
         self._reader = pa.ipc.open_stream(pa.PythonFile(os.fdopen(os.dup(spool), "rb"), "r"))
         self._rows = rows
         self.schema: pa.Schema = self._reader.schema
-        self.n_given = 0
+        self.n_read = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for whole in self._reader:
-            batch = whole.slice(0, self._rows - self.n_given)
+            batch = whole.slice(0, self._rows - self.n_read)
             at_once = max(1, batch.num_rows * _LEAVES_AT_ONCE // max(1, sum(map(_leaves, batch.columns))))
             for start in range(0, batch.num_rows, at_once):
                 piece = batch.slice(start, at_once)
-                self.n_given += piece.num_rows
+                self.n_read += piece.num_rows
                 yield piece
-            if self.n_given == self._rows:
+            if self.n_read == self._rows:
                 return
 
 
@@ -178,9 +177,7 @@ class SqlResult:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -207,12 +207,13 @@ class SqlSandbox:
                     self._running.add(idle)
                     return idle
             failure = self._failures.get(serving_file)
-            if failure is None or failure.seconds_left() <= 0:
+            seconds_left = failure.seconds_left() if failure is not None else 0.0
+            if seconds_left <= 0:
                 spare, self._spare = self._spare, None
         if idle is not None:
             idle.close()
-        if failure is not None and failure.seconds_left() > 0:
-            raise replace(failure.problem, retry_after=math.ceil(failure.seconds_left()))
+        if failure is not None and seconds_left > 0:
+            raise replace(failure.problem, retry_after=math.ceil(seconds_left))
         return self._start_worker(spare, serving_file, data_files)
 
     def _start_worker(self, spare: Worker | None, serving_file: Path, data_files: DataFiles) -> Worker:

@@ -32,13 +32,13 @@ def spool(reader: pa.RecordBatchReader, file: int, max_rows: int, max_bytes: int
     sink = HashedFile(file)
     rows, truncated = 0, None
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema) as writer:
-        for given in reader:
-            if given.num_rows == 0:
+        for whole in reader:
+            if whole.num_rows == 0:
                 continue
             if rows == max_rows:
                 truncated = "rows"
                 break
-            batch = _plain(given.slice(0, max_rows - rows), schema)
+            batch = _plain(whole.slice(0, max_rows - rows), schema)
             fitting = _rows_that_fit(batch, max_bytes - sink.size)
             if fitting:
                 writer.write_batch(batch.slice(0, fitting))
@@ -46,7 +46,7 @@ def spool(reader: pa.RecordBatchReader, file: int, max_rows: int, max_bytes: int
             if fitting < batch.num_rows:
                 truncated = "bytes"
                 break
-            if batch.num_rows < given.num_rows:
+            if batch.num_rows < whole.num_rows:
                 truncated = "rows"
                 break
     sink.flush()

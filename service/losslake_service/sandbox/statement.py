@@ -196,10 +196,10 @@ def _checked_parameters(statement: duckdb.Statement, parameters: Parameters) -> 
     """Return the parameters if they match those of the statement; raise SqlProblem."""
     expected = {str(name) for name in statement.named_parameters}
     if isinstance(parameters, dict):
-        given = set(parameters)
+        names = set(parameters)
     else:
-        given = {str(position) for position in range(1, len(parameters or []) + 1)}
-    missing, unknown = sorted(expected - given), sorted(given - expected)
+        names = {str(position) for position in range(1, len(parameters or []) + 1)}
+    missing, unknown = sorted(expected - names), sorted(names - expected)
     if missing or unknown:
         faults = [f"{', '.join('$' + name for name in missing)} missing"] if missing else []
         faults += [f"{', '.join('$' + name for name in unknown)} not in the statement"] if unknown else []
