@@ -154,12 +154,12 @@ class Kind:
         description = drawn.description(request.title)
         if request.is_captioned:
             return figure(drawn.panels, columns, lines, request.width, drawn.shares_legend, description)
-        plots, said = list(drawn.panels), {"heading": request.title or "", "notes": list(drawn.notes)}
+        plots, texts = list(drawn.panels), {"heading": request.title or "", "notes": list(drawn.notes)}
         if len(plots) == 1:
-            said["heading"] = " ".join(plots[0].heading)
+            texts["heading"] = " ".join(plots[0].heading)
             plots = [replace(plots[0], heading=())]
         bare = figure(plots, columns, (), request.width, drawn.shares_legend, description)
-        return bare | {"usermeta": said}
+        return bare | {"usermeta": texts}
 
 
 def filter_rows(rows: pa.Table, **values: object) -> pa.Table:

@@ -20,17 +20,17 @@ def groups_by_fact(view: ReleaseView, trials: Mapping[int, Trial], name: str | N
     The most frequent values have groups of their own, in order. name: of a metaparameter or another fact of trials.
     Raises BadParameter if no trial has it.
     """
-    known: set[str] = set()
+    names: set[str] = set()
     values: dict[int, str] = {}
     rows: dict[object, Mapping[int, Mapping[str, str]]] = {}
     for number, trial in trials.items():
         if trial.study not in rows:
             rows[trial.study] = _facts_of_study(view, trial)
         facts = rows[trial.study][trial.trial_id]
-        known |= facts.keys()
+        names |= facts.keys()
         values[number] = facts.get(name or "", NOT_STATED)
-    if name not in known:
-        near = ", ".join(near_names(name or "", sorted(known))) or "none"
+    if name not in names:
+        near = ", ".join(near_names(name or "", sorted(names))) or "none"
         raise BadParameter("fact", f"fact={name or ''}: the trials have no such fact; similar names are: {near}")
     counts = Counter(value for value in values.values() if value != NOT_STATED)
     named = {value for value, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_VALUES]}

@@ -63,6 +63,13 @@ class Frame:
         style = {"filled": False, "strokeWidth": 1.6} if is_hollow else {"filled": True}
         return layer(rows, "point", marks, size=size, opacity=1, clip=True, **style)
 
+    def bars(
+        self, rows: Sequence[ChartRow], lower: str, upper: str, width: float = 1.6, opacity: float = 0.55
+    ) -> Layer:
+        """Return a layer with a vertical bar for each row, between the fields of its ends."""
+        ends = {"x": self.x, "y": self.y_of(lower), "y2": {"field": upper}} | self.colour
+        return layer(rows, "rule", ends, strokeWidth=width, strokeOpacity=opacity, clip=True)
+
     def names(self, rows: Iterable[ChartRow], colour: Channel | None = None) -> list[Layer]:
         """Return the layers that name each series at the end of its line, if the panel has room for it there.
 

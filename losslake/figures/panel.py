@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from losslake.figures import theme
-from losslake.figures.links import Links, Transform
+from losslake.figures.links import Links, Pages, Transform
 from losslake.questions.release.pool import is_pattern
 
 ChartRow = dict[str, Any]
@@ -78,19 +78,11 @@ class Panel:
         """The title of an axis of batch sizes, with their unit unless they count examples."""
         return "Batch size" if self.batch_unit == "examples" else f"Batch size, {self.batch_unit}"
 
-    def to_trials(self, series: Sequence[Series]) -> Transform | None:
-        """Return the transform that links rows with series, batch_size and trial_id; None without links."""
-        return self.links.to_trials(workloads) if self.links and (workloads := _linked(series)) else None
-
-    def to_studies(self, series: Sequence[Series]) -> Transform | None:
-        """Return the transform that links rows with series and batch_size; None without links."""
-        return self.links.to_studies(workloads) if self.links and (workloads := _linked(series)) else None
-
-
-def _linked(series: Sequence[Series]) -> dict[str, str]:
-    """Return the workloads by label; empty if any is a pattern, which has no pages."""
-    workloads = {one.label: one.workload for one in series}
-    return {} if any(map(is_pattern, workloads.values())) else workloads
+    def link_to(self, pages: Pages, series: Sequence[Series]) -> Transform | None:
+        """Return the transform that links rows with the fields of such pages; None for patterns, and without links."""
+        workloads = {one.label: one.workload for one in series}
+        is_linked = self.links and workloads and not any(map(is_pattern, workloads.values()))
+        return self.links.to(pages, workloads) if self.links and is_linked else None
 
 
 def drawable_rows(series: Sequence[Series], columns: Collection[str]) -> Iterator[ChartRow]:

@@ -29,8 +29,8 @@ def numbered_settings(view: ReleaseView, trials: Mapping[int, Trial]) -> dict[in
     for trial in trials.values():
         if trial.study not in of_studies:
             facts, index = view.study(trial.study)
-            own = facts.rows_of(index)
-            of_trials = facts.trials.trial_id[own].tolist(), facts.trials.setting[own].tolist()
+            rows = facts.rows_of(index)
+            of_trials = facts.trials.trial_id[rows].tolist(), facts.trials.setting[rows].tolist()
             of_studies[trial.study] = dict(zip(*of_trials, strict=True))
     return {
         number: numbers.setdefault((trial.study, of_studies[trial.study][trial.trial_id]), len(numbers))
@@ -46,9 +46,9 @@ def mean_rows(rows: pa.Table, settings: Mapping[int, int], labels: Mapping[int, 
     the mean of their places: all are one, unless the axis shows times.
     """
     value, place = (rows[name].to_numpy().astype(np.float64) for name in ("value", "step"))
-    known = np.flatnonzero(np.isfinite(value) & np.isfinite(place))
-    evaluation, setting = rows["evaluation"].to_numpy()[known], _settings_of(rows, settings)[known]
-    means, places = (mean_curves(evaluation, each[known], setting) for each in (value, place))
+    finite = np.flatnonzero(np.isfinite(value) & np.isfinite(place))
+    evaluation, setting = rows["evaluation"].to_numpy()[finite], _settings_of(rows, settings)[finite]
+    means, places = (mean_curves(evaluation, each[finite], setting) for each in (value, place))
     half = means.half_width(_CONFIDENCE)
     firsts = {settings[number]: label for number, label in sorted(labels.items(), reverse=True)}
     drawn = np.flatnonzero((means.n >= _FEWEST) & np.isfinite(means.mean) & np.isfinite(half))
@@ -83,9 +83,9 @@ def mean_layers(rows: Sequence[ChartRow], frame: Frame, colour: Channel, place: 
         tip("low", f"{_CONFIDENCE:.0%} from", DECIMAL),
         tip("high", f"{_CONFIDENCE:.0%} to", DECIMAL),
     ]
-    told = frame.tooltip([*tips, tip("n", "Trials", COUNT), place])
+    tooltip = frame.tooltip([*tips, tip("n", "Trials", COUNT), place])
     lines = layer(within, "line", frame.place | of_setting, order=False, strokeWidth=2.2, clip=is_clipped, tooltip=None)
-    points = layer(within, "point", frame.place | of_setting | told, size=60, opacity=0, clip=is_clipped)
+    points = layer(within, "point", frame.place | of_setting | tooltip, size=60, opacity=0, clip=is_clipped)
     return bands, [lines, points]
 
 

@@ -11,7 +11,7 @@ from losslake.analysis.measured_levels import stated
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels, summary
 from losslake.figures.frame import Frame
-from losslake.figures.layers import BATCH_SIZE, DECIMAL, Layer, Plot, layer, tip
+from losslake.figures.layers import BATCH_SIZE, DECIMAL, Layer, Plot, tip
 from losslake.figures.panel import ChartRow, Panel, Series, drawable_rows
 from losslake.questions.trials.batch_size_words import listed
 
@@ -62,8 +62,7 @@ def _bars(rows: Sequence[ChartRow], frame: Frame, lower: str, upper: str) -> Lay
         for row in rows
         if lower in row or upper in row
     ]
-    ends = {"x": frame.x, "y": frame.y_of("from"), "y2": {"field": "to"}} | frame.colour
-    return layer(drawn, "rule", ends, strokeWidth=2.5, strokeOpacity=0.5, clip=True)
+    return frame.bars(drawn, "from", "to", 2.5, 0.5)
 
 
 def _never(series: Series) -> str:

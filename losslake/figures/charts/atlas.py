@@ -85,13 +85,13 @@ def _lines(rows: Sequence[ChartRow], most_letters: int) -> Iterator[ChartRow]:
         if dataset != above:
             yield {"name": dataset, "down": place * _LINE, "is_heading": True}
             place, above = place + 1, dataset
-        known = {name: value for name, value in row.items() if value is not None}
+        fields = {name: value for name, value in row.items() if value is not None}
         texts = {
             "name": _name(workload, most_letters),
             "number": _number(row),
             "goal": f"{row['metric']} {row['target']:g}",
         }
-        yield {**known, **texts, "down": place * _LINE, "is_heading": False}
+        yield {**fields, **texts, "down": place * _LINE, "is_heading": False}
         place += 1
 
 
@@ -120,17 +120,17 @@ def _number(row: ChartRow) -> str:
 
 def _marks(lines: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     tips = frame.tooltip(_TOOLTIP)
-    names = [line["workload"] for line in lines if "workload" in line]
-    linked = frame.panel.links.to_workloads(names) if frame.panel.links and names else None
+    names = {line["workload"]: line["workload"] for line in lines if "workload" in line}
+    linked = frame.panel.links.to("workloads", names, "workload") if frame.panel.links and names else None
 
     def at(field: str) -> dict[str, Any]:
         return {"x": quantity(field, scale=frame.x_axis.scale, axis=frame.x["axis"]), "y": _down(frame)} | tips
 
-    known = [line for line in lines if "critical_batch_size" in line]
+    points = [line for line in lines if "critical_batch_size" in line]
     ranges = [line for line in lines if "lower" in line and "upper" in line]
     style: dict[str, Any] = {"opacity": 1, "size": theme.POINT, "color": theme.COLOURS[0]}
     layers = [layer(ranges, "rule", at("lower") | {"x2": {"field": "upper"}}, strokeWidth=2, color=theme.COLOURS[0])]
-    layers.append(layer(known, "point", at("critical_batch_size"), filled=True, **style).linked(linked))
+    layers.append(layer(points, "point", at("critical_batch_size"), filled=True, **style).linked(linked))
     for name, shape in (("lower", "triangle-right"), ("upper", "triangle-left")):
         bounds = [line for line in lines if name in line and "critical_batch_size" not in line]
         layers.append(layer(bounds, "point", at(name), shape=shape, filled=False, **style).linked(linked))
@@ -156,7 +156,7 @@ def _down(frame: Frame) -> dict[str, Any]:
 
 
 def _in_words(rows: Sequence[ChartRow]) -> Iterator[str]:
-    known = sorted((row for row in rows if row["critical_batch_size"] is not None), key=lambda row: row["workload"])
-    yield f"{len(known)} workloads have an estimate."
-    for row in known[:_MOST_IN_WORDS]:
+    estimated = sorted((row for row in rows if row["critical_batch_size"] is not None), key=lambda row: row["workload"])
+    yield f"{len(estimated)} workloads have an estimate."
+    for row in estimated[:_MOST_IN_WORDS]:
         yield f"{row['workload']}: {_number(row)}."

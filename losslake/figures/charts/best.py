@@ -49,7 +49,7 @@ def best_chart(series: Sequence[Series], panel: Panel, *, is_ordered: bool = Fal
     y = Scale.over(rows, "best_value", "Best value", panel.y_limits, base=None)
     frame = Frame(panel, x, y, [one.label for one in series], is_ordered)
     points = frame.points(rows, _TOOLTIP, 24 if is_ordered else theme.POINT)
-    layers = [frame.lines(rows), points.linked(panel.to_trials(series)), *frame.names(rows)]
+    layers = [frame.lines(rows), points.linked(panel.link_to("trials", series)), *frame.names(rows)]
     return frame.plot(layers, "" if rows else "Nothing was measured within the budget.")
 
 

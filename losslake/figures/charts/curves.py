@@ -190,9 +190,9 @@ def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform |
     if panel.links is None or not lines.facts or "trial_id" not in lines.facts[0]:
         return None
     if "workload" not in lines.facts[0]:
-        return panel.to_trials(series)
+        return panel.link_to("trials", series)
     workloads = sorted({facts["workload"] for facts in lines.facts})
-    return panel.links.to_trials({workload: workload for workload in workloads}, by="workload")
+    return panel.links.to("trials", {workload: workload for workload in workloads}, by="workload")
 
 
 def _lines(rows: pa.Table, view: ReleaseView) -> list[Line]:
@@ -242,11 +242,11 @@ def _direction(line: Line, view: ReleaseView) -> str | None:
 
 def _limits(rows: pa.Table, lines: Sequence[Line], metric: str, request: ChartRequest) -> Limits | None:
     """Return the limits of the axis of a metric, if some losses would compress the rest; None for all values."""
-    own = [line for line in lines if line.metric == metric]
-    parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in own)
+    of_metric = [line for line in lines if line.metric == metric]
+    parts = pa.concat_tables(rows.slice(line.start, line.end - line.start) for line in of_metric)
     values, steps = parts["value"].to_numpy().astype(np.float64), parts["step"].to_numpy()
-    starts = np.cumsum([0, *(line.end - line.start for line in own[:-1])])
-    direction = _direction(own[0], request.view)
+    starts = np.cumsum([0, *(line.end - line.start for line in of_metric[:-1])])
+    direction = _direction(of_metric[0], request.view)
     is_shown = np.isfinite(values)
     for sign in (1, -1) if direction is None else (sign_of(direction),):
         is_shown &= sign * values <= largest_usual(sign * values, steps, starts)

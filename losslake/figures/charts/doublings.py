@@ -64,15 +64,14 @@ def doublings_chart(series: Sequence[Series], panel: Panel) -> Plot:
     frame = Frame(panel, Scale("batch_size", x_limits, panel.batch_title), y, [one.label for one in series])
     rules = [{"batch_size": at, "remaining": share, "rule": share} for share in (_PERFECT, _NO_GAIN) for at in x_limits]
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    ends = {"x": frame.x, "y": frame.y_of("from"), "y2": {"field": "to"}} | frame.colour
     layers = [
         layer(
             rules if rows else [], "line", frame.place | {"detail": {"field": "rule"}}, strokeDash=[4, 3], strokeWidth=1
         ),
-        layer(bars, "rule", ends, strokeWidth=1.6, strokeOpacity=0.55, clip=True),
-        layer(rows, "line", frame.place | frame.colour, strokeWidth=1.6, clip=True),
+        frame.bars(bars, "from", "to"),
+        frame.lines(rows),
         layer(rows, "point", marks, size=theme.POINT, filled=True, opacity=1, clip=True).linked(
-            panel.to_studies(series)
+            panel.link_to("studies", series)
         ),
     ]
     return frame.plot(layers, "" if rows else "Fewer than two batch sizes reached the target.")

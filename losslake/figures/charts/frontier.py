@@ -96,7 +96,7 @@ def frontier_chart(
         colour = {**colour, "scale": {**colour["scale"], "range": colours}}
     marks = frame.place | {"color": colour} | frame.tooltip(_TOOLTIP)
     names = {row["workload"]: row["workload"] for row in rows}
-    linked = panel.links.to_trials(names, "workload") if panel.links and names else None
+    linked = panel.links.to("trials", names, "workload") if panel.links and names else None
     size = theme.POINT if len(bests) < 200 else 14
     style: dict[str, Any] = {"filled": True, "size": size, "opacity": 0.55, "clip": True}
     path = frame.place | {"order": quantity("amount")}

@@ -144,7 +144,7 @@ def _marks(
         *below,
         # Below the marks, so that the pointer hits the marks.
         layer(best, "point", frame.place, opacity=1, clip=True, **ring),
-        points.linked(frame.panel.to_trials([series])),
+        points.linked(frame.panel.link_to("trials", [series])),
     ]
     return frame.plot(layers, "" if rows else "No trial has a learning rate.")
 
@@ -152,8 +152,8 @@ def _marks(
 def _row(row: ChartRow) -> ChartRow:
     """Return the row with its position and the texts of its tooltip."""
     words = next(each.words for each in OUTCOMES if each.value == row["outcome"])
-    known = {"momentum": "none", "steps": _NEVER} | row
-    return known | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
+    shown = {"momentum": "none", "steps": _NEVER} | row
+    return shown | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
 
 
 def _contours(frame: Frame) -> list[Layer]:

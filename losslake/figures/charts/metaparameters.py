@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
@@ -54,11 +53,10 @@ def learning_rates_chart(series: Sequence[Series], panel: Panel, *, heuristics_o
     y = Scale("effective_learning_rate", y_limits, "Effective learning rate", base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    linked = panel.to_trials(series)
-    pale: dict[str, Any] = {"size": 22, "opacity": 1, "fillOpacity": 0.35}
+    linked = panel.link_to("trials", series)
     layers = [
         *_heuristics([row for row in best if row["series"] == heuristics_of], frame),
-        layer(near, "point", marks, filled=True, clip=True, **pale).linked(linked),
+        layer(near, "point", marks, filled=True, clip=True, size=22, opacity=1, fillOpacity=0.35).linked(linked),
         frame.lines(best),
         frame.points(best, _TOOLTIP).linked(linked),
     ]
@@ -80,5 +78,4 @@ def _heuristics(best: Sequence[ChartRow], frame: Frame) -> Iterator[Layer]:
             }
             for size in (start, frame.x_axis.limits[1])
         ]
-        dashed: dict[str, Any] = {"strokeDash": list(dashes), "strokeWidth": 1.3, "color": theme.FAINT}
-        yield layer(rows, "line", frame.place, clip=True, **dashed)
+        yield layer(rows, "line", frame.place, clip=True, strokeDash=list(dashes), strokeWidth=1.3, color=theme.FAINT)

@@ -85,7 +85,7 @@ def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, noun: 
     y_limits = panel.y_limits or _y_limits(points)
     x, y = Scale("at", x_limits, panel.batch_title), Scale("ratio", y_limits, f"Ratio of {noun}")
     frame = Frame(panel, x, y, labels)
-    linked = panel.to_studies(series)
+    linked = panel.link_to("studies", series)
     # The line at 1 has the colour of the baseline.
     rule = [{"series": baseline, "at": at, "ratio": 1} for at in x_limits] if baseline and (points or edges) else []
     marks = (
@@ -127,8 +127,7 @@ def _bars(points: Sequence[ChartRow], frame: Frame) -> Layer:
         for row in points
         if "lower" in row
     ]
-    ends = {"x": frame.x, "y": frame.y_of("from"), "y2": {"field": "to"}} | frame.colour
-    return layer(rows, "rule", ends, strokeWidth=1.6, strokeOpacity=0.55, clip=True)
+    return frame.bars(rows, "from", "to")
 
 
 def _edges(edges: Sequence[ChartRow], frame: Frame, linked: Transform | None) -> list[Layer]:

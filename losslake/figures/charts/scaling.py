@@ -68,7 +68,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     facts, rows = request.facts, _with_dominated(request, _with_range(request))
     common, series = replace(request, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
-    known = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
+    regimes = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
     unit = f", relative to those at batch size {facts['normalize_to']}" if is_normalized else ""
     notes = [f"Points: {results_in_words(facts)}{unit}. Thick bars: down to the previous evaluation."]
     if "low_steps" in rows.column_names and rows["low_steps"].null_count < rows.num_rows:
@@ -86,17 +86,17 @@ def draw(request: ChartRequest) -> ChartPanels:
     if references:
         names = ", ".join(dict.fromkeys(row["workload"] for row in references))
         notes.append(f"Grey squares: median steps of reference runs to their own goal, {names}.")
-    notes += known.notes
+    notes += regimes.notes
     chart = scaling_chart(
         series,
         request.panel(f"Steps to {goal_text(facts)}", common, legend_labels(series), notes, has_ends=True),
         perfect_scaling_of=series[0].label if series else None,
         is_normalized=is_normalized,
-        regimes=known,
+        regimes=regimes,
         references=references,
     )
     ends = summary(series, lambda one: ends_in_words(one, "steps", " steps"))
-    return ChartPanels([chart], notes, summary=[*ends, *summary(series, _never_in_words), *known.notes])
+    return ChartPanels([chart], notes, summary=[*ends, *summary(series, _never_in_words), *regimes.notes])
 
 
 KIND = Kind("scaling", "/v1/scaling", draw)
@@ -171,13 +171,13 @@ def scaling_chart(
         *_references(references, frame),
         *_intervals(reached, frame),
         frame.lines(tuned, within="accelerator"),
-        frame.points(tuned, _tips(what)).linked(panel.to_trials(series)),
+        frame.points(tuned, _tips(what)).linked(panel.link_to("trials", series)),
         *frame.names(reached),
     ]
     if hollow:
-        layers.append(frame.points(hollow, _tips(what), is_hollow=True).linked(panel.to_trials(series)))
+        layers.append(frame.points(hollow, _tips(what), is_hollow=True).linked(panel.link_to("trials", series)))
     if never:
-        layers.append(_never(never, frame).linked(panel.to_studies(series)))
+        layers.append(_never(never, frame).linked(panel.link_to("studies", series)))
     at_once = any("steps" in row for row in drawn)
     nothing = "The target is reached at step 0." if at_once else "No batch size reached the target."
     return frame.plot(layers, "" if reached else nothing)
@@ -263,12 +263,8 @@ def _intervals(reached: Sequence[ChartRow], frame: Frame) -> list[Layer]:
     bottom = frame.y_axis.limits[0]
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
-    bars = []
-    for rows, ends, width in ((searched, ("low", "high"), 1.2), (measured, ("lower", "y"), 3.5)):
-        if rows:
-            place = {"x": frame.x, "y": frame.y_of(ends[0]), "y2": {"field": ends[1]}}
-            bars.append(layer(rows, "rule", place | frame.colour, strokeWidth=width, strokeOpacity=0.55, clip=True))
-    return bars
+    bars = (frame.bars(searched, "low", "high", 1.2), frame.bars(measured, "lower", "y", 3.5))
+    return [each for each in bars if each.rows]
 
 
 def _never(never: Sequence[ChartRow], frame: Frame) -> Layer:

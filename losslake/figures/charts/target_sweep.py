@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from losslake.analysis.measured_levels import stated
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
@@ -66,18 +64,17 @@ def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float |
     y_limits = panel.y_limits or log_limits(sizes)
     x = Scale.over(drawn, "target", "Target", panel.x_limits, base=None)
     frame = Frame(panel, x, Scale("size", y_limits, panel.batch_title), _NAMES)
-    known, bounds = ([row for row in rows if row["is_bound"] is flag] for flag in (False, True))
+    points, bounds = ([row for row in rows if row["is_bound"] is flag] for flag in (False, True))
     marks = frame.place | frame.colour | frame.shape | {"tooltip": _TOOLTIP}
     band = [row for row in rows if "lower" in row and "upper" in row]
     ends = frame.colour | {"x": frame.x, "y": frame.y_of("lower"), "y2": {"field": "upper"}}
     hardest = [] if hardest_for_all is None else [{"target": hardest_for_all}]
-    dashed: dict[str, Any] = {"strokeDash": [5, 4], "strokeWidth": 1.3, "color": theme.FAINT}
     layers = [
         layer(band, "area", ends, opacity=1, fillOpacity=0.18, clip=True),
-        layer(hardest, "rule", {"x": frame.x}, clip=True, **dashed),
+        layer(hardest, "rule", {"x": frame.x}, clip=True, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT),
         frame.lines(rows, width=1.2),
         layer(bounds, "point", marks, size=24, filled=False, fill=theme.GROUND, opacity=1, clip=True),
-        layer(known, "point", marks, size=24, filled=True, opacity=1, clip=True),
+        layer(points, "point", marks, size=24, filled=True, opacity=1, clip=True),
     ]
     return frame.plot(layers, "" if rows else "No batch size reached any of the targets.")
 

@@ -54,7 +54,7 @@ def time_cost_chart(series: Sequence[Series], panel: Panel) -> Plot:
     front = [row for row in rows if row.get("is_on_front")]
     others = [row for row in rows if not row.get("is_on_front")]
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    linked = panel.to_trials(series)
+    linked = panel.link_to("trials", series)
     style: dict[str, Any] = {"size": theme.POINT, "opacity": 1, "strokeWidth": 1.6, "clip": True}
     named = frame.place | {"text": category("batch_size")}
     layers = [

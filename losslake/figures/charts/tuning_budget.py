@@ -62,7 +62,7 @@ def tuning_budget_chart(series: Sequence[Series], panel: Panel) -> Plot:
     layers = [
         layer(banded, "area", ends, opacity=1, fillOpacity=0.18, clip=True),
         frame.lines(rows),
-        frame.points(rows, _TOOLTIP, size=26).linked(panel.to_studies(series)),
+        frame.points(rows, _TOOLTIP, size=26).linked(panel.link_to("studies", series)),
     ]
     return frame.plot(layers, "" if rows else "No search reaches the target half of the time.")
 

@@ -39,7 +39,7 @@ class CurveSearch:
     @cached_property
     def plain_momentum(self) -> float | None:
         """The momentum of a trial without one: 0 if no trial of the workload has one, else None, unknown."""
-        return None if any("momentum" in known for known in self.parameters) else 0.0
+        return None if any("momentum" in parameters for parameters in self.parameters) else 0.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def search_curve(view: ReleaseView, curve: Curve, trials: int | None) -> CurveSe
     too_few = tuple(_too_few(selection, result, studies))
     if curve.split is not None:
         name, value, default = curve.split
-        values = [known.get(name, default) for known in _parameters(view, result)]
+        values = [parameters.get(name, default) for parameters in _parameters(view, result)]
         chosen = np.array([other is not None and math.isclose(other, value, rel_tol=1e-6) for other in values])
         result = result.among(chosen)
     return CurveSearch(view, curve, result, studies, too_few)

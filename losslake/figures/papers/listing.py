@@ -98,8 +98,8 @@ class MissingCollection(UnknownName):
     """A release has no data of a collection."""
 
     def __init__(self, collection: str, view: ReleaseView) -> None:
-        known = list(dict.fromkeys(workload.collection for workload in view.workloads))
-        super().__init__("collection", collection, known, f"release {view.number}")
+        collections = list(dict.fromkeys(workload.collection for workload in view.workloads))
+        super().__init__("collection", collection, collections, f"release {view.number}")
         how = how_to_get(collection)
         self.args = (f"release {view.number} has no data of the collection '{collection}': {how}",)
 
@@ -107,6 +107,6 @@ class MissingCollection(UnknownName):
 def how_to_get(collection: str) -> str:
     """Return the commands that add a collection to a lake, in words."""
     path = "'losslake ingest PATH' ingests its archive"
-    if any(known.collection == collection and known.archive_url for known in collections()):
+    if any(each.collection == collection and each.archive_url for each in collections()):
         return f"'losslake fetch {collection}' downloads it, {path} from disk"
     return path

@@ -164,10 +164,10 @@ class Paper(BaseModel):
 
     def figure(self, number: str) -> Figure:
         """Return the figure with a number; raises UnknownName."""
-        known = {figure.number: figure for figure in self.figures}
-        if number not in known:
-            raise UnknownName("figure", number, near_names(number, known) or list(known), f"paper {self.name}")
-        return known[number]
+        figures = {figure.number: figure for figure in self.figures}
+        if number not in figures:
+            raise UnknownName("figure", number, near_names(number, figures) or list(figures), f"paper {self.name}")
+        return figures[number]
 
 
 def papers() -> list[str]:

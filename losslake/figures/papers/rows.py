@@ -196,9 +196,9 @@ def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[PaperRow]
     for row, trial in zip(rows, trials, strict=True):
         if trial != NEVER:
             row |= _learning_rates(searched, trial)
-    known = [row for row in rows if row.get("effective_learning_rate")]
-    for row in rows if known else ():
-        first, growth = known[0]["effective_learning_rate"], row["batch_size"] / known[0]["batch_size"]
+    tuned = [row for row in rows if row.get("effective_learning_rate")]
+    for row in rows if tuned else ():
+        first, growth = tuned[0]["effective_learning_rate"], row["batch_size"] / tuned[0]["batch_size"]
         row |= {"linear_heuristic": first * growth, "square_root_heuristic": first * sqrt(growth)}
     return rows, []
 
@@ -264,8 +264,8 @@ def _crossing(step: int, previous_step: int, value: float) -> PaperRow:
 
 
 def _learning_rates(searched: CurveSearch, trial: int) -> PaperRow:
-    known = searched.parameters[trial]
-    learning_rate, momentum = known.get("learning_rate"), known.get("momentum", searched.plain_momentum)
+    parameters = searched.parameters[trial]
+    learning_rate, momentum = parameters.get("learning_rate"), parameters.get("momentum", searched.plain_momentum)
     return {
         "learning_rate": learning_rate,
         "momentum": momentum,
