@@ -11,7 +11,7 @@ from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
-from fastapi.responses import Response
+from fastapi.responses import PlainTextResponse
 from sqlalchemy import text
 
 from losslake import __version__
@@ -113,7 +113,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_links(app.router, database)
     _add_pages(app, database, reviews, links)
     add_live_pages(app.router, links, watching, lake_app)
-    _add_health(app)
+    app.router.add_api_route("/healthz", _health, include_in_schema=False)
     app.include_router(readiness({"database": partial(_check_database, database)}))
     app.openapi = partial(describe, app, partial(model_schemas, *_DOCUMENTS))  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened. A Mount would also get what is 405 now.
@@ -129,10 +129,8 @@ def _add_pages(app: FastAPI, database: Database, reviews: Reviews, links: Links)
     app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
 
 
-def _add_health(app: FastAPI) -> None:
-    @app.get("/healthz", include_in_schema=False)
-    async def get_health() -> Response:
-        return Response("ok", media_type="text/plain")
+async def _health() -> PlainTextResponse:
+    return PlainTextResponse("ok")
 
 
 def _check_database(database: Database) -> None:

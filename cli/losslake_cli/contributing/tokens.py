@@ -63,11 +63,11 @@ def list_all(lake: LakeOption = None) -> None:
 
     rows = [
         (
-            each.id, each.state, each.scopes, each.name, each.orcid or "", each.contributor,
-            f"{each.expires_at:%Y-%m-%d}", f"{each.runs:,} of {each.quota.runs:,}",
-            f"{each.segments:,} of {each.quota.segments:,}",
-            f"{each.bytes / _MEGABYTE:,.1f} of {each.quota.bytes / _MEGABYTE:,.0f}",
-            f"{each.document_bytes / _MEGABYTE:,.1f} of {each.quota.document_bytes / _MEGABYTE:,.0f}",
+            each.id, each.state, each.scopes, each.owner.name, each.owner.orcid or "", each.contributor,
+            f"{each.expires_at:%Y-%m-%d}", f"{each.runs:,} of {each.most_runs:,}",
+            f"{each.segments:,} of {each.most_segments:,}",
+            f"{each.bytes / _MEGABYTE:,.1f} of {each.most_bytes / _MEGABYTE:,.0f}",
+            f"{each.document_bytes / _MEGABYTE:,.1f} of {each.most_document_bytes / _MEGABYTE:,.0f}",
         )
         for each in list_tokens(open_database(lake))
     ]  # fmt: skip

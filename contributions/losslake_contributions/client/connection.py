@@ -22,7 +22,7 @@ _LARGEST_ANSWER = 1 << 26
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class ContributionClient:
+class ContributionClient(Client):
     """A client of the service at a URL. Thread-safe.
 
     Raises LossLakeError for a URL to which a token mustn't be sent, and for a token that can't be one.
@@ -37,17 +37,10 @@ class ContributionClient:
         if not (token.isascii() and token.isprintable() and token.startswith("llc_")) or " " in token:
             raise LossLakeError("the token doesn't begin with llc_: copy it again as 'losslake tokens create' shows it")
         self._authorization = f"Bearer {token}"
-        self._client = Client(connections, follows=False, tries=tries)
+        super().__init__(connections, follows=False, tries=tries)
 
     def __enter__(self) -> ContributionClient:
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self._client.__exit__(*error)
-
-    def stop(self) -> None:
-        """Abort all running requests and refuse new ones; callable from any thread."""
-        self._client.stop()
 
     def send(
         self,
@@ -61,16 +54,16 @@ class ContributionClient:
 
         A document that the server is still making (202) is asked for again, for up to ten minutes.
 
-        path: with its query. document: the body. Raises RemoteError.
+        path: with its query. document: the body, JSON unless the headers say otherwise. Raises RemoteError.
         """
         url = self._base.join(f"{self._base.path.rstrip('/')}/{path}")
         body = document.model_dump_json().encode() if isinstance(document, BaseModel) else document
         sent = {"Accept": "application/json", "Authorization": self._authorization, **(headers or {})}
-        if isinstance(document, BaseModel):
-            sent["Content-Type"] = "application/json"
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
 
         def attempt() -> bytes:
-            with self._client.stream(method, url, sent, content=body) as response:
+            with self.stream(method, url, sent, content=body) as response:
                 if response.status_code == 202:
                     raise _pending(response)
                 text = bytearray()
@@ -80,7 +73,7 @@ class ContributionClient:
                         raise RemoteError(f"{redact(url)} returns more than {_LARGEST_ANSWER:,} bytes")
                 return bytes(text)
 
-        text = self._client.retries.run(attempt)
+        text = self.retries.run(attempt)
         try:
             return kind.model_validate(_known_fields(kind, json.loads(text)), strict=False)
         except ValidationError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,17 @@ import numpy as np
 from losslake.record.layout import ELAPSED, STEP, SegmentName, digest_entry, document_bytes, segment_bytes
 from losslake.record.numbers import json_number
 from losslake_contributions.client.prepared_run import PreparedRun, prepared
-from losslake_contributions.client.privacy import cleaner_of, local_words
+from losslake_contributions.client.privacy import cleaner_of, local_words, unused_name
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
-from losslake_ingest.contracts.study import Curves, LoadedPart, StudyPart, StudyRejected, TrialFacts
-from losslake_ingest.mapping.place import PlacedRun
+from losslake_ingest.contracts.study import Curves, StudyFacts, StudyPart, StudyRejected, TrialFacts
 from losslake_ingest.pipeline.gather import RunsPart, Stored
 from losslake_ingest.pipeline.reading import Reading, Request, open_sources
 from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
 from losslake_ingest.sources.open import Place
 from losslake_schema.errors import LossLakeError
-from losslake_schema.registry import Goal, metric_named
+from losslake_schema.registry import metric_named
 
 UNMEASURED = "was never evaluated, so there is nothing to send"
 _ROWS_OF_SEGMENT = 20_000
@@ -45,17 +44,6 @@ class Conversion:
     broken: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """A trial as it was read. files: the SHA-256 of its logs by path."""
-
-    part: LoadedPart
-    facts: TrialFacts
-    curve: Curves
-    files: Mapping[str, str]
-    goals: Sequence[Goal]
 
 
 def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
@@ -124,46 +112,41 @@ def _convert_part(
         result.quarantined.append(rejection.reason)
         return
     result.quarantined.extend(part.quarantined)
-    for trial in _trials(item, part, reading):
-        if not len(trial.curve.steps):
-            result.left_out.append(f"{trial.facts.source}: {UNMEASURED}")
+    for index, trial in enumerate(part.trials):
+        curve = part.curves.trial(index)
+        if not len(curve.steps):
+            result.left_out.append(f"{trial.source}: {UNMEASURED}")
             continue
-        run = _write_run(trial, _facts(trial, item.format, reading), into, words)
+        run = _write_run(trial.status, _facts(item, part.facts, trial, curve, reading), curve, into, words)
         result.runs[run.name] = run
 
 
-def _write_run(trial: _Trial, facts: Mapping[str, Any], into: Path, words: Mapping[str, str] | None) -> PreparedRun:
+def _write_run(
+    status: str, facts: Mapping[str, Any], curve: Curves, into: Path, words: Mapping[str, str] | None
+) -> PreparedRun:
     """Write a trial as a run below a folder, under the name that its content gives; return it with its files."""
     cleaner = cleaner_of(facts, words)
     clean = cleaner.facts(facts)
-    segments = {path: cleaner.segment(data) for path, data in _segments(trial.curve).items()}
+    segments = {path: cleaner.segment(data) for path, data in _segments(curve).items()}
     digests = {path: digest_entry(data) for path, data in segments.items()}
-    end = {"status": trial.facts.status, "ended_at": None, "n_dropped": 0, "segments": digests}
+    end = {"status": status, "ended_at": None, "n_dropped": 0, "segments": digests}
     run = PreparedRun(into, "", clean, end, segments, list(cleaner.removals))
     named = replace(run, name=_content_name(run.documents()))
     folder = named.write(into)
     return replace(named, folder=folder, segments={path: folder / path for path in segments})
 
 
-def _trials(item: StudyPart, part: LoadedPart, reading: Reading) -> Iterator[_Trial]:
-    """Yield the trials of a part, with the digests of their logs and their goals."""
-    runs: Mapping[int, PlacedRun] = item.runs if isinstance(item, RunsPart) else {}
-    workload = part.facts.study.workload
-    of_workload = [goal for goal in reading.goals if goal.workload == workload]
-    for index, facts in enumerate(part.trials):
-        run = runs.get(facts.trial_id)
-        files = run.files if run is not None else {facts.source: facts.source_sha256}
-        goals = run.goals if run is not None and not reading.source.is_bundle else of_workload
-        yield _Trial(part, facts, part.curves.trial(index), files, goals)
-
-
-def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
-    """Return what run.json says of a trial."""
-    facts, study = trial.part.facts, trial.part.facts.study
+def _facts(item: StudyPart, facts: StudyFacts, trial: TrialFacts, curve: Curves, reading: Reading) -> dict[str, Any]:
+    """Return what run.json says of a trial, with the digests of its logs and its goals."""
+    study = facts.study
+    run = item.runs.get(trial.trial_id) if isinstance(item, RunsPart) else None
     collection = reading.collections.get(study.workload.collection)
-    parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.facts.parameters.items()}
+    files = run.files if run is not None else {trial.source: trial.source_sha256}
+    of_workload = [goal for goal in reading.goals if goal.workload == study.workload]
+    goals = run.goals if run is not None and not reading.source.is_bundle else of_workload
+    parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.parameters.items()}
     attributes: dict[str, Any] = {}
-    for name, text in trial.facts.attributes.items():
+    for name, text in trial.attributes.items():
         value = json.loads(text)
         # A number that a log states as an attribute, such as a part of its path, isn't a metaparameter.
         if isinstance(value, str | bool) and name not in parameters:
@@ -173,7 +156,7 @@ def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
     directions = {
         metric: direction
         for metric, direction in sorted(reading.directions)
-        if metric in trial.curve.values and metric_named(metric).direction is None
+        if metric in curve.values and metric_named(metric).direction is None
     }
     stated = {
         **study.key(),
@@ -184,12 +167,12 @@ def _facts(trial: _Trial, log_format: str, reading: Reading) -> dict[str, Any]:
         "attributes": attributes,
         "goals": [
             {"metric": goal.metric, "target": goal.target, "comparator": goal.comparator, "source": goal.source}
-            for goal in trial.goals
+            for goal in goals
         ],
         "directions": directions,
-        "steps": trial.facts.steps,
+        "steps": trial.steps,
         "train_steps": facts.train_steps,
-        "origin": {"format": log_format, "files": _by_base_name(trial.files)},
+        "origin": {"format": item.format, "files": _by_base_name(files)},
     }
     optional = ("attributes", "goals", "directions", "train_steps")
     return {name: value for name, value in stated.items() if value or name not in optional}
@@ -200,11 +183,7 @@ def _by_base_name(files: Mapping[str, str]) -> dict[str, str]:
     named: dict[str, str] = {}
     for path, digest in sorted(files.items()):
         base = path.partition("#")[0].rstrip("/").rpartition("/")[2] or "log"
-        name, number = base, 1
-        while name in named:
-            number += 1
-            name = f"{base} ({number})"
-        named[name] = digest
+        named[unused_name(base, named)] = digest
     return named
 
 

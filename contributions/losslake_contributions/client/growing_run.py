@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from losslake.record.layout import END, FORMAT, HEARTBEAT, digest_entry, document_bytes
+from losslake.record.layout import END, FORMAT, HEARTBEAT, document_bytes
 from losslake_contributions.client.privacy import cleaner_of
-from losslake_contributions.protocol.contributions import Segment
+from losslake_contributions.protocol.contributions import Place, Segment, segment_with
 from losslake_contributions.protocol.limits import LARGEST_PIECE
 from losslake_contributions.protocol.pieces import HeldPieces, Piece
 from losslake_contributions.protocol.texts import run_id
@@ -17,7 +17,6 @@ from losslake_ingest.readers.recorded.folder import Segment as LocalSegment
 
 # A request has at most two million bytes, in which each quote of a line takes two.
 MOST_READ = LARGEST_PIECE // 2
-_Place = tuple[int, int]
 
 
 class GrowingRun:
@@ -27,17 +26,17 @@ class GrowingRun:
     """
 
     def __init__(self, folder: Path, words: Mapping[str, str]) -> None:
-        spool = read_spool(folder)
+        recorded = read_spool(folder)
         try:
             self.id = run_id(folder.name)
         except ValueError as error:
             raise BadSpool(f"{folder}: {error}; the folder was renamed") from None
         self.folder = folder
-        self._cleaner = cleaner_of(spool.facts, words)
-        self.run_json = document_bytes({"format": FORMAT, **self._cleaner.facts(spool.facts)})
-        self._held: dict[_Place, int] = {}
-        self._whole: set[_Place] = set()
-        self._private: set[_Place] = set()
+        self._cleaner = cleaner_of(recorded.facts, words)
+        self.run_json = document_bytes({"format": FORMAT, **self._cleaner.facts(recorded.facts)})
+        self._held: dict[Place, int] = {}
+        self._whole: set[Place] = set()
+        self._private: set[Place] = set()
         self._beat: float | None = None
         self._changed_at = time.monotonic()
 
@@ -90,14 +89,12 @@ class GrowingRun:
         for each in segments:
             if each.file in growing or each.name[:2] in self._whole:
                 continue
-            attempt, number, from_step = each.name
             data = self._cleaner.segment(each.data())
-            entry = digest_entry(data)
-            yield Segment.model_construct(attempt=attempt, n=number, from_step=from_step, **entry), data
+            yield segment_with(each.name, data), data
 
     def hold_whole(self, segment: Segment) -> None:
         """Note that the service holds a segment whole."""
-        self._whole.add((segment.attempt, segment.n))
+        self._whole.add(segment.place)
 
     def forget(self) -> None:
         """Begin anew: the service doesn't hold anything of the run."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -59,7 +60,7 @@ class LiveSender:
     words: dict[str, str] = field(default_factory=local_words)
     runs: dict[Path, GrowingRun] = field(default_factory=dict)
     _finished: set[Path] = field(default_factory=set)
-    _left: set[Path] = field(default_factory=set)
+    _left_out: set[Path] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
     _looked_at: float = -math.inf
     _turn: int = 0
@@ -95,7 +96,7 @@ class LiveSender:
         self._looked_at = time.monotonic()
         self._finished = {folder for folder in self._finished if (folder / END).exists()}
         for folder in spools_in(self.folder):
-            if folder in self.runs or folder in self._finished or folder in self._left:
+            if folder in self.runs or folder in self._finished or folder in self._left_out:
                 continue
             try:
                 self.runs[folder] = GrowingRun(folder, self.words)
@@ -105,7 +106,7 @@ class LiveSender:
     def _leave(self, folder: Path, why: str) -> None:
         """Send nothing more of a run."""
         self.runs.pop(folder, None)
-        self._left.add(folder)
+        self._left_out.add(folder)
         self.callbacks.trouble(f"{folder.name} is left out: {why}")
 
     def _round(self) -> float:
@@ -117,35 +118,36 @@ class LiveSender:
         for run in self._in_turn():
             if n_whole >= _MOST_WHOLE:
                 return 0.0
-            n_whole += self._for_run(run, self._send_whole) or 0
+            n_whole += self._for_run(run, self._send_whole)
         return 0.0 if n_sent > MOST_READ // 2 or n_whole >= _MOST_WHOLE else pause
 
-    def _in_turn(self) -> Sequence[GrowingRun]:
+    def _in_turn(self) -> Iterable[GrowingRun]:
         """Return the runs, another one first each time, so that none is held up by the others for good."""
-        runs = list(self.runs.values())
+        runs = deque(self.runs.values())
         self._turn += 1
-        at = self._turn % len(runs) if runs else 0
-        return [*runs[at:], *runs[:at]]
+        runs.rotate(-self._turn)
+        return runs
 
-    def _for_run(self, run: GrowingRun, work: Callable[[GrowingRun], int | None]) -> int | None:
-        """Do something for a run, which is left out if that fails for a reason of its own. Raises RemoteError."""
+    def _for_run(self, run: GrowingRun, work: Callable[[GrowingRun], int]) -> int:
+        """Return the number of requests of work for a run, which is left out if it fails for a reason of its own.
+
+        Raises RemoteError.
+        """
         try:
             return work(run)
-        except RemoteError as error:
-            if error.status not in (404, 409, 413, 422):
+        except (LossLakeError, OSError) as error:
+            if isinstance(error, RemoteError) and error.status not in (404, 409, 413, 422):
                 raise
             self._leave(run.folder, str(error))
-        except (LossLakeError, OSError) as error:
-            self._leave(run.folder, str(error))
-        return None
+            return 0
 
-    def _begin(self, run: GrowingRun) -> None:
+    def _begin(self, run: GrowingRun) -> int:
         if run.id in self._begun:
-            return
-        path, headers = f"v1/contributions/{run.id}", {"Content-Type": "application/json"}
-        status = self.client.send("PUT", path, ContributionStatus, run.run_json, headers)
+            return 0
+        status = self.client.send("PUT", f"v1/contributions/{run.id}", ContributionStatus, run.run_json)
         self._begun.add(run.id)
         self.callbacks.began(run, status.links.get("live"))
+        return 1
 
     def _send_pieces(self) -> tuple[float, int]:
         """Send the pieces of all runs; return the seconds until the next ones, and how much was sent."""
@@ -188,7 +190,8 @@ class LiveSender:
             return 1
         n_sent = 0
         closed = list(run.closed())
-        held = self._held(run) if closed else ()
+        path = f"v1/contributions/{run.id}/segments"
+        held = self.client.send("GET", path, HeldSegments).segments if closed else ()
         for segment, lines in closed:
             if segment not in held:
                 send_segment(self.client, run.id, segment, lines)
@@ -196,15 +199,12 @@ class LiveSender:
             run.hold_whole(segment)
         return n_sent
 
-    def _held(self, run: GrowingRun) -> Sequence[object]:
-        return self.client.send("GET", f"v1/contributions/{run.id}/segments", HeldSegments).segments
-
     def _finish(self, run: GrowingRun) -> None:
         """Send what is missing of a run that has ended, and its end."""
-        spool = read_spool(run.folder)
-        if spool.end is None:
+        recorded = read_spool(run.folder)
+        if recorded.end is None:
             return  # it goes on from a checkpoint
-        ended = local_run(prepared(spool, self.words))
+        ended = local_run(prepared(recorded, self.words))
         with ThreadPoolExecutor(SEGMENTS_AT_ONCE, "segments") as pool:
             send_run(self.client, ended, pool)
         self.callbacks.ended(run, ended.end.status)

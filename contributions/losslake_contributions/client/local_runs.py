@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,7 +107,7 @@ def _end(prepared: PreparedRun) -> Finish:
     except (ValueError, AttributeError, KeyError, TypeError):
         raise LossLakeError(f"{prepared.folder / END} isn't as the recorder writes it: record the run again") from None
     fields = {name: value for name, value in prepared.end.items() if name in Finish.model_fields}
-    return Finish.model_validate_json(json.dumps({**fields, "segments": [each.model_dump() for each in segments]}))
+    return Finish.model_validate({**fields, "segments": segments})
 
 
 def _segments(digests: Mapping[str, Mapping[str, object]]) -> Iterator[Segment]:

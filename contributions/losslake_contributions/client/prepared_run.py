@@ -65,27 +65,27 @@ class PreparedRun:
         yield from (f"   {removal}" for removal in self.removals)
 
 
-def prepared(spool: Spool, words: Mapping[str, str] | None = None) -> PreparedRun:
+def prepared(recorded: Spool, words: Mapping[str, str] | None = None) -> PreparedRun:
     """Return a recorded run as it is sent, with the digests of changed segments in its end.
 
     words: further names to remove, of the user and the machine, by kind. Raises OSError.
     """
-    cleaner = cleaner_of(spool.facts, words)
-    facts = cleaner.facts(spool.facts)
+    cleaner = cleaner_of(recorded.facts, words)
+    facts = cleaner.facts(recorded.facts)
     segments: dict[str, bytes | Path] = {}
     changed: dict[str, bytes] = {}
-    for segment in spool.segments:
+    for segment in recorded.segments:
         data = segment.data()
         clean = cleaner.segment(data)
         segments[segment.path] = segment.file if clean == data else clean
         if clean != data:
             changed[segment.path] = clean
-    end = dict(spool.end) if spool.end is not None else None
+    end = dict(recorded.end) if recorded.end is not None else None
     if end is not None and isinstance(end.get("segments"), dict):
         end["segments"] = {
             path: digest_entry(changed[path]) if path in changed else entry for path, entry in end["segments"].items()
         }
-    return PreparedRun(spool.folder, spool.name, facts, end, segments, list(cleaner.removals))
+    return PreparedRun(recorded.folder, recorded.name, facts, end, segments, list(cleaner.removals))
 
 
 def _shown(name: str, data: bytes) -> Iterator[str]:

@@ -6,7 +6,8 @@ import getpass
 import json
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ class Cleaner:
             if kind is not None:
                 self.removals[Removal(place, kind, DROPPED)] = None
             else:
-                clean[_unused(name, clean)] = self.value(value, place)
+                clean[unused_name(name, clean)] = self.value(value, place)
         return clean
 
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +85,6 @@ class Cleaner:
                 clean[key] = value
             elif key == "origin" and isinstance(value, dict):
                 clean[key] = self._origin(value)
-            elif key in ("parameters", "attributes") and isinstance(value, dict):
-                clean[key] = self.fields(value, key)
             else:
                 clean[key] = self.value(value, key)
         return clean
@@ -93,8 +92,8 @@ class Cleaner:
     def _origin(self, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Return the origin of a converted run: files by base names, which are numbered where they become equal."""
         files: dict[str, Any] = {}
-        for name, digest in (origin.get("files") or {}).items() if isinstance(origin.get("files"), dict) else ():
-            files[_unused(self.text(str(name), "origin.files"), files)] = digest
+        for name, digest in origin["files"].items() if isinstance(origin.get("files"), dict) else ():
+            files[unused_name(self.text(str(name), "origin.files"), files)] = digest
         return {**{key: self.value(value, f"origin.{key}") for key, value in origin.items()}, "files": files}
 
     def segment(self, data: bytes) -> bytes:
@@ -133,10 +132,8 @@ def cleaner_of(facts: Mapping[str, Any], words: Mapping[str, str] | None = None)
 def local_words() -> dict[str, str]:
     """Return the names of this user and this machine, by kind."""
     words = {socket.gethostname(): private.HOST, socket.gethostname().partition(".")[0]: private.HOST}
-    try:
+    with suppress(KeyError, OSError):
         words[getpass.getuser()] = private.USER
-    except (KeyError, OSError):
-        return words
     return words
 
 
@@ -156,7 +153,7 @@ def _parsed(line: bytes) -> Any:
         return json.loads(line)
 
 
-def _unused(name: str, taken: Mapping[str, Any]) -> str:
+def unused_name(name: str, taken: Container[str]) -> str:
     """Return a name, with a number if it is taken."""
     number, unused = 1, name
     while unused in taken:

@@ -1,7 +1,7 @@
 """Sending of recorded runs to a contribution service, and their submission for review.
 
-Everything may be repeated: what the service holds is skipped, and the spool is the only state. So a push that was
-interrupted goes on when it is run again.
+Everything may be repeated: what the service holds is skipped, and the folders of the runs are the only state. So a push
+that was interrupted goes on when it is run again.
 """
 
 from __future__ import annotations
@@ -71,15 +71,12 @@ def push(client: ContributionClient, runs: Sequence[LocalRun], terms: Terms, pro
                 try:
                     states[run.id] = future.result()
                     progress(run, states[run.id])
-                except RemoteError as error:
-                    if error.status is None or error.status == 401:
+                except LossLakeError as error:
+                    if isinstance(error, RemoteError) and error.status in (None, 401):
                         raise  # it would be the same for the others
                     failures[run.id] = str(error)
-                except LossLakeError as error:
-                    failures[run.id] = str(error)
         except BaseException:
-            for future in waiting:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
             client.stop()
             raise
     new = [run for run in runs if run.id in states and _is_free(states[run.id], terms.again)]
@@ -96,7 +93,7 @@ def _is_free(status: ContributionStatus, again: bool) -> bool:
 def send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecutor) -> ContributionStatus:
     """Send what the service doesn't hold of a run, and finish it; return its state. Raises LossLakeError."""
     path = f"v1/contributions/{run.id}"
-    status = client.send("PUT", path, ContributionStatus, run.run_json, {"Content-Type": "application/json"})
+    status = client.send("PUT", path, ContributionStatus, run.run_json)
     finish = partial(client.send, "POST", f"{path}/finish", ContributionStatus, run.end)
     if status.state == "finished":
         try:
@@ -172,8 +169,7 @@ def _claim(text: str, runs: Sequence[LocalRun]) -> Claim:
 def parse_credit(text: str) -> Credit:
     """Read `Name; ORCID; role`, of which ORCID and role may be left out; raise LossLakeError."""
     name, *more = (part.strip() for part in text.split(";"))
-    orcid = next((part for part in more[:1] if part), None)
-    role = next((part for part in more[1:2] if part), None)
+    orcid, role = (part or None for part in [*more, "", ""][:2])
     if len(more) > 2:
         raise LossLakeError(f"'{text}' is not a contributor: write 'Name; ORCID; role'")
     try:

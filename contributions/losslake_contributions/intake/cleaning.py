@@ -59,12 +59,9 @@ def delete_unfinished(database: Database, age: timedelta) -> int:
     """
     before = datetime.now(UTC) - age
 
-    def query(session: Session) -> list[tuple[str, str]]:
-        rows = session.execute(select(Contribution.id, Contribution.contributor).where(_is_abandoned(before)))
-        return [(run, contributor) for run, contributor in rows]
-
+    query = select(Contribution.id, Contribution.contributor).where(_is_abandoned(before))
     n_deleted = 0
-    for run, contributor in database.read(query):
+    for run, contributor in database.read(lambda session: session.execute(query).all()):
         try:
             # The transaction locks its contributor, so that no segment comes in and no end meanwhile.
             paths = database.write(contributor, partial(_delete_run, run=run, before=before))

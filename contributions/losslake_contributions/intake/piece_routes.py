@@ -16,15 +16,13 @@ from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.pieces import BETWEEN_SIGNS, add_pieces, charge
 from losslake_contributions.intake.routes import body_of
 from losslake_contributions.people.quotas import HourlyQuotas
-from losslake_contributions.people.requests import identify, in_thread, only_parameters, parse_body, respond
+from losslake_contributions.people.requests import ERRORS, identify, in_thread, only_parameters, parse_body, respond
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.pieces import LiveAnswer, LivePieces
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
-from losslake_service.problems import problem_responses
 
 LIVE = "/v1/live"
-_ERRORS = problem_responses(413, 422)
 # Requests a second of all senders together: each takes some 5 ms.
 _MOST_REQUESTS = 80
 _LONGEST_PAUSE_S = 2.5
@@ -40,7 +38,7 @@ def add_live(
     between_signs = min(BETWEEN_SIGNS, silent / 10) if silent else BETWEEN_SIGNS
     pace, turns = Pace(settings.live_seconds), Turns()
 
-    @router.post(LIVE, responses=_ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
+    @router.post(LIVE, responses=ERRORS, openapi_extra=body_of(LivePieces), response_model=LiveAnswer)
     async def post_live(request: Request) -> Response:
         """Add pieces of segments that are still being written; durable when answered. Says what is held of each."""
         began = time.monotonic()

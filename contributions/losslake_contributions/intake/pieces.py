@@ -10,13 +10,13 @@ reads and writes sets of rows: a statement for each piece takes many times as lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import zstandard
-from sqlalchemy import bindparam, func, insert, or_, select, tuple_, update
+from sqlalchemy import bindparam, func, insert, or_, select, tuple_, union_all, update
 from sqlalchemy.orm import Session
 
 from losslake_contributions.intake.runs import check_free, check_not_erased
@@ -33,14 +33,14 @@ from losslake_contributions.store.tables import Piece as StoredPiece
 BETWEEN_SIGNS = timedelta(seconds=5)
 """Signs of life are written so far apart: each writes the row of its run again, and so up to 256 kB of run.json."""
 _PORTION = 100
-_Place = tuple[str, int, int]
+_Key = tuple[str, int, int]  # run, attempt and n of a segment
 
 
-def _at_places(kind: type[OpenSegment] | type[HeldSegment], *columns: Any) -> Any:
-    """Return the query for columns of segments, by their places."""
-    place = tuple_(kind.contribution, kind.attempt, kind.n)
+def _of_keys(kind: type[OpenSegment] | type[HeldSegment], *columns: Any) -> Any:
+    """Return the query for columns of segments, by their keys."""
+    key = tuple_(kind.contribution, kind.attempt, kind.n)
     rows = select(kind.contribution, kind.attempt, kind.n, *columns)
-    return rows.where(place.in_(bindparam("places", expanding=True)))
+    return rows.where(key.in_(bindparam("keys", expanding=True)))
 
 
 def _from_steps(kind: type[OpenSegment] | type[HeldSegment]) -> Any:
@@ -58,9 +58,9 @@ _RUNS = select(
     Contribution.end.is_not(None).label("is_finished"),
     (Contribution.facts == ERASED_FACTS).label("is_erased"),
 ).where(Contribution.id.in_(bindparam("runs", expanding=True)), Contribution.contributor == bindparam("contributor"))
-_OPEN = _at_places(OpenSegment, OpenSegment.from_step, OpenSegment.bytes)
-_HELD = _at_places(HeldSegment, HeldSegment.bytes, HeldSegment.is_partial)
-_FROM_STEPS = _from_steps(OpenSegment), _from_steps(HeldSegment)
+_OPEN = _of_keys(OpenSegment, OpenSegment.from_step, OpenSegment.bytes)
+_HELD = _of_keys(HeldSegment, HeldSegment.bytes, HeldSegment.is_partial)
+_FROM_STEPS = union_all(_from_steps(OpenSegment), _from_steps(HeldSegment))
 _GROW = (
     update(OpenSegment)
     .where(
@@ -83,7 +83,7 @@ def add_pieces(
 
     It is durable when this returns. Raises ContributionError if the quota is used up; what came before that is held.
     """
-    held: dict[_Place, HeldPieces] = {}
+    held: dict[_Key, HeldPieces] = {}
     refused: dict[str, RefusedRun] = {}
     for start in range(0, max(len(sent.pieces), len(sent.alive)), _PORTION):
         pieces, alive = sent.pieces[start : start + _PORTION], sent.alive[start : start + _PORTION]
@@ -110,7 +110,7 @@ class _Segment:
 class _Portion:
     """A transaction that adds pieces.
 
-    runs: as they are stored. open, held: segments by place; of held ones the bytes, and whether they are parts.
+    runs: as they are stored. open, held: segments by key; of held ones the bytes, and whether they are parts.
     n_segments, from_steps: of the runs and attempts that get new segments.
     """
 
@@ -119,8 +119,8 @@ class _Portion:
     between_signs: timedelta
     refused: dict[str, RefusedRun]
     runs: dict[str, Any] = field(default_factory=dict)
-    open: dict[_Place, _Segment] = field(default_factory=dict)
-    held: dict[_Place, tuple[int, bool]] = field(default_factory=dict)
+    open: dict[_Key, _Segment] = field(default_factory=dict)
+    held: dict[_Key, tuple[int, bool]] = field(default_factory=dict)
     n_segments: Counter[str] = field(default_factory=Counter)
     from_steps: dict[tuple[str, int], int | None] = field(default_factory=dict)
     n_new: int = 0
@@ -131,45 +131,38 @@ class _Portion:
     def add(self, pieces: Sequence[Piece], alive: Sequence[str]) -> _Portion:
         """Add what was sent, and return this. Raises ContributionError."""
         self._read(pieces, alive)
-        for piece in pieces:
-            self._try(piece.run, piece)
-        for run in alive:
-            self._try(run, None)
+        of_runs = [*((piece.run, piece) for piece in pieces), *((run, None) for run in alive)]
+        for run, piece in of_runs:
+            if run not in self.refused:
+                try:
+                    self._apply_piece(run, piece)
+                except ContributionError as error:
+                    self.refused[run] = RefusedRun(run=run, kind=error.kind, detail=str(error))
         self._write()
         return self
 
-    def answers(self, pieces: Sequence[Piece]) -> dict[_Place, HeldPieces]:
+    def answers(self, pieces: Sequence[Piece]) -> dict[_Key, HeldPieces]:
         """Return what is held of the segments of pieces."""
-        return {place: self._answer(place) for place in map(_place, pieces) if place[0] not in self.refused}
+        return {key: self._answer(key) for key in map(_key, pieces) if key[0] not in self.refused}
 
     def _read(self, pieces: Sequence[Piece], alive: Sequence[str]) -> None:
         """Read what is stored of the runs and segments."""
         names = {piece.run for piece in pieces}.union(alive)
         rows = self.session.execute(_RUNS, {"runs": [*names], "contributor": self.identity.contributor})
         self.runs = {row.id: row for row in rows}
-        places = {place for place in map(_place, pieces) if place[0] in self.runs}
-        for run, attempt, n, from_step, n_bytes in self.session.execute(_OPEN, {"places": [*places]}):
+        keys = {key for key in map(_key, pieces) if key[0] in self.runs}
+        for run, attempt, n, from_step, n_bytes in self.session.execute(_OPEN, {"keys": [*keys]}):
             self.open[run, attempt, n] = _Segment(from_step, n_bytes, is_new=False)
-        for run, attempt, n, n_bytes, is_partial in self.session.execute(_HELD, {"places": [*places]}):
+        for run, attempt, n, n_bytes, is_partial in self.session.execute(_HELD, {"keys": [*keys]}):
             self.held[run, attempt, n] = n_bytes, is_partial
-        new = places - self.open.keys()
+        new = keys - self.open.keys()
         if not new:
             return
         attempts = {"attempts": [*{(run, attempt) for run, attempt, _ in new}]}
-        for query in _FROM_STEPS:
-            for run, attempt, from_step in self.session.execute(query, attempts):
-                self.from_steps[run, attempt] = from_step
+        for run, attempt, from_step in self.session.execute(_FROM_STEPS, attempts):
+            self.from_steps[run, attempt] = from_step
         self.n_segments = count_only_open(self.session, [*{run for run, _, _ in new}])
         self.n_segments.update({run: self.runs[run].segments for run, _, _ in new})
-
-    def _try(self, run: str, piece: Piece | None) -> None:
-        """Apply a piece, or a sign of life, unless its run is refused."""
-        if run in self.refused:
-            return
-        try:
-            self._apply_piece(run, piece)
-        except ContributionError as error:
-            self.refused[run] = RefusedRun(run=run, kind=error.kind, detail=str(error))
 
     def _apply_piece(self, run: str, piece: Piece | None) -> None:
         """Append a piece of a run, or note a sign of life. Raises ContributionError."""
@@ -188,10 +181,10 @@ class _Portion:
 
     def _append(self, piece: Piece) -> bool:
         """Append a piece to its segment; return False if it doesn't go on where what is held ends."""
-        place = _place(piece)
-        if place in self.held and not self.held[place][1]:
+        key = _key(piece)
+        if key in self.held and not self.held[key][1]:
             return False
-        segment, data = self.open.get(place), piece.lines.encode()
+        segment, data = self.open.get(key), piece.lines.encode()
         n_held = segment.bytes if segment is not None else 0
         if piece.offset != n_held:
             return False
@@ -209,23 +202,31 @@ class _Portion:
 
     def _begin(self, piece: Piece) -> _Segment:
         """Return a new open segment for a piece. Raises ContributionError if its run takes no more."""
-        place = _place(piece)
-        stored = self.from_steps.setdefault(place[:2], piece.from_step)
-        check_from_step(piece.run, piece.attempt, piece.from_step, stored)
-        if place not in self.held:
+        key = _key(piece)
+        stored = self.from_steps.setdefault(key[:2], piece.from_step)
+        check_from_step(piece.run, piece, stored)
+        if key not in self.held:
             check_number(piece.run, self.n_segments[piece.run])
             self.n_segments[piece.run] += 1
             self.n_new += 1
-        self.open[place] = _Segment(piece.from_step)
-        return self.open[place]
+        self.open[key] = _Segment(piece.from_step)
+        return self.open[key]
 
     def _write(self) -> None:
         """Write what was added, and count it. Raises ContributionError."""
-        grown = {_place(piece): self.open[_place(piece)] for piece, _ in self.added}
+        grown = {_key(piece): self.open[_key(piece)] for piece, _ in self.added}
         if self.added:
             n_bytes = sum(segment.charged for segment in grown.values())
             quotas.use(self.session, self.identity.token, segments=self.n_new, n_bytes=n_bytes)
-            self.session.execute(insert(StoredPiece), [*self._piece_rows()])
+            compress = zstandard.ZstdCompressor().compress
+            rows = [
+                {
+                    "contribution": piece.run, "attempt": piece.attempt, "n": piece.n, "offset": piece.offset,
+                    "size": len(data), "lines": compress(data),
+                }
+                for piece, data in self.added
+            ]  # fmt: skip
+            self.session.execute(insert(StoredPiece), rows)
         new = [
             {
                 "contribution": run, "attempt": attempt, "n": n, "from_step": segment.from_step,
@@ -251,19 +252,11 @@ class _Portion:
             before = now - self.between_signs
             connection.execute(_SEE, {"runs": [*self.seen], "now": now, "before": before})
 
-    def _piece_rows(self) -> Iterator[dict[str, object]]:
-        compress = zstandard.ZstdCompressor().compress
-        for piece, data in self.added:
-            yield {
-                "contribution": piece.run, "attempt": piece.attempt, "n": piece.n, "offset": piece.offset,
-                "size": len(data), "lines": compress(data),
-            }  # fmt: skip
-
-    def _answer(self, place: _Place) -> HeldPieces:
-        run, attempt, n = place
-        n_bytes, is_partial = self.held.get(place, (0, True))
+    def _answer(self, key: _Key) -> HeldPieces:
+        run, attempt, n = key
+        n_bytes, is_partial = self.held.get(key, (0, True))
         if is_partial:
-            n_bytes = self.open[place].bytes if place in self.open else 0
+            n_bytes = self.open[key].bytes if key in self.open else 0
         return HeldPieces.model_construct(run=run, attempt=attempt, n=n, bytes=n_bytes, is_whole=not is_partial)
 
 
@@ -272,5 +265,5 @@ def charge(n_bytes: int) -> int:
     return max(LEAST_PIECE, n_bytes)
 
 
-def _place(piece: Piece) -> _Place:
+def _key(piece: Piece) -> _Key:
     return piece.run, piece.attempt, piece.n

@@ -16,25 +16,25 @@ from losslake_contributions.intake.transfers import Uploads, send_segment
 from losslake_contributions.people.links import CONTRIBUTIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
-    identify,
+    ERRORS,
     in_thread,
-    only_parameters,
     parse_body,
     parse_run,
     respond,
+    sender,
 )
 from losslake_contributions.people.tokens import Identity
-from losslake_contributions.protocol.contributions import ContributionStatus, Finish, HeldSegments, RunFacts
+from losslake_contributions.protocol.contributions import ContributionStatus, Finish, HeldSegments, RunFacts, Segment
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_FACTS
-from losslake_contributions.protocol.texts import Ordinal, Sha256, Step
+from losslake_contributions.protocol.texts import Sha256, Step
 from losslake_contributions.store.database import Database
-from losslake_service.problems import ParameterProblem, problem_responses
+from losslake_service.problems import ParameterProblem
 
 _SHA256 = TypeAdapter[str](Sha256)
 _STEP = TypeAdapter[int](Step)
-_ORDINAL = TypeAdapter[int](Ordinal)
-_ERRORS = problem_responses(413, 422)
+_RUN = f"{CONTRIBUTIONS}/{{run}}"
+_SEGMENT = f"{_RUN}/segments/{{attempt}}/{{n}}"
 _SEGMENT_BODY = {
     "parameters": [
         {"name": "sha256", "in": "query", "required": True, "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"}},
@@ -49,12 +49,15 @@ _SEGMENT_BODY = {
 
 def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuotas, links: Links) -> None:
     """Add the routes of contributions, without those of their segments."""
+    contributor, reader = sender(database, "contribute"), sender(database, "contribute", "review")
 
-    @router.put(f"{CONTRIBUTIONS}/{{run}}", responses=_ERRORS, openapi_extra=body_of(RunFacts), response_class=Response)
-    async def put_contribution(request: Request, run: str) -> Response:
+    async def linked_status(request: Request, identity: Identity, run: str) -> ContributionStatus:
+        document = await in_thread(runs.status, database, identity, run)
+        return document.model_copy(update={"links": await in_thread(links.of_run, request, identity, run)})
+
+    @router.put(_RUN, responses=ERRORS, openapi_extra=body_of(RunFacts), response_class=Response)
+    async def put_contribution(request: Request, run: str, identity: Identity = contributor) -> Response:
         """Create a contribution; the body is its run.json. 201, and 200 for the same again."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute")
         run, body = parse_run(run), await request.body()
         if len(body) > LARGEST_FACTS:
             raise ContributionError("too-large", f"a run.json has at most {LARGEST_FACTS:,} bytes")
@@ -62,104 +65,74 @@ def add_contributions(router: APIRouter, database: Database, hourly: HourlyQuota
         if not await in_thread(runs.exists, database, run):
             hourly.use(identity.token, "runs")
         is_new = await in_thread(runs.create, database, identity, run, facts)
-        document = await in_thread(runs.status, database, identity, run)
-        return respond(await _linked(document, links, request, identity), 201 if is_new else 200)
+        return respond(await linked_status(request, identity, run), 201 if is_new else 200)
 
-    @router.get(f"{CONTRIBUTIONS}/{{run}}", responses=_ERRORS, response_model=ContributionStatus)
-    async def get_contribution(request: Request, run: str) -> Response:
+    @router.get(_RUN, responses=ERRORS, response_model=ContributionStatus)
+    async def get_contribution(request: Request, run: str, identity: Identity = reader) -> Response:
         """Return the state of a contribution, and of its submission."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute", "review")
-        document = await in_thread(runs.status, database, identity, parse_run(run))
-        return respond(await _linked(document, links, request, identity))
+        return respond(await linked_status(request, identity, parse_run(run)))
 
-    @router.get(f"{CONTRIBUTIONS}/{{run}}/facts", responses=_ERRORS, response_model=RunFacts)
-    async def get_facts(request: Request, run: str) -> Response:
+    @router.get(f"{_RUN}/facts", responses=ERRORS, response_model=RunFacts)
+    async def get_facts(run: str, identity: Identity = reader) -> Response:
         """Return the run.json of a contribution."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute", "review")
         facts = await in_thread(runs.facts_of, database, identity, parse_run(run))
         return Response(facts, 200, {"Cache-Control": "no-store"}, "application/json")
 
-    @router.post(
-        f"{CONTRIBUTIONS}/{{run}}/finish",
-        responses=_ERRORS,
-        openapi_extra=body_of(Finish),
-        response_model=ContributionStatus,
-    )
-    async def finish(request: Request, run: str) -> Response:
+    @router.post(f"{_RUN}/finish", responses=ERRORS, openapi_extra=body_of(Finish), response_model=ContributionStatus)
+    async def finish(request: Request, run: str, identity: Identity = contributor) -> Response:
         """Finish a contribution, naming all of its segments; the same again is 200. The last end counts."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute")
         run, end = parse_run(run), await parse_body(request, Finish)
         await in_thread(segments.finish, database, identity, run, end)
         return respond(await in_thread(runs.status, database, identity, run))
 
 
 def add_segments(
-    router: APIRouter,
-    database: Database,
-    hourly: HourlyQuotas,
-    uploads: Uploads,
-    metrics: ContributionMetrics,
+    router: APIRouter, database: Database, hourly: HourlyQuotas, uploads: Uploads, metrics: ContributionMetrics
 ) -> None:
     """Add the routes of segments."""
+    reader = sender(database, "contribute", "review")
+    contributor = sender(database, "contribute", parameters=("sha256", "from_step"))
 
-    @router.get(f"{CONTRIBUTIONS}/{{run}}/segments", responses=_ERRORS, response_model=HeldSegments)
-    async def get_segments(request: Request, run: str) -> Response:
+    @router.get(f"{_RUN}/segments", responses=ERRORS, response_model=HeldSegments)
+    async def get_segments(run: str, identity: Identity = reader) -> Response:
         """Return the segments that are held of a contribution."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute", "review")
         return respond(await in_thread(segments.held, database, identity, parse_run(run)))
 
-    @router.get(f"{CONTRIBUTIONS}/{{run}}/segments/{{attempt}}/{{n}}", responses=_ERRORS, response_class=Response)
-    async def get_segment(request: Request, run: str, attempt: str, n: str) -> Response:
+    @router.get(_SEGMENT, responses=ERRORS, response_class=Response)
+    async def get_segment(run: str, attempt: str, n: str, identity: Identity = reader) -> Response:
         """Return the JSON lines of a segment, as they were sent."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute", "review")
         numbers = parse_number("attempt", attempt), parse_number("n", n)
         file = await in_thread(segments.segment_file, database, identity, parse_run(run), *numbers)
         headers = {"Content-Disposition": 'attachment; filename="segment.jsonl"'}
         return await send_segment(file, headers, "application/jsonl")
 
-    @router.put(
-        f"{CONTRIBUTIONS}/{{run}}/segments/{{attempt}}/{{n}}",
-        responses=_ERRORS,
-        openapi_extra=_SEGMENT_BODY,
-        response_class=Response,
-    )
-    async def put_segment(request: Request, run: str, attempt: str, n: str) -> Response:
+    @router.put(_SEGMENT, responses=ERRORS, openapi_extra=_SEGMENT_BODY, response_class=Response)
+    async def put_segment(
+        request: Request, run: str, attempt: str, n: str, identity: Identity = contributor
+    ) -> Response:
         """Store a segment; sha256 is of its JSON lines. 201, and 200 for the same again; durable in both cases."""
-        query = only_parameters(request, "sha256", "from_step")
-        identity = await identify(request, database, "contribute")
-        key = segments.SegmentKey(
-            parse_run(run),
-            parse_number("attempt", attempt),
-            parse_number("n", n),
-            _parameter(query, "from_step", _STEP) if "from_step" in query else None,
-            _parameter(query, "sha256", _SHA256),
+        run, query = parse_run(run), request.query_params
+        segment = Segment.model_construct(
+            attempt=parse_number("attempt", attempt),
+            n=parse_number("n", n),
+            from_step=_parameter(query, "from_step", _STEP) if "from_step" in query else None,
+            sha256=_parameter(query, "sha256", _SHA256),
+            bytes=0,
         )
         with uploads.place(identity.token):
             # Before the body, so that what can't be stored isn't received.
-            await in_thread(database.read, partial(segments.check_slot, identity=identity, key=key))
+            await in_thread(database.read, partial(segments.check_slot, identity=identity, run=run, segment=segment))
             hourly.use(identity.token, "segments")
             try:
-                data = await uploads.receive(request, key.sha256)
+                data = await uploads.receive(request, segment.sha256)
                 hourly.use(identity.token, "bytes", len(data))
-                is_new = await in_thread(segments.add_segment, database, identity, key, data)
+                is_new = await in_thread(segments.add_segment, database, identity, run, segment, data)
             except ContributionError as error:
                 metrics.received.labels(error.kind).inc()
                 raise
         metrics.received.labels("stored" if is_new else "held").inc()
         metrics.bytes.inc(len(data) if is_new else 0)
-        return respond(await in_thread(runs.status, database, identity, key.run), 201 if is_new else 200)
-
-
-async def _linked(
-    document: ContributionStatus, links: Links, request: Request, identity: Identity
-) -> ContributionStatus:
-    """Return the state of a contribution with its links."""
-    return document.model_copy(update={"links": await in_thread(links.of_run, request, identity, document.id)})
+        return respond(await in_thread(runs.status, database, identity, run), 201 if is_new else 200)
 
 
 def body_of(kind: type[Any]) -> dict[str, Any]:
@@ -170,11 +143,8 @@ def body_of(kind: type[Any]) -> dict[str, Any]:
 
 def parse_number(name: str, text: str) -> int:
     """Return the number of an attempt or a segment in a path."""
-    if text.isascii() and text.isdigit() and len(text) <= 9:
-        try:
-            return _ORDINAL.validate_python(int(text), strict=True)
-        except ValidationError:
-            pass
+    if text.isascii() and text.isdigit() and len(text) <= 9 and int(text):
+        return int(text)
     raise ParameterProblem("bad-parameter", name, f"{name} in the path is a number from 1 to 999,999,999")
 
 
@@ -193,6 +163,6 @@ def _parameter(query: Mapping[str, str], name: str, kind: TypeAdapter[Any]) -> A
 
 
 def is_segment(scope: Any) -> bool:
-    """Return True for a request that sends a segment, whose body this module receives itself."""
+    """Return True for a request that sends a segment, whose body its route receives itself."""
     path: str = scope["path"]
     return scope["method"] == "PUT" and path.startswith(f"{CONTRIBUTIONS}/") and path.count("/") == 6

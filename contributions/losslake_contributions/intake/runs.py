@@ -75,14 +75,8 @@ def status(database: Database, identity: Identity, run: str) -> ContributionStat
 
     def query(session: Session) -> ContributionStatus:
         row = readable(session, identity, run)
-        submission = session.get(Submission, row.submission) if row.submission is not None else None
-        if submission is None:
-            submission = _last_submission(session, row)
-        of_run = None
-        if submission is not None:
-            of_run = SubmissionOfRun.model_construct(
-                id=submission.id, state=submission.state, reason=submission.reason, release=submission.release
-            )
+        submission = session.get(Submission, row.submission) if row.submission else _last_submission(session, row)
+        of_run = SubmissionOfRun.model_validate(submission, from_attributes=True) if submission else None
         return ContributionStatus.model_construct(
             id=run, state=row.state, n_segments=row.segments, bytes=row.bytes, submission=of_run
         )

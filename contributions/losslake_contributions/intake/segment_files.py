@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from tempfile import TemporaryFile
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import zstandard
 
@@ -41,53 +41,34 @@ def store_segment(lake: Lake, run: str, segment: Segment, data: bytes) -> str:
 
 def read_segment(lake: Lake, path: str, sha256: str) -> bytes:
     """Return the JSON lines of a stored segment; raise SegmentBroken if they aren't as they were acknowledged."""
-    with _opened(lake, path) as segment:
-        pieces = [*segment.pieces()]
+    with _open(lake, path) as file:
+        pieces = [*pieces_of(file, path)]
     _check(path, pieces, sha256)
     return b"".join(pieces)
 
 
-class SegmentFile:
-    """The JSON lines of a stored segment, which are unpacked piece by piece. bytes: of all, once counted."""
+def open_segment(lake: Lake, path: str, sha256: str) -> tuple[BinaryIO, int]:
+    """Open the file of a stored segment, whose lines are read; return it with the bytes of its lines.
 
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self._file = file
-        self._path = path
-        self.bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the lines in pieces of any size; raise SegmentBroken if they can't be unpacked."""
-        self._file.seek(0)
-        try:
-            with zstandard.ZstdDecompressor().stream_reader(self._file, _PIECE, closefd=False) as lines:
-                while piece := lines.read(_PIECE):
-                    yield piece
-        except zstandard.ZstdError as error:
-            raise SegmentBroken(f"{self._path} can't be unpacked ({error}): restore it") from None
-
-
-def open_segment(lake: Lake, path: str, sha256: str) -> SegmentFile:
-    """Open a stored segment, whose lines are read; raise SegmentBroken if they aren't as they were acknowledged."""
-    segment = _opened(lake, path)
+    Raises SegmentBroken if they aren't as they were acknowledged.
+    """
+    file = _open(lake, path)
     try:
-        segment.bytes = _check(path, segment.pieces(), sha256)
+        return file, _check(path, pieces_of(file, path), sha256)
     except BaseException:
-        segment.__exit__()
+        file.close()
         raise
-    return segment
 
 
-def _opened(lake: Lake, path: str) -> SegmentFile:
+def pieces_of(file: BinaryIO, path: str) -> Iterator[bytes]:
+    """Yield the lines in the file of a segment, in pieces of any size; raise SegmentBroken if it can't be unpacked."""
+    file.seek(0)
     try:
-        return SegmentFile(_open_file(lake, path), path)
-    except FileNotFoundError:
-        raise SegmentBroken(f"{path} is missing: restore it") from None
+        with zstandard.ZstdDecompressor().stream_reader(file, _PIECE, closefd=False) as lines:
+            while piece := lines.read(_PIECE):
+                yield piece
+    except zstandard.ZstdError as error:
+        raise SegmentBroken(f"{path} can't be unpacked ({error}): restore it") from None
 
 
 def _check(path: str, pieces: Iterable[bytes], sha256: str) -> int:
@@ -101,12 +82,15 @@ def _check(path: str, pieces: Iterable[bytes], sha256: str) -> int:
     return n_bytes
 
 
-def _open_file(lake: Lake, path: str) -> BinaryIO:
+def _open(lake: Lake, path: str) -> BinaryIO:
     """Open a file of the store, or a copy of it without a name, of which a kill leaves nothing."""
     folder = lake.store.local_folder
-    if folder is not None:
-        return (folder / path).open("rb")
-    data = lake.store.read(path)
+    try:
+        if folder is not None:
+            return (folder / path).open("rb")
+        data = lake.store.read(path)
+    except FileNotFoundError:
+        raise SegmentBroken(f"{path} is missing: restore it") from None
     copy = TemporaryFile(dir=lake.folder)  # noqa: SIM115 - closed with the segment
     copy.write(data)
     return copy

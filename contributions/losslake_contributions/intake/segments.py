@@ -6,8 +6,7 @@ Each step may be repeated and gives the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import zstandard
@@ -19,9 +18,10 @@ from losslake_contributions.intake.runs import check_free, check_not_erased, own
 from losslake_contributions.intake.segment_files import store_segment
 from losslake_contributions.people import quotas
 from losslake_contributions.people.tokens import Identity
-from losslake_contributions.protocol.contributions import Finish, HeldSegments, Segment
+from losslake_contributions.protocol.contributions import Finish, HeldSegments, Place, Segment
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LARGEST_SEGMENT, MOST_SEGMENTS
+from losslake_contributions.protocol.pieces import Piece as LivePiece
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment, Piece
 
@@ -38,35 +38,27 @@ _ONLY_OPEN = (
 )
 
 
-@dataclass(frozen=True)
-class SegmentKey:
-    """The place of a segment in its run, and what it is said to be. from_step: of its attempt."""
+def check_slot(session: Session, identity: Identity, run: str, segment: Segment) -> HeldSegment | None:
+    """Return the same segment if it is held, else None. Its bytes aren't compared: they may not be here yet.
 
-    run: str
-    attempt: int
-    n: int
-    from_step: int | None
-    sha256: str
-
-
-def check_slot(session: Session, identity: Identity, key: SegmentKey) -> HeldSegment | None:
-    """Return the same segment if it is held, else None.
-
-    Raises ContributionError if a segment can't go to its place, whatever its bytes are.
+    Raises ContributionError if it can't go to its place, whatever its bytes are.
     """
-    row = owned(session, identity, key.run)
-    check_not_erased(row.id, row.is_erased)
-    stored = session.get(HeldSegment, (key.run, key.attempt, key.n))
+    row = owned(session, identity, run)
+    check_not_erased(run, row.is_erased)
+    stored = session.get(HeldSegment, (run, *segment.place))
     if stored is not None and not stored.is_partial:
-        if (stored.sha256, stored.from_step) != (key.sha256, key.from_step):
-            why = "other bytes" if stored.sha256 != key.sha256 else f"from_step={stored.from_step}"
-            where = f"segment {key.attempt}/{key.n} of {key.run}"
+        if (stored.sha256, stored.from_step) != (segment.sha256, segment.from_step):
+            why = "other bytes" if stored.sha256 != segment.sha256 else f"from_step={stored.from_step}"
+            where = f"segment {segment.attempt}/{segment.n} of {run}"
             raise ContributionError("conflict", f"{where} is held with {why}: a segment never changes")
         return stored
-    check_free(session, row.id, row.submission)
-    if stored is None and session.get(OpenSegment, (key.run, key.attempt, key.n)) is None:
-        check_number(key.run, row.segments + count_only_open(session, [key.run])[key.run])
-    _check_attempt(session, key)
+    check_free(session, run, row.submission)
+    if stored is None and session.get(OpenSegment, (run, *segment.place)) is None:
+        check_number(run, row.segments + count_only_open(session, [run])[run])
+    for kind in (HeldSegment, OpenSegment):
+        others = select(kind.from_step).where(kind.contribution == run, kind.attempt == segment.attempt)
+        for from_step in session.scalars(others.limit(1)):
+            check_from_step(run, segment, from_step)
     return None
 
 
@@ -76,40 +68,30 @@ def check_number(run: str, n_segments: int) -> None:
         raise ContributionError("too-large", f"{run} has {MOST_SEGMENTS:,} segments: it takes no more")
 
 
-def check_from_step(run: str, attempt: int, from_step: int | None, stored: int | None) -> None:
+def check_from_step(run: str, segment: Segment | LivePiece, stored: int | None) -> None:
     """Raise ContributionError if a segment says another from_step than those that are held of its attempt."""
-    if stored != from_step:
-        detail = f"attempt {attempt} of {run} is held with from_step={stored}"
+    if stored != segment.from_step:
+        detail = f"attempt {segment.attempt} of {run} is held with from_step={stored}"
         raise ContributionError("conflict", f"{detail}: all segments of an attempt have the same")
 
 
-def _check_attempt(session: Session, key: SegmentKey) -> None:
-    """Raise ContributionError if another segment of an attempt is held with another from_step."""
-    for kind in (HeldSegment, OpenSegment):
-        other = select(kind.from_step).where(kind.contribution == key.run, kind.attempt == key.attempt)
-        for stored in session.scalars(other.limit(1)):
-            check_from_step(key.run, key.attempt, key.from_step, stored)
-
-
-def add_segment(database: Database, identity: Identity, key: SegmentKey, data: bytes) -> bool:
+def add_segment(database: Database, identity: Identity, run: str, segment: Segment, data: bytes) -> bool:
     """Store a segment whose digest was checked; return False if it is held already. A finished run is open again.
 
     It takes the place of its pieces. It is durable when this returns. Raise ContributionError if it can't go to its
     place, or the quota is used up.
     """
-    segment = Segment.model_construct(
-        attempt=key.attempt, n=key.n, from_step=key.from_step, bytes=len(data), sha256=key.sha256
-    )
-    if database.read(lambda session: check_slot(session, identity, key)) is not None:
+    segment = segment.model_copy(update={"bytes": len(data)})
+    if database.read(lambda session: check_slot(session, identity, run, segment)) is not None:
         return False
-    path = store_segment(database.lake, key.run, segment, data)
+    path = store_segment(database.lake, run, segment, data)
 
     def work(session: Session) -> tuple[bool, list[str]]:
-        stored = check_slot(session, identity, key)
+        stored = check_slot(session, identity, run, segment)
         if stored is not None:
             # By this request, if the answer to its commit was lost.
             return stored.path == path, [] if stored.path == path else [path]
-        return True, _replace_pieces(session, identity, segment, path, key.run)
+        return True, _replace_pieces(session, identity, segment, path, run)
 
     try:
         is_new, unused = database.write(identity.contributor, work)
@@ -122,13 +104,13 @@ def add_segment(database: Database, identity: Identity, key: SegmentKey, data: b
 
 def _replace_pieces(session: Session, identity: Identity, segment: Segment, path: str, run: str) -> list[str]:
     """Add a whole segment in place of its pieces; return the files that aren't used any more."""
-    key = run, segment.attempt, segment.n
+    key = run, *segment.place
     opened, part = session.get(OpenSegment, key), session.get(HeldSegment, key)
     unused = [part.path] if part is not None else []
     n_more = max(0, segment.bytes - sum(each.bytes for each in (opened, part) if each is not None))
     if opened is not None:
         quotas.give_back(session, identity.token, opened.charged - opened.bytes)
-        delete_segment(session, opened)
+        delete_segments(session, run, [segment.place])
     is_new = opened is None and part is None
     quotas.use(session, identity.token, segments=int(is_new), n_bytes=n_more)
     row = session.get_one(Contribution, run)
@@ -141,43 +123,39 @@ def hold_segment(
     session: Session, row: Contribution, segment: Segment, path: str, part: HeldSegment | None, is_partial: bool = False
 ) -> None:
     """Add a segment whose file is stored to a run, in place of the part of it that is held."""
-    columns = {
-        "from_step": segment.from_step, "bytes": segment.bytes, "sha256": segment.sha256, "path": path,
-        "received_at": datetime.now(UTC), "is_partial": is_partial,
-    }  # fmt: skip
-    row.bytes += segment.bytes - (part.bytes if part is not None else 0)
     if part is None:
         row.segments += 1
-        session.add(HeldSegment(contribution=row.id, attempt=segment.attempt, n=segment.n, **columns))
-        return
-    for name, value in columns.items():
-        setattr(part, name, value)
+        part = HeldSegment(contribution=row.id, attempt=segment.attempt, n=segment.n, bytes=0)
+        session.add(part)
+    row.bytes += segment.bytes - part.bytes
+    part.from_step, part.bytes, part.sha256, part.path = segment.from_step, segment.bytes, segment.sha256, path
+    part.received_at, part.is_partial = datetime.now(UTC), is_partial
 
 
-def finish(database: Database, identity: Identity, run: str, end: Finish) -> bool:
-    """Finish a contribution; return False if it is finished in the same way.
+def finish(database: Database, identity: Identity, run: str, end: Finish) -> None:
+    """Finish a contribution; the same again changes nothing.
 
     Raise ContributionError if a segment isn't held, or differs, or it was submitted as it was finished before.
     """
-    end = end.model_copy(update={"segments": tuple(sorted(end.segments, key=lambda each: (each.attempt, each.n)))})
+    end = end.model_copy(update={"segments": tuple(sorted(end.segments, key=lambda each: each.place))})
     text = end.model_dump_json()
 
-    def work(session: Session) -> tuple[bool, list[str]]:
+    def work(session: Session) -> list[str]:
         row = owned(session, identity, run)
         if row.end == text:
-            return False, []
-        check_not_erased(row.id, row.is_erased)
-        check_free(session, row.id, row.submission)
+            return []
+        check_not_erased(run, row.is_erased)
+        check_free(session, run, row.submission)
         unused = _settle_partial(session, row, end.segments)
-        _check_whole(run, end.segments, _whole_segments(session, run))
+        # Another end has to wait for the rest of partial ones.
+        whole = select(HeldSegment).where(HeldSegment.contribution == run, ~HeldSegment.is_partial)
+        _check_whole(run, end.segments, {each.place: segment_of(each) for each in session.scalars(whole)})
         delete_segments(session, run)
         quotas.use(session, identity.token, document_bytes=len(text.encode()))
         row.end, row.finished_at, row.is_silent = text, datetime.now(UTC), False
-        return True, unused
+        return unused
 
-    is_new, unused = database.write(identity.contributor, work)
-    database.lake.store.delete(unused)
-    return is_new
+    database.lake.store.delete(database.write(identity.contributor, work))
 
 
 def _settle_partial(session: Session, row: Contribution, named: Sequence[Segment]) -> list[str]:
@@ -186,9 +164,9 @@ def _settle_partial(session: Session, row: Contribution, named: Sequence[Segment
     The end says what a run consists of: the training's machine may have lost lines that it had sent.
     """
     unused = []
-    by_place = {(segment.attempt, segment.n): segment for segment in named}
+    by_place = {segment.place: segment for segment in named}
     for part in session.scalars(select(HeldSegment).where(HeldSegment.contribution == row.id, HeldSegment.is_partial)):
-        segment = by_place.get((part.attempt, part.n))
+        segment = by_place.get(part.place)
         if segment == segment_of(part):
             part.is_partial = False
         elif segment is None:
@@ -200,28 +178,19 @@ def _settle_partial(session: Session, row: Contribution, named: Sequence[Segment
     return unused
 
 
-def _whole_segments(session: Session, run: str) -> list[Segment]:
-    """Return the segments of a run that aren't partial: another end has to wait for the rest of these."""
-    query = select(HeldSegment).where(HeldSegment.contribution == run, ~HeldSegment.is_partial)
-    return [segment_of(row) for row in session.scalars(query)]
-
-
-def _check_whole(run: str, named: Sequence[Segment], held: Sequence[Segment]) -> None:
+def _check_whole(run: str, named: Sequence[Segment], stored: Mapping[Place, Segment]) -> None:
     """Raise ContributionError unless the segments that are named are those that are held."""
-    by_place = {(segment.attempt, segment.n): segment for segment in held}
-    missing = [segment for segment in named if (segment.attempt, segment.n) not in by_place]
+    missing = [f"{attempt}/{n}" for attempt, n in (each.place for each in named) if (attempt, n) not in stored]
     if missing:
-        places = [f"{segment.attempt}/{segment.n}" for segment in missing]
-        detail = f"{len(missing):,} segments of {run} are missing: send {_some(places)}, then finish it again"
-        raise ContributionError("incomplete", detail, missing=places[:MOST_SEGMENTS])
-    differing = [f"{each.attempt}/{each.n}" for each in named if each != by_place[each.attempt, each.n]]
+        detail = f"{len(missing):,} segments of {run} are missing: send {_some(missing)}, then finish it again"
+        raise ContributionError("incomplete", detail, missing=missing)
+    differing = [f"{each.attempt}/{each.n}" for each in named if each != stored[each.place]]
     if differing:
         detail = f"segments of {run} are held with other bytes or from_step: {_some(differing)}"
         raise ContributionError("conflict", detail, differing=differing)
-    extra = sorted(by_place.keys() - {(segment.attempt, segment.n) for segment in named})
+    extra = [f"{attempt}/{n}" for attempt, n in sorted(stored.keys() - {each.place for each in named})]
     if extra:
-        places = [f"{attempt}/{n}" for attempt, n in extra]
-        raise ContributionError("conflict", f"segments of {run} are held that its end doesn't name: {_some(places)}")
+        raise ContributionError("conflict", f"segments of {run} are held that its end doesn't name: {_some(extra)}")
 
 
 def _some(places: Sequence[str]) -> str:
@@ -245,7 +214,7 @@ def held_segments(session: Session, run: str) -> list[Segment]:
 
 
 def segment_of(row: HeldSegment) -> Segment:
-    """Return a held segment as the protocol names it."""
+    """Return a held segment as documents have it."""
     return Segment.model_construct(
         attempt=row.attempt, n=row.n, from_step=row.from_step, bytes=row.bytes, sha256=row.sha256
     )
@@ -268,10 +237,7 @@ def segment_file(database: Database, identity: Identity, run: str, attempt: int,
 
 def count_only_open(session: Session, runs: Collection[str]) -> Counter[str]:
     """Return how many open segments each run has at places where it has no segment with a file."""
-    counts = Counter[str]()
-    for run, n_open in session.execute(_ONLY_OPEN, {"runs": runs}):
-        counts[run] = n_open
-    return counts
+    return Counter(dict(session.execute(_ONLY_OPEN, {"runs": runs}).all()))
 
 
 def lines_of(session: Session, run: str, attempt: int, n: int, start: int = 0) -> bytes:
@@ -284,15 +250,8 @@ def lines_of(session: Session, run: str, attempt: int, n: int, start: int = 0) -
     return b"".join(lines for _, lines in pieces)[start - pieces[0][0] :] if pieces else b""
 
 
-def delete_segment(session: Session, segment: OpenSegment) -> None:
-    """Delete an open segment and its pieces."""
-    of_segment = Piece.contribution == segment.contribution, Piece.attempt == segment.attempt, Piece.n == segment.n
-    session.execute(delete(Piece).where(*of_segment).execution_options(synchronize_session=False))
-    session.delete(segment)
-
-
-def delete_segments(session: Session, run: str, places: Collection[tuple[int, int]] | None = None) -> None:
-    """Delete the pieces of segments of a run. places: attempt and number of each; None: all."""
+def delete_segments(session: Session, run: str, places: Collection[Place] | None = None) -> None:
+    """Delete the open segments of a run, and their pieces. places: of some; None: all."""
     for kind in (Piece, OpenSegment):
         rows = delete(kind).where(kind.contribution == run)
         if places is not None:

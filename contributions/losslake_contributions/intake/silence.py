@@ -5,57 +5,58 @@ Pieces become segments with files of their own, which are partial: a training th
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from losslake.record.layout import SegmentName
 from losslake_contributions.intake.segment_files import store_segment
 from losslake_contributions.intake.segments import delete_segments, held_segments, hold_segment, lines_of
 from losslake_contributions.people import quotas
-from losslake_contributions.protocol.contributions import Finish, Gap, Segment
+from losslake_contributions.protocol.contributions import Finish, Gap, Segment, segment_with
 from losslake_contributions.protocol.limits import MOST_SEGMENTS
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Contribution, HeldSegment, OpenSegment
 
 _log = logging.getLogger(__name__)
-_Slot = tuple[int, int]
+
+
+class _Open(NamedTuple):
+    """An open segment. bytes, charged: as in its table."""
+
+    name: SegmentName
+    bytes: int
+    charged: int
 
 
 @dataclass(frozen=True)
 class _Silent:
-    """A run that fell silent. seen_at: its last sign of life. open: from_step and bytes of its open segments, in order.
+    """A run that fell silent. seen_at: its last sign of life. to_store: open segments that become files.
 
-    excess: those of them that are more than a run may have, which only earlier versions took; they stay open.
+    excess: open segments that are more than a run may have, which only earlier versions took; they stay open.
     """
 
     run: str
     contributor: str
     seen_at: datetime
-    open: dict[_Slot, tuple[int | None, int]]
-    excess: frozenset[_Slot]
-
-    @property
-    def to_store(self) -> list[_Slot]:
-        """The open segments that become segments with files."""
-        return [place for place in self.open if place not in self.excess]
+    to_store: Sequence[_Open]
+    excess: frozenset[_Open]
 
 
 def end_silent_runs(database: Database, silent: timedelta) -> int:
     """Finish the runs without a sign of life for this long; return their number. One that fails is logged."""
     before = datetime.now(UTC) - silent
-    query = select(Contribution.id).where(
-        Contribution.end.is_(None), Contribution.submission.is_(None), Contribution.seen_at < before
-    )
-    names = database.read(lambda session: list(session.scalars(query.order_by(Contribution.seen_at))))
+    is_open = Contribution.end.is_(None), Contribution.submission.is_(None)
+    query = select(Contribution.id).where(*is_open, Contribution.seen_at < before).order_by(Contribution.seen_at)
     n_ended = 0
-    for run in names:
+    for run in database.read(lambda session: session.scalars(query).all()):
         try:
             n_ended += _end_run(database, run, before)
         except Exception:  # noqa: BLE001 - whatever it is, the other runs get their end
@@ -70,12 +71,12 @@ def _end_run(database: Database, run: str, before: datetime) -> bool:
     silent = database.read(partial(_read, run=run, before=before))
     if silent is None:
         return False
-    n_lines = sum(_lines(database, run, place).count(b"\n") for place in silent.excess)
+    n_lines = sum(_lines(database, run, each).count(b"\n") for each in silent.excess)
     stored: list[tuple[Segment, str]] = []
     try:
-        for place in silent.to_store:
+        for each in silent.to_store:
             # One after the other: all lines of a run may be more than fits into memory.
-            stored.append(_store(database, silent, place))  # noqa: PERF401 - a failure deletes those before it
+            stored.append(_store(database, run, each))  # noqa: PERF401 - a failure deletes those before it
         unused = database.write(silent.contributor, partial(_finish, silent=silent, stored=stored, n_lines=n_lines))
     except DBAPIError:
         raise  # The end may be committed after all. If it isn't, its files are deleted a day later.
@@ -95,31 +96,31 @@ def _read(session: Session, run: str, before: datetime) -> _Silent | None:
     if row is None or row.end is not None or row.seen_at is None or row.seen_at >= before:
         return None
     opened = _open_segments(session, run)
-    held = select(HeldSegment.attempt, HeldSegment.n).where(HeldSegment.contribution == run)
-    new = sorted(opened.keys() - {(attempt, n) for attempt, n in session.execute(held)})
+    held = {segment.place for segment in held_segments(session, run)}
+    new = [each for each in opened if each.name[:2] not in held]
     excess = frozenset(new[max(0, MOST_SEGMENTS - row.segments) :])
-    return _Silent(run, row.contributor, row.seen_at, opened, excess)
+    return _Silent(run, row.contributor, row.seen_at, [each for each in opened if each not in excess], excess)
 
 
-def _open_segments(session: Session, run: str) -> dict[_Slot, tuple[int | None, int]]:
-    """Return from_step and bytes of the open segments of a run, in order."""
-    columns = OpenSegment.attempt, OpenSegment.n, OpenSegment.from_step, OpenSegment.bytes
+def _open_segments(session: Session, run: str) -> list[_Open]:
+    """Return the open segments of a run, in order."""
+    columns = OpenSegment.attempt, OpenSegment.n, OpenSegment.from_step, OpenSegment.bytes, OpenSegment.charged
     rows = select(*columns).where(OpenSegment.contribution == run).order_by(OpenSegment.attempt, OpenSegment.n)
-    return {(attempt, n): (from_step, n_bytes) for attempt, n, from_step, n_bytes in session.execute(rows)}
+    return [
+        _Open(SegmentName(attempt, n, from_step), n_bytes, charged)
+        for attempt, n, from_step, n_bytes, charged in session.execute(rows)
+    ]
 
 
-def _lines(database: Database, run: str, place: _Slot) -> bytes:
-    return database.read(lambda session: lines_of(session, run, *place))
+def _lines(database: Database, run: str, opened: _Open) -> bytes:
+    return database.read(lambda session: lines_of(session, run, *opened.name[:2]))
 
 
-def _store(database: Database, silent: _Silent, place: _Slot) -> tuple[Segment, str]:
+def _store(database: Database, run: str, opened: _Open) -> tuple[Segment, str]:
     """Store the lines of an open segment, and return it with the path of its file."""
-    lines = _lines(database, silent.run, place)
-    segment = Segment.model_construct(
-        attempt=place[0], n=place[1], from_step=silent.open[place][0], bytes=len(lines),
-        sha256=hashlib.sha256(lines).hexdigest(),
-    )  # fmt: skip
-    return segment, store_segment(database.lake, silent.run, segment, lines)
+    lines = _lines(database, run, opened)
+    segment = segment_with(opened.name, lines)
+    return segment, store_segment(database.lake, run, segment, lines)
 
 
 def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, str]], n_lines: int) -> list[str] | None:
@@ -130,16 +131,16 @@ def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, s
     row = session.get(Contribution, silent.run)
     if row is None:
         return None
-    held_rows = session.scalars(select(HeldSegment).where(HeldSegment.contribution == silent.run))
-    held = {(each.attempt, each.n): each for each in held_rows}
+    rows = session.scalars(select(HeldSegment).where(HeldSegment.contribution == silent.run))
+    parts = {part.place: part for part in rows}
     if row.end is not None or row.submission is not None or _has_gone_on(session, row, silent):
         # Unless this transaction was committed before, and its answer lost.
-        named = {each.path for each in held.values()}
+        named = {part.path for part in parts.values()}
         paths = [path for _, path in stored]
         return [path for path in paths if path not in named] if named.intersection(paths) else None
     unused = []
     for segment, path in stored:
-        part = held.get((segment.attempt, segment.n))
+        part = parts.get(segment.place)
         if part is not None and part.bytes > segment.bytes:
             # It fell silent before, went on from the first byte, and wasn't sent as far again.
             unused.append(path)
@@ -147,31 +148,23 @@ def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, s
         if part is not None:
             unused.append(part.path)
         hold_segment(session, row, segment, path, part, is_partial=True)
-    quotas.give_back(session, row.token, _surplus(session, silent))
-    delete_segments(session, silent.run, silent.to_store if silent.excess else None)
+    # The pieces have counted more bytes than their lines have.
+    quotas.give_back(session, row.token, sum(each.charged - each.bytes for each in silent.to_store))
+    delete_segments(session, silent.run, [each.name[:2] for each in silent.to_store] if silent.excess else None)
     row.end = _end_of(session, silent, n_lines).model_dump_json()
     row.finished_at, row.is_silent = datetime.now(UTC), True
     return unused
 
 
-def _surplus(session: Session, silent: _Silent) -> int:
-    """Return how many bytes the pieces of the segments that get files have counted more than they have."""
-    query = select(OpenSegment.attempt, OpenSegment.n, OpenSegment.charged - OpenSegment.bytes)
-    rows = session.execute(query.where(OpenSegment.contribution == silent.run))
-    return sum(surplus for attempt, n, surplus in rows if (attempt, n) not in silent.excess)
-
-
 def _end_of(session: Session, silent: _Silent, n_lines: int) -> Finish:
     """Return the end of a run with the segments that are held. n_lines: of those that stay open."""
-    gaps: tuple[Gap, ...] = ()
-    if silent.excess:
-        n_segments = len(silent.excess)
-        reason = f"{n_segments:,} more segments were sent live, and a run has at most {MOST_SEGMENTS:,}: push the run"
-        gaps = (Gap(reason=reason, n=n_lines),)
-    segments = tuple(held_segments(session, silent.run))
+    more = f"{len(silent.excess):,} more segments were sent live"
+    gap = Gap(reason=f"{more}, and a run has at most {MOST_SEGMENTS:,}: push the run", n=n_lines)
+    gaps, segments = (gap,) if silent.excess else (), tuple(held_segments(session, silent.run))
     return Finish(status="INCOMPLETE", ended_at=silent.seen_at.timestamp(), gaps=gaps, segments=segments)
 
 
 def _has_gone_on(session: Session, row: Contribution, silent: _Silent) -> bool:
     """Return True if a run was heard of since it was read, or a push has replaced pieces by whole segments."""
-    return row.seen_at != silent.seen_at or _open_segments(session, row.id) != silent.open
+    opened = sorted([*silent.to_store, *silent.excess])
+    return row.seen_at != silent.seen_at or _open_segments(session, row.id) != opened

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from losslake_contributions.store.database import Database
@@ -35,37 +35,25 @@ class Actor:
 acting: ContextVar[Actor | None] = ContextVar("acting", default=None)
 
 
-@dataclass(frozen=True)
-class Decision:
-    """An entry as it is listed. who: the contributor's name as it is now, or the account of a command.
-
-    subject: the id of the submission, run, token, link or key that it is about.
-    """
-
-    at: datetime
-    action: str
-    subject: str
-    who: str
-    token: str | None
-    origin: str
-    detail: str
+# An entry as it is listed. subject: the id of the submission, run, token, link or key that it is about. who: the
+# contributor's name as it is now, or the account of a command.
+_LISTED = select(
+    AuditEntry.at,
+    AuditEntry.action,
+    AuditEntry.subject,
+    func.coalesce(Contributor.name, AuditEntry.user, "").label("who"),
+    AuditEntry.token,
+    AuditEntry.origin,
+    AuditEntry.detail,
+).outerjoin(Contributor, Contributor.id == AuditEntry.contributor)
+Decision = Row[datetime, str, str, str, str | None, str, str]
 
 
 def record(session: Session, action: str, subject: str, detail: str = "") -> None:
     """Add a decision to the log. detail: ids and numbers, never a text of others."""
     actor = acting.get()
-    session.add(
-        AuditEntry(
-            at=datetime.now(UTC),
-            action=action,
-            subject=subject,
-            token=actor.token if actor is not None else None,
-            contributor=actor.contributor if actor is not None else None,
-            user=_account() if actor is None else None,
-            origin=actor.origin if actor is not None else COMMAND_LINE,
-            detail=detail,
-        )
-    )
+    who = {"user": _account(), "origin": COMMAND_LINE} if actor is None else vars(actor)
+    session.add(AuditEntry(at=datetime.now(UTC), action=action, subject=subject, detail=detail, **who))
 
 
 def _account() -> str:
@@ -78,14 +66,7 @@ def _account() -> str:
 
 def list_decisions(database: Database, limit: int, subject: str | None = None) -> Sequence[Decision]:
     """Return decisions, newest first. subject: only those about it."""
-
-    def query(session: Session) -> list[Decision]:
-        rows = select(AuditEntry, Contributor.name).outerjoin(Contributor, Contributor.id == AuditEntry.contributor)
-        if subject is not None:
-            rows = rows.where(AuditEntry.subject == subject)
-        return [
-            Decision(row.at, row.action, row.subject, name or row.user or "", row.token, row.origin, row.detail)
-            for row, name in session.execute(rows.order_by(AuditEntry.id.desc()).limit(limit))
-        ]
-
-    return database.read(query)
+    rows = _LISTED.order_by(AuditEntry.id.desc()).limit(limit)
+    if subject is not None:
+        rows = rows.where(AuditEntry.subject == subject)
+    return database.read(lambda session: session.execute(rows).all())

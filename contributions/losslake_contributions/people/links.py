@@ -70,7 +70,10 @@ class Links:
     def find(self, kind: Kind, token: str) -> Link | None:
         """Return the link whose token this is; None if it is forged, has expired or was revoked."""
         link = read_token(kind, self.key.read(), token)
-        return find_link(self.database, kind, link.hex) if link is not None else None
+        if link is None:
+            return None
+        values = {"kind": kind, "link": link.hex, "now": datetime.now(UTC)}
+        return self.database.read(lambda session: session.scalar(_VALID_BY_ID, values))
 
     def draft(self, identity: Identity, name: str) -> str:
         """Return the path of a link to a draft, with a slash at the end; it ends with the identity's token."""
@@ -91,30 +94,24 @@ class Links:
         return {"live": f"{self.base(request)}{LIVE}/{self._token('live', run, identity)}"}
 
     def _token(self, kind: Kind, subject: str, identity: Identity) -> str:
-        link = link_to(self.database, kind, subject, identity)
+        link = _link_to(self.database, kind, subject, identity)
         return link_token(kind, self.key.read(), UUID(link.id))
 
 
-def find_link(database: Database, kind: Kind, link: str) -> Link | None:
-    """Return a link by its id; None if there is none, it has expired or was revoked, or its token was."""
-    values = {"kind": kind, "link": link, "now": datetime.now(UTC)}
-    return database.read(lambda session: session.scalar(_VALID_BY_ID, values))
-
-
-def link_to(database: Database, kind: Kind, subject: str, identity: Identity) -> Link:
+def _link_to(database: Database, kind: Kind, subject: str, identity: Identity) -> Link:
     """Return the valid link of a token to a draft or a run, and make it if there is none."""
     values = {"kind": kind, "subject": subject, "token": identity.token}
-    row = database.read(lambda session: session.scalar(_LATEST, values))
-    if row is not None and row.seconds_left:
-        return row
+    latest = database.read(lambda session: session.scalar(_LATEST, values))
+    if latest is not None and latest.seconds_left:
+        return latest
 
     def work(session: Session) -> Link:
         now = datetime.now(UTC)
-        row = session.scalar(_LATEST, values)
-        if row is not None and row.expires_at > now:
-            return row  # by another request, or a commit whose answer was lost
-        if row is not None:
-            row.revoked_at = row.expires_at
+        latest = session.scalar(_LATEST, values)
+        if latest is not None and latest.expires_at > now:
+            return latest  # by another request, or a commit whose answer was lost
+        if latest is not None:
+            latest.revoked_at = latest.expires_at
             session.flush()
         ends = min(session.get_one(Token, identity.token).expires_at, now + timedelta(days=DAYS))
         link = Link(id=uuid.uuid4().hex, created_at=now, expires_at=ends, **values)
@@ -147,10 +144,6 @@ def revoke_link(database: Database, link: str, identity: Identity | None = None)
     Raises ContributionError if there is none, or it is someone else's.
     """
 
-    def find(session: Session) -> str | None:
-        row = session.get(Link, link)
-        return session.get_one(Token, row.token).contributor if row is not None else None
-
     def work(session: Session) -> None:
         row = session.get(Link, link)
         if row is not None and row.revoked_at is None:
@@ -159,7 +152,8 @@ def revoke_link(database: Database, link: str, identity: Identity | None = None)
             row.revoked_at = datetime.now(UTC)
             audit.record(session, "revoke link", link, f"{row.kind} {row.subject}")
 
-    owner = database.read(find)
+    owned = select(Token.contributor).join(Link, Link.token == Token.id).where(Link.id == link)
+    owner = database.read(lambda session: session.scalar(owned))
     if owner is None or (identity is not None and owner != identity.contributor):
         where = "GET /v1/links lists yours" if identity is not None else "'losslake tokens links' lists them"
         raise ContributionError("unknown-link", f"there is no link {link}: {where}")

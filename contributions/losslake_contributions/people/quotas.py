@@ -16,21 +16,17 @@ from losslake_service.shares.allowances import HOUR, Allowance
 Amount = Literal["runs", "segments", "bytes", "submissions"]
 _UNSYNCHRONIZED = {"synchronize_session": False}
 # Made once: to build it for each request takes time.
+_USED = {
+    Token.runs: Token.runs + bindparam("more_runs"),
+    Token.segments: Token.segments + bindparam("more_segments"),
+    Token.bytes: Token.bytes + bindparam("more_bytes"),
+    Token.document_bytes: Token.document_bytes + bindparam("more_document_bytes"),
+}
+_MOST = Token.most_runs, Token.most_segments, Token.most_bytes, Token.most_document_bytes
 _USE = (
     update(Token)
-    .where(
-        Token.id == bindparam("token"),
-        Token.runs + bindparam("more_runs") <= Token.most_runs,
-        Token.segments + bindparam("more_segments") <= Token.most_segments,
-        Token.bytes + bindparam("more_bytes") <= Token.most_bytes,
-        Token.document_bytes + bindparam("more_document_bytes") <= Token.most_document_bytes,
-    )
-    .values(
-        runs=Token.runs + bindparam("more_runs"),
-        segments=Token.segments + bindparam("more_segments"),
-        bytes=Token.bytes + bindparam("more_bytes"),
-        document_bytes=Token.document_bytes + bindparam("more_document_bytes"),
-    )
+    .where(Token.id == bindparam("token"), *(used <= most for used, most in zip(_USED.values(), _MOST, strict=True)))
+    .values(_USED)
     .execution_options(**_UNSYNCHRONIZED)
 )
 
@@ -43,8 +39,7 @@ def use(
         "token": token, "more_runs": runs, "more_segments": segments, "more_bytes": n_bytes,
         "more_document_bytes": document_bytes,
     }  # fmt: skip
-    result = session.connection().execute(_USE, used)
-    if result.rowcount:
+    if session.connection().execute(_USE, used).rowcount:
         return
     row = session.get_one(Token, token)
     amounts = f"{row.runs:,} of {row.most_runs:,} runs, {row.segments:,} of {row.most_segments:,} segments"

@@ -6,26 +6,28 @@ to the database, whose pool has 15; two more threads read runs that are watched,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar
 
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
 from losslake_contributions.people.audit import Actor, acting
 from losslake_contributions.people.tokens import Identity, Scope, authenticate
 from losslake_contributions.protocol.errors import KINDS, ContributionError, no_space, unknown_submission
-from losslake_contributions.protocol.texts import reason_of, run_id, submission_id
+from losslake_contributions.protocol.texts import ANY_UUID, reason_of, run_id
 from losslake_contributions.store.database import Database
-from losslake_service.problems import ParameterProblem, problem
+from losslake_service.problems import ParameterProblem, problem, problem_responses
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
+ERRORS = problem_responses(413, 422)
+"""The errors that OpenAPI names of each route."""
 _LONGEST_ID = 64
 # quick: a few statements. live: pieces of runs that train. bulk: whole segments. acceptance: an ingest, which takes up
 # to 1 GB of memory. background: what nobody waits for.
@@ -56,10 +58,22 @@ async def identify(request: Request, database: Database, *scopes: Scope) -> Iden
     """Return who sends a request; raise ContributionError without a valid token that has one of the scopes."""
     headers = request.headers.getlist("authorization")
     identity = await find_identity(database, headers[0] if len(headers) == 1 else None)
-    if not set(scopes).intersection(identity.scopes):
-        identity.require(scopes[0])
+    identity.require(*scopes)
     act_as(identity, request)
     return identity
+
+
+def sender(database: Database, *scopes: Scope, parameters: Collection[str] = ()) -> Any:
+    """Return the dependency of a route on who sends its requests, whose token has one of the scopes.
+
+    parameters: those that the route has; others are refused before the token is looked at.
+    """
+
+    async def identified(request: Request) -> Identity:
+        only_parameters(request, *parameters)
+        return await identify(request, database, *scopes)
+
+    return Depends(identified)
 
 
 def act_as(identity: Identity, request: Request) -> None:
@@ -78,10 +92,9 @@ def parse_run(text: str) -> str:
 
 def check_submission_name(text: str) -> str:
     """Return the id of a submission in a path; raise ContributionError for one that can't exist."""
-    try:
-        return submission_id(text)
-    except ValueError:
-        raise unknown_submission(f"'{_shown(text)}'") from None
+    if not ANY_UUID.fullmatch(text):
+        raise unknown_submission(f"'{_shown(text)}'")
+    return text
 
 
 def _shown(text: str) -> str:

@@ -8,7 +8,6 @@ new key counts at once in every process, and ends all links that an earlier one 
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import secrets
 from collections.abc import Iterator
@@ -102,8 +101,8 @@ def read_token(kind: Kind, key: bytes, token: str) -> UUID | None:
     if len(token) != TOKEN_LENGTH:
         return None
     try:
-        data = base64.b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
-    except (binascii.Error, UnicodeEncodeError):
+        data = base64.b64decode(token, altchars=b"-_", validate=True)
+    except ValueError:
         return None
     record, code = data[:_ID_BYTES], data[_ID_BYTES:]
     return UUID(bytes=record) if hmac.compare_digest(code, _code(kind, key, record)) else None

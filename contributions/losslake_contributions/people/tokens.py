@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import bindparam, delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, joinedload
 
 from losslake_contributions.people import audit
 from losslake_contributions.protocol.errors import ContributionError
@@ -56,35 +56,16 @@ class Identity:
     credit: Credit
     scopes: Collection[str]
 
-    def require(self, scope: Scope) -> None:
-        """Raise ContributionError if the token doesn't have a scope."""
-        if scope not in self.scopes:
-            detail = f"this needs a token with the scope '{scope}': ask the operator of this service for one"
+    def require(self, *scopes: Scope) -> None:
+        """Raise ContributionError if the token has none of some scopes; it names the first of them."""
+        if not set(scopes).intersection(self.scopes):
+            detail = f"this needs a token with the scope '{scopes[0]}': ask the operator of this service for one"
             raise ContributionError("forbidden", detail)
 
     @property
     def is_reviewer(self) -> bool:
         """True if everyone's runs may be read."""
         return "review" in self.scopes
-
-
-@dataclass(frozen=True)
-class TokenFacts:
-    """A token as it is listed. state: active, expired or revoked."""
-
-    id: str
-    contributor: str
-    name: str
-    orcid: str | None
-    scopes: str
-    state: str
-    created_at: datetime
-    expires_at: datetime
-    runs: int
-    segments: int
-    bytes: int
-    document_bytes: int
-    quota: Quota
 
 
 def create_token(
@@ -172,44 +153,17 @@ def authenticate(database: Database, authorization: str | None) -> Identity:
 
 def identity_of(row: Token, contributor: Contributor) -> Identity:
     """Return who has a token; raise ContributionError if it was revoked or has expired."""
-    if row.revoked_at is not None:
-        raise ContributionError("unauthorized", "the token was revoked: ask the operator for a new one")
-    if row.expires_at <= datetime.now(UTC):
-        expired = f"the token expired on {row.expires_at:%Y-%m-%d}: ask the operator for a new one"
-        raise ContributionError("unauthorized", expired)
+    if row.state != "active":
+        end = "was revoked" if row.state == "revoked" else f"expired on {row.expires_at:%Y-%m-%d}"
+        raise ContributionError("unauthorized", f"the token {end}: ask the operator for a new one")
     credit = Credit.model_construct(name=contributor.name, orcid=contributor.orcid, role=None)
     return Identity(row.id, contributor.id, credit, frozenset(row.scopes.split()))
 
 
-def list_tokens(database: Database) -> Sequence[TokenFacts]:
-    """Return all tokens, newest first."""
-    now = datetime.now(UTC)
-
-    def query(session: Session) -> list[TokenFacts]:
-        joined = select(Token, Contributor).join(Contributor, Contributor.id == Token.contributor)
-        rows = session.execute(joined.order_by(Token.created_at.desc(), Token.id))
-        return [_facts(token, contributor, now) for token, contributor in rows]
-
-    return database.read(query)
-
-
-def _facts(token: Token, contributor: Contributor, now: datetime) -> TokenFacts:
-    state = "revoked" if token.revoked_at is not None else "expired" if token.expires_at <= now else "active"
-    return TokenFacts(
-        token.id,
-        contributor.id,
-        contributor.name,
-        contributor.orcid,
-        token.scopes,
-        state,
-        token.created_at,
-        token.expires_at,
-        token.runs,
-        token.segments,
-        token.bytes,
-        token.document_bytes,
-        Quota(token.most_runs, token.most_segments, token.most_bytes, token.most_document_bytes),
-    )
+def list_tokens(database: Database) -> Sequence[Token]:
+    """Return all tokens with their owners, newest first."""
+    query = select(Token).options(joinedload(Token.owner)).order_by(Token.created_at.desc(), Token.id)
+    return database.read(lambda session: session.scalars(query).all())
 
 
 def revoke_token(database: Database, token: str) -> None:

@@ -6,15 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from losslake.record.layout import SegmentName
-from losslake_contributions.protocol.limits import (
-    LARGEST_SEGMENT,
-    MOST_FILES,
-    MOST_GAPS,
-    MOST_GOALS,
-    MOST_PARAMETERS,
-    MOST_SEGMENTS,
-)
+from losslake.record.layout import SegmentName, digest_entry
+from losslake_contributions.protocol import limits
 from losslake_contributions.protocol.texts import (
     CollectionName,
     Count,
@@ -36,6 +29,9 @@ from losslake_schema.registry import Direction
 RunStatus = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
 ContributionState = Literal["open", "finished"]
 SubmissionState = Literal["submitted", "accepted", "returned", "withdrawn"]
+Attributes = Annotated[dict[Name, JsonValue], Field(max_length=limits.MOST_PARAMETERS), AfterValidator(json_attributes)]
+Place = tuple[int, int]
+"""The attempt and the number of a segment in its run."""
 
 
 class RunGoal(Document):
@@ -51,7 +47,7 @@ class RunOrigin(Document):
     """The log that a run was converted from."""
 
     format: Name
-    files: Annotated[dict[Name, Sha256], Field(max_length=MOST_FILES)]
+    files: Annotated[dict[Name, Sha256], Field(max_length=limits.MOST_FILES)]
 
 
 class RunFacts(Document):
@@ -69,15 +65,13 @@ class RunFacts(Document):
     batch_unit: Name = "examples"
     licence: Name | None
     started_at: Seconds | None
-    parameters: Annotated[dict[Name, Scalar], Field(max_length=MOST_PARAMETERS)]
-    goals: Annotated[tuple[RunGoal, ...], Field(max_length=MOST_GOALS, strict=False)] = ()
+    parameters: Annotated[dict[Name, Scalar], Field(max_length=limits.MOST_PARAMETERS)]
+    goals: Annotated[tuple[RunGoal, ...], Field(max_length=limits.MOST_GOALS, strict=False)] = ()
     notes: Lines | None = None
     steps: Step | None = None
     train_steps: Step | None = None
-    attributes: (
-        Annotated[dict[Name, JsonValue], Field(max_length=MOST_PARAMETERS), AfterValidator(json_attributes)] | None
-    ) = None
-    directions: Annotated[dict[Name, Direction], Field(max_length=MOST_GOALS)] | None = None
+    attributes: Attributes | None = None
+    directions: Annotated[dict[Name, Direction], Field(max_length=limits.MOST_GOALS)] | None = None
     origin: RunOrigin | None = None
 
 
@@ -87,13 +81,24 @@ class Segment(Document):
     attempt: Ordinal
     n: Ordinal
     from_step: Step | None = None
-    bytes: Annotated[int, Field(ge=0, le=LARGEST_SEGMENT)]
+    bytes: Annotated[int, Field(ge=0, le=limits.LARGEST_SEGMENT)]
     sha256: Sha256
 
     @property
+    def place(self) -> Place:
+        """The place in its run."""
+        return self.attempt, self.n
+
+    @property
     def path(self) -> str:
-        """The path of its file in the spool."""
+        """The path of its file in the folder of the run."""
         return SegmentName(self.attempt, self.n, self.from_step).path
+
+
+def segment_with(name: SegmentName, lines: bytes) -> Segment:
+    """Return a segment with these JSON lines. It isn't validated."""
+    attempt, n, from_step = name
+    return Segment.model_construct(attempt=attempt, n=n, from_step=from_step, **digest_entry(lines))
 
 
 class Gap(Document):
@@ -111,12 +116,12 @@ class Finish(Document):
     status: RunStatus
     ended_at: Seconds | None
     n_dropped: Count = 0
-    gaps: Annotated[tuple[Gap, ...], Field(max_length=MOST_GAPS, strict=False)] = ()
-    segments: Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS, strict=False)]
+    gaps: Annotated[tuple[Gap, ...], Field(max_length=limits.MOST_GAPS, strict=False)] = ()
+    segments: Annotated[tuple[Segment, ...], Field(max_length=limits.MOST_SEGMENTS, strict=False)]
 
     @model_validator(mode="after")
     def _each_once(self) -> Finish:
-        if len({(segment.attempt, segment.n) for segment in self.segments}) < len(self.segments):
+        if len({segment.place for segment in self.segments}) < len(self.segments):
             raise ValueError("segments has the same attempt and n twice")
         steps = {(segment.attempt, segment.from_step) for segment in self.segments}
         if len(steps) > len({segment.attempt for segment in self.segments}):

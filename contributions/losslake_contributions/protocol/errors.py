@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import errno
 import logging
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
 
 from losslake_schema.errors import LakeBroken, LossLakeError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _log = logging.getLogger(__name__)
 
+_PROBLEMS = resources.files("losslake_contributions.protocol").joinpath("problems.toml").read_text("utf-8")
 # HTTP status and title by kind.
-KINDS = {
-    "bad-document": (422, "The document is invalid"),
-    "bad-segment": (422, "The segment is invalid"),
-    "wrong-digest": (422, "The bytes don't have the stated SHA-256"),
-    "unsupported-encoding": (415, "The body has an unknown encoding"),
-    "unauthorized": (401, "A valid token is needed"),
-    "forbidden": (403, "The token doesn't allow this"),
-    "quota-exceeded": (403, "The quota of the token is used up"),
-    "too-fast": (429, "The token sends too much at once"),
-    "unknown-contribution": (404, "There is no such contribution"),
-    "unknown-submission": (404, "There is no such submission"),
-    "unknown-segment": (404, "There is no such segment"),
-    "unknown-link": (404, "There is no such link"),
-    "conflict": (409, "The request contradicts what is stored"),
-    "incomplete": (409, "Something is missing"),
-    "refused": (409, "A check refuses the submission"),
-    "unknown-draft": (404, "There is no such draft"),
-    "unknown-live-run": (404, "There is no such live run"),
-    "too-many-watchers": (503, "Too many runs are watched"),
-    "review-failed": (500, "The review can't be made"),
-    "not-storable": (409, "A run can't be stored in the lake"),
-    "draft-unavailable": (503, "The draft can't be shown"),
-    "too-large": (413, "The request's body is too large"),
-    "too-slow": (408, "The request took too long to arrive"),
-    "no-space": (507, "The service has no space left"),
+KINDS: Mapping[str, tuple[int, str]] = {
+    kind: (status, title) for kind, (status, title) in tomllib.loads(_PROBLEMS).items()
 }
 
 

@@ -10,18 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from losslake_contributions.protocol.limits import (
-    DEEPEST,
-    LARGEST_STEP,
-    LONGEST_NAME,
-    LONGEST_NOTE,
-    LONGEST_TEXT,
-    MOST_ATTEMPTS,
-)
+from losslake_contributions.protocol import limits
 from losslake_schema.contributors import checked_orcid, checked_role
 from losslake_schema.names import name_problem
 
-_ANY_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ANY_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
@@ -80,21 +73,14 @@ def _plain(text: str) -> str:
     return text
 
 
-def submission_id(text: str) -> str:
-    """Return the id of a submission; raise ValueError for anything else."""
-    if not _ANY_UUID.fullmatch(text):
-        raise ValueError("the id of a submission is a UUID in lower case")
-    return text
-
-
 def json_attributes(value: dict[str, Any]) -> dict[str, Any]:
     """Return attributes of a run that every reader of JSON takes. Raises ValueError."""
     pending: list[tuple[Any, int]] = [(value, 0)]
     while pending:
         each, depth = pending.pop()
         if isinstance(each, dict | list):
-            if depth > DEEPEST:
-                raise ValueError(f"an attribute is nested deeper than {DEEPEST} times")
+            if depth > limits.DEEPEST:
+                raise ValueError(f"an attribute is nested deeper than {limits.DEEPEST} times")
             pending += [(item, depth + 1) for item in (each.values() if isinstance(each, dict) else each)]
         elif isinstance(each, float) and not math.isfinite(each):
             raise ValueError('a number is not finite: write "NaN", "Infinity" or "-Infinity"')
@@ -108,20 +94,20 @@ def new_submission_id() -> str:
     return str(uuid.uuid4())
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_one_line)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=limits.LONGEST_NAME), AfterValidator(_one_line)]
 PartName = Annotated[Name, AfterValidator(_part_of_a_path)]
 CollectionName = Annotated[Name, AfterValidator(_collection)]
-Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_one_line)]
-Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE), AfterValidator(_lines)]
+Text = Annotated[str, StringConstraints(max_length=limits.LONGEST_TEXT), AfterValidator(_one_line)]
+Note = Annotated[str, StringConstraints(max_length=limits.LONGEST_NOTE), AfterValidator(_lines)]
 RunId = Annotated[str, AfterValidator(run_id)]
 Orcid = Annotated[str, AfterValidator(checked_orcid)]
 Role = Annotated[str, AfterValidator(checked_role)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Step = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
-Ordinal = Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)]
-Count = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
+Step = Annotated[int, Field(ge=0, le=limits.LARGEST_STEP)]
+Ordinal = Annotated[int, Field(ge=1, le=limits.MOST_ATTEMPTS)]
+Count = Annotated[int, Field(ge=0, le=limits.LARGEST_STEP)]
 Seconds = Annotated[float, Field(ge=0, le=1e12)]
-Lines = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_lines)]
+Lines = Annotated[str, StringConstraints(max_length=limits.LONGEST_TEXT), AfterValidator(_lines)]
 Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Lines
 
 

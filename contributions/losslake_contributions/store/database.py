@@ -34,30 +34,26 @@ class Turn:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._is_taken = False
-        self._waiting: deque[Lock] = deque()
+        self._queue: deque[Lock] = deque()  # first the one of the thread whose turn it is
 
     @property
     def n_waiting(self) -> int:
         """The number of threads that wait."""
-        return len(self._waiting)
+        return max(0, len(self._queue) - 1)
 
     def __enter__(self) -> None:
         mine = Lock()
-        mine.acquire()
         with self._lock:
-            if not self._is_taken:
-                self._is_taken = True
-                return
-            self._waiting.append(mine)
+            if self._queue:
+                mine.acquire()
+            self._queue.append(mine)
         mine.acquire()
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._is_taken = False
+            self._queue.popleft()
+            if self._queue:
+                self._queue[0].release()
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from losslake.record.layout import FORMAT
+from losslake_contributions.protocol.contributions import Place
 from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
@@ -66,6 +67,14 @@ class Token(Base):
     most_bytes: Mapped[int] = mapped_column(BigInteger)
     document_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     most_document_bytes: Mapped[int] = mapped_column(BigInteger)
+    owner: Mapped[Contributor] = relationship(viewonly=True)
+
+    @property
+    def state(self) -> Literal["active", "expired", "revoked"]:
+        """The state now."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at <= datetime.now(UTC) else "active"
 
 
 class Submission(Base):
@@ -188,7 +197,20 @@ class Contribution(Base):
         return self.facts == ERASED_FACTS
 
 
-class HeldSegment(Base):
+class OfSegment:
+    """Mixin of rows about a segment of a run."""
+
+    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+
+    @property
+    def place(self) -> Place:
+        """The place of the segment in its run."""
+        return self.attempt, self.n
+
+
+class HeldSegment(OfSegment, Base):
     """A segment of a run. bytes, sha256: of its JSON lines. path: of its file in the store, compressed with zstd.
 
     is_partial: made of the pieces of a run that fell silent; its contributor may send the whole one in its place.
@@ -196,9 +218,6 @@ class HeldSegment(Base):
 
     __tablename__ = "losslake_contribution_segments"
 
-    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
-    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     from_step: Mapped[int | None] = mapped_column(BigInteger)
     bytes: Mapped[int] = mapped_column(Integer)
     sha256: Mapped[str] = mapped_column(String(64))
@@ -207,7 +226,7 @@ class HeldSegment(Base):
     is_partial: Mapped[bool] = mapped_column(Boolean, default=False)
 
 
-class OpenSegment(Base):
+class OpenSegment(OfSegment, Base):
     """A segment that is still being written, of which pieces are held.
 
     bytes: of their JSON lines. charged: bytes that the pieces count in the quota until the segment has a file.
@@ -215,22 +234,16 @@ class OpenSegment(Base):
 
     __tablename__ = "losslake_contribution_open_segments"
 
-    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
-    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     from_step: Mapped[int | None] = mapped_column(BigInteger)
     bytes: Mapped[int] = mapped_column(Integer)
     charged: Mapped[int] = mapped_column(BigInteger)
 
 
-class Piece(Base):
+class Piece(OfSegment, Base):
     """Whole JSON lines of an open segment, from a byte on. lines: compressed with zstd. size: bytes of these lines."""
 
     __tablename__ = "losslake_contribution_pieces"
 
-    contribution: Mapped[str] = mapped_column(ForeignKey(Contribution.id), primary_key=True)
-    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    n: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     offset: Mapped[int] = mapped_column("first_byte", Integer, primary_key=True, autoincrement=False)
     size: Mapped[int] = mapped_column(Integer)
     lines: Mapped[bytes] = mapped_column(LargeBinary)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_contributions.intake.segment_files import open_segment, store_segment
+from losslake_contributions.intake.segment_files import open_segment, pieces_of, store_segment
 from losslake_contributions.protocol.contributions import Segment
 from losslake_schema.errors import LakeBroken
 from tests.contributions.conftest import ADA, Sender, Service, serving
@@ -64,9 +64,10 @@ def test_pieces_of_a_large_segment_are_small(service: Service) -> None:
     data = b"\n".join(os.urandom(50).hex().encode() for _ in range(50_000))
     segment = Segment.model_construct(attempt=1, n=1, from_step=None, bytes=len(data), sha256="0" * 64)
     path = store_segment(service.lake, "run", segment, data)
-    with open_segment(service.lake, path, hashlib.sha256(data).hexdigest()) as opened:
-        assert opened.bytes == len(data)
-        pieces = [*opened.pieces()]
+    file, n_bytes = open_segment(service.lake, path, hashlib.sha256(data).hexdigest())
+    with file:
+        pieces = [*pieces_of(file, path)]
+    assert n_bytes == len(data)
     assert b"".join(pieces) == data
     assert max(map(len, pieces)) <= MOST_AT_ONCE
     with pytest.raises(LakeBroken, match="was altered: restore it"):
@@ -86,8 +87,9 @@ def test_segment_in_a_bucket_is_sent_and_leaves_no_copy(
         assert ada.send("GET", where(large)).content == large.data(PATH)
         (file,) = lake.store.list_files("contributions")
         # A kill while it is sent leaves nothing either: the copy has no name.
-        with open_segment(lake, file.path, hashlib.sha256(large.data(PATH)).hexdigest()) as opened:
+        opened, _ = open_segment(lake, file.path, hashlib.sha256(large.data(PATH)).hexdigest())
+        with opened:
             assert sorted(lake.folder.rglob("*")) == before
-            assert b"".join(opened.pieces()) == large.data(PATH)
+            assert b"".join(pieces_of(opened, file.path)) == large.data(PATH)
         lake.store.delete([file.path])
         assert ada.send("GET", where(large)).status_code >= 500
