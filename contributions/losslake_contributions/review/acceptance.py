@@ -72,7 +72,7 @@ def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: s
     if find_any(database, name, with_runs=False).state != "accepted":
         report = reviews.review(name).report
         _check_not_refused(report)
-        checked = report.to_json().decode()
+        checked = report.to_json()
     acceptance = accept(database, name, reviewer, checked)
     reviews.forget(name)
     return acceptance

@@ -114,9 +114,9 @@ def _erase_from_submission(session: Session, row: Submission, erased: Collection
 
 def _report_without(text: str, gone: Collection[str]) -> str:
     """Return a report without the findings about erased runs, and about the submission as a whole."""
-    report = Report.from_json(text.encode())
+    report = Report.from_json(text)
     findings = [each for each in report.findings if each.run and each.run not in gone]
-    return Report(report.runs, findings, report.not_run, report.version).to_json().decode()
+    return Report(report.runs, findings, report.not_run, report.version).to_json()
 
 
 def _remove_texts(session: Session, texts: Sequence[str]) -> None:

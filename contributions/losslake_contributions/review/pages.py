@@ -203,7 +203,7 @@ async def _review_page(
         failure = str(error)
     review = progress if isinstance(progress, Review) else None
     stored = await in_thread(submissions.report_of, database, name) if review is None else None
-    report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
+    report = review.report if review is not None else Report.from_json(stored) if stored else None
     draft = await in_thread(links.draft, identity, name) if is_waiting else ""
     return page(
         "submission.html",

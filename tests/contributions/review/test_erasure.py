@@ -146,7 +146,7 @@ def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Erased) -> None:
     assert {run.id: run.study.partition("/")[0] for run in accepted.runs} == {
         erased.secret.id: "erased", erased.other.id: COLLECTION,
     }  # fmt: skip
-    report = Report.from_json((report_of(database, erased.accepted) or "").encode())
+    report = Report.from_json(report_of(database, erased.accepted) or "")
     assert {finding.run for finding in report.findings} <= {erased.other.id}
     assert (copied.state, copied.reason, copied.note) == ("returned", GONE, GONE)
     row, held = rows_of(erased.lake, erased.other)

@@ -190,7 +190,7 @@ def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:
     kept = report_of(reviewed.service.database, reviewed.first)
     assert kept is not None
     assert json.loads(kept) == reviewed.review_of_first["report"]
-    assert not Report.from_json(kept.encode()).refuses
+    assert not Report.from_json(kept).refuses
 
 
 def test_draft_is_gone_when_the_submission_is_decided(reviewed: Reviewed) -> None:
