@@ -52,12 +52,11 @@ def add_submissions(
 ) -> None:
     """Add the routes of submissions for contributors."""
     answer = partial(_answer, database, links)
+    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
     # Kept, as an event loop does not.
     begun = set[asyncio.Task[None]]()
 
-    @router.post(
-        SUBMISSIONS, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus
-    )
+    @post(SUBMISSIONS, openapi_extra=body_of(SubmissionRequest))
     async def post_submission(request: Request) -> Response:
         """Submit finished contributions for review. 201, and 200 for the same again."""
         only_parameters(request)
@@ -102,7 +101,7 @@ def add_submissions(
         await in_thread(store.find, database, identity, check_submission_name(name))
         return respond_progress(await in_thread(reviews.progress, name))
 
-    @router.post(f"{SUBMISSIONS}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
+    @post(f"{SUBMISSIONS}/{{name}}/withdraw")
     async def post_withdrawal(request: Request, name: str) -> Response:
         """Withdraw one's own submission before it is accepted."""
         only_parameters(request)
@@ -128,8 +127,9 @@ def respond_progress(progress: Review | PendingReview, headers: Mapping[str, str
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the routes by which reviewers decide."""
     answer = partial(_answer, database, links)
+    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
 
-    @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
+    @post(f"{SUBMISSIONS}/{{name}}/accept")
     async def post_acceptance(request: Request, name: str) -> Response:
         """Accept a submission of others: its runs enter the next release. Accepted again, nothing changes."""
         only_parameters(request)
@@ -139,27 +139,17 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         await asyncio.shield(in_thread(accept_as, database, reviews, name, identity, kind="acceptance"))
         return await answer(request, identity, name)
 
-    @router.post(
-        f"{SUBMISSIONS}/{{name}}/return",
-        responses=_ERRORS,
-        openapi_extra=body_of(ReturnRequest),
-        response_model=SubmissionStatus,
-    )
+    @post(f"{SUBMISSIONS}/{{name}}/return", openapi_extra=body_of(ReturnRequest))
     async def post_return(request: Request, name: str) -> Response:
         """Return a submission to its contributor, with a reason."""
         only_parameters(request)
         identity = await identify(request, database, "review")
         reason = (await parse_body(request, ReturnRequest)).reason
-        name = check_submission_name(name)
+        check_submission_name(name)
         await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason)
         return await answer(request, identity, name)
 
-    @router.post(
-        f"{SUBMISSIONS}/{{name}}/split",
-        responses=_ERRORS,
-        openapi_extra=body_of(SplitRequest),
-        response_model=SubmissionStatus,
-    )
+    @post(f"{SUBMISSIONS}/{{name}}/split", openapi_extra=body_of(SplitRequest))
     async def post_split(request: Request, name: str) -> Response:
         """Move runs of a submission into a new one, which is returned. 201, and 200 for the same again."""
         only_parameters(request)
