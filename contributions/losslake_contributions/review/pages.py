@@ -94,6 +94,7 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the pages of submissions, for reviewers and their contributors."""
+    review_page = partial(_review_page, database, reviews, links)
 
     @router.get(REVIEWS, include_in_schema=False)
     async def get_list(request: Request) -> Response:
@@ -124,9 +125,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         if identity is None:
             return to_sign_in(request)
         after = request.query_params.get("after")
-        return await _review_page(
-            database, reviews, links, identity, name, after=parse_run(after) if after is not None else None
-        )
+        return await review_page(identity, name, after=parse_run(after) if after is not None else None)
 
     @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
     async def get_review_as_json(request: Request, name: str) -> Response:
@@ -147,7 +146,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         except ContributionError as error:
             if error.kind in ("unknown-submission", "forbidden"):
                 raise
-            return await _review_page(database, reviews, links, identity, name, str(error), error.status)
+            return await review_page(identity, name, str(error), error.status)
         return RedirectResponse(f"{REVIEWS}/{shown}", 303, PRIVATE)
 
 

@@ -35,6 +35,8 @@ PAGE = 100
 _DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
+# Fields of a summary that are columns of the row.
+_OF_ROW = ("id", "state", "submitted_at", "changed_at", "reason", "reviewer", "release", "split_from")
 _RUNS_AT_ONCE = 20  # in memory: each has up to 256 kB of facts
 _STATUS = re.compile(r'\{"status":"([A-Z]+)"')
 _BEGIN_OF_END = 40
@@ -318,19 +320,12 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
     of_row = runs.outerjoin(Contribution, Contribution.id == SubmissionRun.contribution)
     n_runs, n_bytes = session.execute(of_row.where(SubmissionRun.submission == row.id)).one()
     return {
-        "id": row.id,
-        "state": row.state,
+        **{name: getattr(row, name) for name in _OF_ROW},
         "owner": Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
-        "submitted_at": row.submitted_at,
-        "changed_at": row.changed_at,
         "licence": request["licence"],
         "note": request["note"],
         "n_runs": n_runs,
         "bytes": int(n_bytes or 0),
-        "reason": row.reason,
-        "reviewer": row.reviewer,
-        "release": row.release,
-        "split_from": row.split_from,
     }
 
 

@@ -30,10 +30,10 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         for difference in spool.differences():
             yield finding("altered", name, "", f"{difference}: copy the folder of the run again")
         end = spool.end or {}
-        lost, status = end.get("n_dropped"), end.get("status")
-        if isinstance(lost, int) and lost > 0:
+        n_lost, status = end.get("n_dropped"), end.get("status")
+        if isinstance(n_lost, int) and n_lost > 0:
             advice = "log less often, or say in the note why the rest counts"
-            yield finding("dropped", name, END, f"{lost:,} measurements were dropped: {advice}")
+            yield finding("dropped", name, END, f"{n_lost:,} measurements were dropped: {advice}")
         if status in ("INCOMPLETE", "INFEASIBLE"):
             message = f"its status is {status}: it counts only where {COMPLETE} isn't required"
             yield finding("not_complete", name, END, message)
