@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from losslake.questions.release.view import ReleaseView
@@ -17,11 +17,6 @@ from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import with_query
 
 _POINTS = 100
-_NEARNESS = {
-    "same": "this run's workload",
-    "other collection": "same data set, model and optimizer",
-    "other optimizer": "same data set and model",
-}
 
 
 def content_of(
@@ -48,7 +43,7 @@ def content_of(
         "event": event,
         "subject": subject,
         "goals": [(repr(each.target), each.text) for each in subject.goals],
-        "candidates": [(str(each.workload), _NEARNESS[each.nearness]) for each in subject.candidates],
+        "candidates": [(str(each.workload), each.nearness) for each in subject.candidates],
         "curves": curves,
         "frame": f"{here}/figures/curves.vl.json",
         "scaling": scaling,
@@ -60,36 +55,34 @@ def content_of(
 
 def _about(here: str, subject: Subject, batch_size: int) -> dict[str, Any]:
     """Return what the script of the page knows of it."""
-    goal = subject.goal
+    goal, candidate = subject.goal, subject.candidate
+    chosen = [
+        ("metric", subject.metric),
+        ("target", None if goal is None else repr(goal.target)),
+        ("workload", None if candidate is None else candidate.workload),
+    ]
     return {
-        "events": with_query(f"{here}/events", _chosen(subject)),
+        "events": with_query(f"{here}/events", chosen),
         "metric": subject.metric,
         "batchSize": batch_size,
         "goal": goal and goal.for_scripts,
     }
 
 
-def _chosen(subject: Subject) -> Iterator[tuple[str, object]]:
-    """Yield the parameters that choose what the page shows."""
-    yield "metric", subject.metric
-    yield "target", None if subject.goal is None else repr(subject.goal.target)
-    yield "workload", None if subject.candidate is None else subject.candidate.workload
-
-
 def _curves(here: str, subject: Subject, candidate: Candidate, view: ReleaseView) -> dict[str, str]:
     """Return the address and the texts of the figure of curves."""
-    drawn = drawn_curves(candidate.facts, subject.sizes)
+    drawn, n, n_stored = drawn_curves(candidate.facts, subject.sizes)
     goal = subject.goal
     query = [
-        *drawn.query,
+        *drawn,
         ("metric", subject.metric),
         ("points", _POINTS),
         ("colour_by", "status" if len(subject.sizes) == 1 else "study"),
         ("target", None if goal is None else repr(goal.target)),
         ("release", view.number),
     ]
-    trials = counted(drawn.n_stored, "trial")
-    who = f"{drawn.n:,} of {trials}" if drawn.n < drawn.n_stored else trials
+    trials = counted(n_stored, "trial")
+    who = f"{n:,} of {trials}" if n < n_stored else trials
     sizes = " and ".join(f"{size:,}" for size in subject.sizes)
     about = f"This run over {who} of {candidate.workload} at batch size {sizes}."
     return {"address": with_query(f"{here}/v1/figures/curves.vl.json", query), "about": about}

@@ -20,8 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
 from losslake.record.numbers import json_number
-from losslake_contributions.live.outlook import outlook
-from losslake_contributions.live.progress import progress_of, sentences
+from losslake_contributions.live.progress import outlook, progress_of, sentences
 from losslake_contributions.live.reader import RunReader, RunState
 from losslake_contributions.live.subject import Subject
 from losslake_contributions.live.thinning import thinned
@@ -140,11 +139,11 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
     shown = thinned(values, MOST_POINTS, *([] if progress.hit is None else [progress.hit]))
     last = steps[-_N_LAST:].tolist(), values[-_N_LAST:].tolist()
     state = overview.state
-    said = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
+    texts = sentences(progress, subject.goal, subject.trials, state.kind == "finished")
     if state.kind == "open" and subject.to_compare is not None:
-        said += outlook(subject.to_compare, steps, values)
+        texts += outlook(subject.to_compare, steps, values)
     if reader.curves.n_unread:
-        said.append(f"{reader.curves.n_unread:,} lines aren't as the recorder writes them: they are left out.")
+        texts.append(f"{reader.curves.n_unread:,} lines aren't as the recorder writes them: they are left out.")
     return {
         "metrics": overview.metrics,
         "state": state.kind,
@@ -154,7 +153,7 @@ def curve_of(subject: Subject, reader: RunReader, overview: Overview) -> dict[st
         "steps": steps[shown].tolist(),
         "values": [json_number(value) for value in values[shown].tolist()],
         "last": [(step, f"{value:.6g}") for step, value in zip(*last, strict=True)],
-        "sentences": [*said, *subject.notes],
+        "sentences": [*texts, *subject.notes],
     }
 
 

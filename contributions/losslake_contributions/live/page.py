@@ -19,11 +19,10 @@ from losslake.questions.release.view import ReleaseView
 from losslake_contributions.live.content import content_of
 from losslake_contributions.live.empty_figure import EmptyFigure
 from losslake_contributions.live.events import EventStream, curve_of, view_key
-from losslake_contributions.live.subject import LiveQuery, Subject, subject_of
-from losslake_contributions.live.watching import WatchedRun, Watching
+from losslake_contributions.live.subject import LiveQuery, subject_of
+from losslake_contributions.live.watching import Watching
 from losslake_contributions.people.links import LIVE, Links
 from losslake_contributions.people.requests import in_thread, only_parameters
-from losslake_contributions.protocol.contributions import RunFacts
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.review.lake_app import LakeApp
 from losslake_contributions.review.site import as_private, page
@@ -51,20 +50,20 @@ def add_live_pages(router: APIRouter, links: Links, watching: Watching, lake_app
     )
 
     async def get_page(request: Request, token: str) -> Response:
-        link, choice = await in_thread(_link, links, token), _choice(request)
+        link, query = await in_thread(_link, links, token), _query(request)
         view = await _newest(lake_app)
         async with watching.look(link.subject) as watched:
-            subject = await in_thread(_subject, choice, watched, view)
+            subject = await in_thread(subject_of, query, watched.overview.state.facts, watched.overview.metrics, view)
             _, overview, event = await watched.view(view_key(subject), partial(curve_of, subject))
         content = await in_thread(content_of, token, link, overview, subject, event, view)
         return page("live.html", content["heading"], "", None, **content)
 
     async def get_events(request: Request, token: str) -> Response:
-        link, choice = await in_thread(_link, links, token), _choice(request)
+        link, query = await in_thread(_link, links, token), _query(request)
         view = await _newest(lake_app)
         async with AsyncExitStack() as places:
             watched = await places.enter_async_context(watching.watch(link.subject))
-            subject = await in_thread(_subject, choice, watched, view)
+            subject = await in_thread(subject_of, query, watched.overview.state.facts, watched.overview.metrics, view)
             find = partial(in_thread, links.find, "live", token)
             return EventStream(request, places.pop_all(), watched, subject, link, find)
 
@@ -106,22 +105,17 @@ def _link(links: Links, token: str) -> Link:
     return link
 
 
-def _choice(request: Request) -> LiveQuery:
+def _query(request: Request) -> LiveQuery:
     """Return what the reader has chosen; raise ParameterProblem. Empty parameters are those of an empty form field."""
-    given = {name: value for name, value in only_parameters(request, *_PARAMETERS).items() if value}
-    target = given.get("target")
+    chosen = {name: value for name, value in only_parameters(request, *_PARAMETERS).items() if value}
+    target = chosen.get("target")
     try:
         number = None if target is None else float(target)
     except ValueError:
         number = float("nan")
     if number is not None and not isfinite(number):
         raise ParameterProblem("bad-parameter", "target", "target is a number")
-    return LiveQuery(given.get("metric"), number, given.get("workload"))
-
-
-def _subject(choice: LiveQuery, watched: WatchedRun, view: ReleaseView | None) -> Subject:
-    facts: RunFacts = watched.overview.state.facts
-    return subject_of(choice, facts, watched.overview.metrics, view)
+    return LiveQuery(chosen.get("metric"), number, chosen.get("workload"))
 
 
 async def _newest(lake_app: LakeApp) -> ReleaseView | None:

@@ -1,11 +1,15 @@
-"""The progress of a run to its goal, compared with stored trials, in sentences."""
+"""The progress of a run to its goal and its outlook, compared with stored trials, in sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from losslake.analysis.comparable import Comparable
+from losslake.analysis.forecast import ForecastRefused, forecast
+from losslake.questions.trials.forecast_words import in_sentences
 from losslake_contributions.live.stored_trials import StoredTrials
 from losslake_schema.quantities import counted
 from losslake_schema.reached import Floats, Integers, hits, sign_of
@@ -50,16 +54,16 @@ def sentences(progress: Progress, goal: PageGoal | None, stored: StoredTrials | 
         return ["Nothing was measured." if is_finished else "Nothing is measured yet."]
     step, value = progress.last
     if goal is None:
-        said = [f"The last value is {value:.6g}, at step {step:,}."]
+        texts = [f"The last value is {value:.6g}, at step {step:,}."]
     else:
-        said = [f"{_reached(progress, goal, step, is_finished)}{'; ' + _median(stored) if stored else ''}."]
+        texts = [f"{_reached(progress, goal, step, is_finished)}{'; ' + _median(stored) if stored else ''}."]
     if goal is not None and stored is not None and stored.n_stopped_earlier:
-        n = stored.n_stopped_earlier
-        said.append(f"{counted(n, 'trial')} stopped at an easier goal: the median takes them as not reaching this one.")
+        n = counted(stored.n_stopped_earlier, "trial")
+        texts.append(f"{n} stopped at an easier goal: the median takes them as not reaching this one.")
     if progress.n_not_finite:
-        odd = progress.n_not_finite
-        said.append(f"{odd:,} of its {progress.n:,} values {'is' if odd == 1 else 'are'} not finite.")
-    return said
+        n_odd = progress.n_not_finite
+        texts.append(f"{n_odd:,} of its {progress.n:,} values {'is' if n_odd == 1 else 'are'} not finite.")
+    return texts
 
 
 def _reached(progress: Progress, goal: PageGoal, last_step: int, is_finished: bool) -> str:
@@ -85,3 +89,17 @@ def _median(stored: StoredTrials) -> str:
     if stored.n == 1:
         return "the one stored trial doesn't reach it"
     return f"the median of {trials} doesn't reach it ({stored.n_reached:,} {'does' if stored.n_reached == 1 else 'do'})"
+
+
+def outlook(trials: Comparable, steps: Integers, values: Floats) -> Iterator[str]:
+    """Yield how a run may go on, or why that can't be said. steps: ascending; none for a run without measurements."""
+    if not len(steps):
+        return
+    try:
+        result = forecast(trials, steps, values)
+    except ForecastRefused as error:
+        yield f"How it goes on can't be forecast: {error}."
+        return
+    yield from in_sentences(result)
+    if result.place != "within":
+        yield f"It is {result.place} of the {result.n_trials:,} stored trials at this step, so it may be unlike them."

@@ -7,29 +7,35 @@ import statistics
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from cachetools import LRUCache, cached
 
+from losslake.analysis.comparable import Comparable
+from losslake.index.frontiers import COUNTED
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.steps_to_target import QUESTION, StepsToTargetParameters
+from losslake.questions.trials.comparable_trials import comparable_trials
+from losslake.questions.trials.search import open_search
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_contributions.protocol.contributions import RunFacts
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
 
-Nearness = Literal["same", "other collection", "other optimizer"]
+NEARNESS = ("this run's workload", "same data set, model and optimizer", "same data set and model")
 _MOST_DRAWN = 100
-_MOST_CACHED = 512
+_MOST_CACHED, _MOST_COMPARED = 512, 64
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A stored workload that a run may be shown beside. nearness: what of its name is that of the run."""
+    """A stored workload that a run may be shown beside. nearness: one of NEARNESS."""
 
     facts: WorkloadFacts
-    nearness: Nearness
+    nearness: str
 
     @property
     def workload(self) -> Workload:
@@ -47,17 +53,14 @@ def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:
 
     They have its data set and model, and their batch sizes count the same thing.
     """
-    matches: dict[Nearness, list[Candidate]] = {"same": [], "other collection": [], "other optimizer": []}
+    near: list[Candidate] = []
     for workload, facts in view.workloads.items():
         if (workload.dataset, workload.model) != (run.dataset, run.model):
             continue
-        if {unit for (unit,) in view.rows("batch_units", facts.study_ids)} != {run.batch_unit}:
-            continue
-        nearness: Nearness = "other optimizer"
-        if workload.optimizer == run.optimizer:
-            nearness = "same" if workload.collection == run.collection else "other collection"
-        matches[nearness].append(Candidate(facts, nearness))
-    return [each for group in matches.values() for each in group]
+        if {unit for (unit,) in view.rows("batch_units", facts.study_ids)} == {run.batch_unit}:
+            is_own = (workload.collection, workload.optimizer) == (run.collection, run.optimizer)
+            near.append(Candidate(facts, NEARNESS[0 if is_own else 1 if workload.optimizer == run.optimizer else 2]))
+    return sorted(near, key=lambda each: NEARNESS.index(each.nearness))
 
 
 def nearest_sizes(sizes: Sequence[int], batch_size: int) -> list[int]:
@@ -69,22 +72,16 @@ def nearest_sizes(sizes: Sequence[int], batch_size: int) -> list[int]:
     return [*([max(smaller)] if smaller else []), *([min(larger)] if larger else [])]
 
 
-@dataclass(frozen=True)
-class DrawnCurves:
-    """The curves to draw: parameters of the figure for n of n_stored trials."""
+def drawn_curves(facts: WorkloadFacts, sizes: Sequence[int]) -> tuple[list[tuple[str, str]], int, int]:
+    """Return the parameters of a figure, the number of trials that it draws, and the number that is stored.
 
-    query: Sequence[tuple[str, str]]
-    n: int
-    n_stored: int
-
-
-def drawn_curves(facts: WorkloadFacts, sizes: Sequence[int]) -> DrawnCurves:
-    """Return all trials of these batch sizes, or a sample of evenly many if there are too many to draw quickly."""
+    It draws all trials of these batch sizes, or a sample of evenly many if there are too many to draw quickly.
+    """
     trials = [*_trials_of(facts, sizes)]
     if len(trials) <= _MOST_DRAWN:
-        return DrawnCurves([("study", str(Study(facts.workload, size))) for size in sizes], len(trials), len(trials))
+        return [("study", str(Study(facts.workload, size))) for size in sizes], len(trials), len(trials)
     places = np.linspace(0, len(trials) - 1, _MOST_DRAWN).astype(np.int64).tolist()
-    return DrawnCurves([("trial", str(trials[place])) for place in places], _MOST_DRAWN, len(trials))
+    return [("trial", str(trials[place])) for place in places], _MOST_DRAWN, len(trials)
 
 
 def _trials_of(facts: WorkloadFacts, sizes: Sequence[int]) -> Iterator[Trial]:
@@ -108,19 +105,19 @@ class StoredTrials:
     n_stopped_earlier: int
 
 
-def study_key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
+def _study_key(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> tuple[Any, ...]:
     """Return what distinguishes the trials of a study, as they stand to a goal, from others."""
     return view.digest, workload, batch_size, goal.metric, goal.target, goal.comparator, goal.direction
 
 
-@cached(LRUCache(_MOST_CACHED), study_key, threading.Lock())
+@cached(LRUCache(_MOST_CACHED), _study_key, threading.Lock())
 def stored_trials(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> StoredTrials:
     """Return the trials of a study that count, by /v1/steps-to-target. Raises UnknownName and BadParameter."""
-    asked = {
+    parameters = {
         "workload": [str(workload)], "batch_size": [batch_size], "metric": goal.metric, "target": goal.target,
         "comparator": goal.comparator, "direction": goal.direction,
     }  # fmt: skip
-    rows = QUESTION.answer(view, StepsToTargetParameters.model_validate(asked)).table()
+    rows = QUESTION.answer(view, StepsToTargetParameters.model_validate(parameters)).table()
     steps = [math.inf if each is None else each for each in rows["steps"].to_pylist()]
     median = float(statistics.median(steps)) if steps else math.inf
     return StoredTrials(
@@ -129,3 +126,15 @@ def stored_trials(view: ReleaseView, workload: Workload, batch_size: int, goal: 
         median=median if math.isfinite(median) else None,
         n_stopped_earlier=sum(rows["stopped_earlier"].to_pylist()),
     )
+
+
+@cached(LRUCache(_MOST_COMPARED), _study_key, threading.Lock())
+def trials_to_compare(view: ReleaseView, workload: Workload, batch_size: int, goal: PageGoal) -> Comparable:
+    """Return the stored trials that a run is compared with, as /v1/analysis/forecast does.
+
+    Raises UnknownName and BadParameter.
+    """
+    selection = Selection((workload,), goal.metric, goal.direction, statuses=(*COUNTED, INFEASIBLE))
+    search = open_search(view, selection, workload)
+    study = view.index_of(search.facts, batch_size)
+    return comparable_trials(search, Goal(goal.target, goal.comparator), study).comparable

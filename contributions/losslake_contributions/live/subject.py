@@ -9,16 +9,16 @@ from losslake.analysis.comparable import Comparable
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake.questions.release.view import ReleaseView
-from losslake_contributions.live.outlook import trials_to_compare
 from losslake_contributions.live.stored_trials import (
     Candidate,
     StoredTrials,
     candidates,
     nearest_sizes,
     stored_trials,
+    trials_to_compare,
 )
 from losslake_contributions.protocol.contributions import RunFacts
-from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator, comparator_named
+from losslake_schema.reached import DEFAULT_COMPARATOR, comparator_named
 from losslake_schema.registry import metric_named
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal, usual_metric
 
@@ -152,9 +152,10 @@ def _goal(target: float | None, metric: str, goals: Sequence[PageGoal], directio
     if target is None or direction is None:
         return next(iter(goals), None)
     check_targets(metric, target=target)
-    comparator: Comparator = goals[0].comparator if goals else DEFAULT_COMPARATOR
-    chosen = PageGoal(metric, target, direction, comparator=comparator)
-    return next((goal for goal in goals if goal.target == target), chosen)
+    stated = next((goal for goal in goals if goal.target == target), None)
+    return stated or PageGoal(
+        metric, target, direction, comparator=goals[0].comparator if goals else DEFAULT_COMPARATOR
+    )
 
 
 def _about_sizes(candidate: Candidate | None, metric: str, stored: Sequence[int], batch_size: int) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ _LONGEST_PAUSE_S = 30.0
 _MOST_VIEWS = 128
 # Other requests need the other threads.
 _THREADS = 2
+_WATCHED = "runs{} are watched"
 _log = logging.getLogger(__name__)
 
 
@@ -175,16 +176,6 @@ class Watching:
         self._runs: dict[str, WatchedRun] = {}
         self._expiring: dict[str, asyncio.TimerHandle] = {}
 
-    @property
-    def n_runs(self) -> int:
-        """The number of runs in memory."""
-        return len(self._runs)
-
-    @property
-    def n_watchers(self) -> int:
-        """The number of those who watch."""
-        return len(self._watchers)
-
     @asynccontextmanager
     async def look(self, run: str) -> AsyncIterator[WatchedRun]:
         """Yield a run as it is now. Raises ContributionError, also if too many are watched, and LakeBroken."""
@@ -199,8 +190,7 @@ class Watching:
     async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
         """Yield a run that is refreshed periodically. Raises the same as `look`, also if too many watch."""
         async with self.look(run) as watched:
-            with _refusal("browsers follow runs{}"):
-                self._watchers.take(watched.owner)
+            _take(self._watchers, watched.owner, "browsers follow runs{}")
             watched.n_watchers += 1
             watched.begin()
             try:
@@ -229,27 +219,16 @@ class Watching:
             # Another request may have come first.
             if run not in self._runs:
                 watched = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
-                self._use(watched)
-                self._make_room()
+                _take(self._in_use, owner, _WATCHED)
+                if len(self._runs) >= MOST_RUNS:
+                    self._forget(next(iter(self._expiring)))  # the run that was left first
                 self._runs[run] = watched
         watched = self._runs[run]
-        handle = self._expiring.get(run)
-        if handle is not None:
-            self._use(watched)
-            del self._expiring[run]
-            handle.cancel()
+        if run in self._expiring:
+            _take(self._in_use, watched.owner, _WATCHED)
+            self._expiring.pop(run).cancel()
         watched.n_users += 1
         return watched
-
-    def _use(self, watched: WatchedRun) -> None:
-        """Take the place of a run in use. Raises ContributionError if there is none."""
-        with _refusal("runs{} are watched"):
-            self._in_use.take(watched.owner)
-
-    def _make_room(self) -> None:
-        """Forget the run that was left first, if no more fit."""
-        if len(self._runs) >= MOST_RUNS:
-            self._forget(next(iter(self._expiring)))
 
     def _release(self, run: str, watched: WatchedRun) -> None:
         """Forget a run that nobody uses, a while later: a page is followed by its stream."""
@@ -261,21 +240,20 @@ class Watching:
             return
         if watched.trouble is not None:
             del self._runs[run]
-            return
-        loop = asyncio.get_running_loop()
-        self._expiring[run] = loop.call_later(self._seconds_kept, self._forget, run)
+        else:
+            loop = asyncio.get_running_loop()
+            self._expiring[run] = loop.call_later(self._seconds_kept, self._forget, run)
 
     def _forget(self, run: str) -> None:
         self._expiring.pop(run).cancel()
         del self._runs[run]
 
 
-@contextmanager
-def _refusal(what: str) -> Iterator[None]:
-    """Raise ContributionError where no place is left. what: holds the places; {} is for whose runs these are."""
+def _take(places: Places, owner: str, holders: str) -> None:
+    """Take a place; raise ContributionError if there is none. holders: of the places, with {} for whose runs it is."""
     try:
-        yield
+        places.take(owner)
     except NoPlace as error:
-        taken = what.format(" of this contributor" if error.is_of_client else "")
+        taken = holders.format(" of this contributor" if error.is_of_client else "")
         detail = f"{error.count} {taken} already: open the page again later"
         raise ContributionError("too-many-watchers", detail, retry_after=30) from None

@@ -25,7 +25,7 @@ from losslake_contributions.review.archive import SubmissionArchive
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.draft import REQUEST
 from losslake_contributions.review.review import Reviews
-from losslake_contributions.review.submissions import find_any, owner_of, source_name, status_of, trials_of
+from losslake_contributions.review.submissions import find_any, row_of, source_name, status_of, trials_of
 from losslake_contributions.store.database import LOCK, Database
 from losslake_contributions.store.tables import Submission
 from losslake_ingest.contracts.rules import SourceBroken
@@ -58,7 +58,7 @@ class _NotStorable(PublicationRefused):
 def accept_as(database: Database, reviews: Reviews, name: str, identity: Identity) -> Acceptance:
     """Accept a submission for a reviewer. Raises ContributionError as `accept_reviewed`, and for what they sent."""
     identity.require("review")
-    if owner_of(database, name) == identity.contributor:
+    if row_of(database, name).contributor == identity.contributor:
         raise ContributionError("forbidden", f"{name} is your own submission: another reviewer accepts it")
     return accept_reviewed(database, reviews, name, identity.credit.name)
 
@@ -72,7 +72,7 @@ def accept_reviewed(database: Database, reviews: Reviews, name: str, reviewer: s
     if find_any(database, name, with_runs=False).state != "accepted":
         report = reviews.review(name).report
         _check_not_refused(report)
-        checked = report.to_json().decode()
+        checked = report.to_json()
     acceptance = accept(database, name, reviewer, checked)
     reviews.forget(name)
     return acceptance
@@ -104,7 +104,11 @@ def accept(database: Database, submission: str, reviewer: str, report: str | Non
     try:
         summary = ingest(database.lake, [archive], request, notes=archive.name, also=also)
     except SourceBroken:
-        _raise_failure(archive)
+        if isinstance(archive.failure, SegmentBroken):
+            detail = f"{archive.failure} and accept the submission again, or return it"
+            raise ContributionError("not-storable", detail) from None
+        if archive.failure is not None:
+            raise archive.failure from None
         raise
     except _NotStorable as refusal:
         raise ContributionError("not-storable", str(refusal), quarantined=refusal.reasons[:_MOST_LISTED]) from None
@@ -122,15 +126,6 @@ def credited(status: SubmissionStatus) -> tuple[Contributor, ...]:
     """Return who is credited for the runs of a submission: those that it names, else who sent it."""
     named = status.contributors or (status.owner,)
     return tuple(Contributor(each.name, each.orcid, each.role or DATA_COLLECTION, status.id) for each in named)
-
-
-def _raise_failure(archive: SubmissionArchive) -> None:
-    """Raise why an archive could not be read to its end, if that is so."""
-    if isinstance(archive.failure, SegmentBroken):
-        detail = f"{archive.failure} and accept the submission again, or return it"
-        raise ContributionError("not-storable", detail) from None
-    if archive.failure is not None:
-        raise archive.failure from None
 
 
 def _record(

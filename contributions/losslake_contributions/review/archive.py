@@ -181,8 +181,8 @@ def stored_run(database: Database, run: str, licence: str) -> StoredRun:
         row = session.get_one(Contribution, run)
         if row.end is None:
             raise ContributionError("conflict", f"{run} isn't finished any more")
-        held = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
-        segments = tuple((segment_of(each), each.path) for each in session.scalars(held))
+        rows = select(HeldSegment).where(HeldSegment.contribution == run).order_by(HeldSegment.attempt, HeldSegment.n)
+        segments = tuple((segment_of(each), each.path) for each in session.scalars(rows))
         facts = json.loads(row.facts)
         if facts.get("licence") is None:
             facts["licence"] = licence

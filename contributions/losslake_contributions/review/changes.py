@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from losslake.library.lake import Lake as Library
 from losslake.questions.regimes import AS_DEFINED, MAX_USEFUL, PERFECT_END
+from losslake.questions.release.view import ReleaseView
 from losslake_contributions.review.draft import Draft, rows_of
 from losslake_contributions.review.queries import query
 from losslake_ingest.contracts.report import Quarantined
@@ -16,7 +19,6 @@ from losslake_schema.names import Trial
 from losslake_schema.registry import Goal
 
 MOST_GOALS = 100
-_WORKLOAD = ("collection", "dataset", "model", "optimizer")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class NewTrial:
     parameters: Mapping[str, float]
     attributes: Mapping[str, str]
     is_flagged: bool
+
+
+_NEW_TRIALS = TypeAdapter(tuple[NewTrial, ...])
 
 
 @dataclass(frozen=True)
@@ -133,140 +138,96 @@ class DraftChanges:
     best: tuple[NewBest, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     left_out: tuple[str, ...] = ()
-    not_compared: tuple[str, ...] = field(default=())
+    not_compared: tuple[str, ...] = ()
 
 
 def changes(draft: Draft) -> DraftChanges:
     """Return the differences between the two releases of a draft. Raises LossLakeError."""
-    facts = {"quarantined": tuple(draft.quarantined), "left_out": tuple(draft.left_out)}
-    if draft.after is None:
-        return DraftChanges(draft.before, None, **facts)  # type: ignore[arg-type]
-    before = Library(draft.source, draft.before) if draft.before is not None else None
-    pair = _Pair(before, Library(draft.source, draft.after), draft)
-    trials = tuple(pair.trials())
-    goals, not_compared = pair.goals()
-    return DraftChanges(
-        draft.before,
-        draft.after,
-        studies=tuple(pair.studies()),
+    unchanged = DraftChanges(
+        draft.before, draft.after, quarantined=tuple(draft.quarantined), left_out=tuple(draft.left_out)
+    )
+    view = draft.view(draft.after)
+    if view is None:
+        return unchanged
+    rows = query(view, "new_trials", {"runs": [*draft.trials]}).to_pylist(maps_as_pydicts="lossy")
+    trials = _NEW_TRIALS.validate_python(rows)
+    goals, not_compared = _goals(draft, view)
+    return replace(
+        unchanged,
+        studies=tuple(_studies(draft, view)),
         trials=trials,
         goals=tuple(goals),
-        best=tuple(pair.best(trials)),
+        best=tuple(_best(draft, trials)),
         not_compared=tuple(not_compared),
-        **facts,  # type: ignore[arg-type]
     )
 
 
-class _Pair:
-    """Both releases of a draft, as objects that answer questions."""
+def _studies(draft: Draft, after: ReleaseView) -> Iterator[StudyChange]:
+    """Yield the studies with trials of the runs."""
+    before = draft.view(draft.before)
+    n_before = _n_trials(before) if before is not None else {}
+    n_after = _n_trials(after)
+    for study in sorted({str(trial.study) for trial in draft.trials.values()}):
+        yield StudyChange(study, n_before.get(study), n_after[study])
 
-    def __init__(self, before: Library | None, after: Library, draft: Draft) -> None:
-        self._before, self._after, self._draft = before, after, draft
-        self._names = draft.names
-        self.workloads = sorted({str(trial.study.workload) for trial in draft.trials.values()})
 
-    def studies(self) -> Iterator[StudyChange]:
-        """Yield the studies with trials of the runs."""
-        studies = {trial.study for trial in self._draft.trials.values()}
-        before, after = self._n_trials(self._before), self._n_trials(self._after)
-        for study in sorted(map(str, studies)):
-            yield StudyChange(study, before.get(study), after[study])
+def _n_trials(view: ReleaseView) -> dict[str, int]:
+    return {row["study"]: row["n_trials"] for row in query(view, "trials_of_studies").to_pylist()}
 
-    def _n_trials(self, lake: Library | None) -> dict[str, int]:
-        if lake is None:
-            return {}
-        rows = lake.sql("SELECT collection, dataset, model, optimizer, batch_size, n_trials FROM studies").to_dicts()
-        return {"/".join(str(row[key]) for key in (*_WORKLOAD, "batch_size")): row["n_trials"] for row in rows}
 
-    def trials(self) -> Iterator[NewTrial]:
-        """Yield the trials of the runs."""
-        flagged = {Trial.of(row) for row in self._after.sql("SELECT * FROM flags").to_dicts()}
-        measured: dict[Trial, set[str]] = {}
-        for row in self._after.sql(query("metrics_of_trials"), {"runs": list(self._draft.trials)}).to_dicts():
-            measured.setdefault(Trial.of(row), set()).add(row["metric"])
-        rows = self._after.sql(query("new_trials"), {"runs": list(self._draft.trials)}).to_dicts()
-        for row in rows:
-            trial = Trial.of(row)
-            yield NewTrial(
-                str(trial),
-                row["source"],
-                row["status"],
-                row["steps"],
-                row["n_evaluations"],
-                row["n_nonfinite"],
-                row["last_step"],
-                tuple(sorted(measured.get(trial, ()))),
-                dict(row["parameters"] or {}),
-                dict(row["attributes"] or {}),
-                trial in flagged,
-            )
+def _goals(draft: Draft, view: ReleaseView) -> tuple[list[GoalChange], list[str]]:
+    """Return the changes by goal, and what can't be compared."""
+    workloads = {trial.study.workload for trial in draft.trials.values()}
+    goals = [goal for goal in view.goals if goal.workload in workloads]
+    compared: list[GoalChange] = []
+    reasons = [f"{len(goals) - MOST_GOALS:,} more goals: ask the draft"] if len(goals) > MOST_GOALS else []
+    for goal in sorted(goals, key=lambda each: (each.workload, each.metric, each.target))[:MOST_GOALS]:
+        try:
+            compared.append(_goal(goal, draft))
+        except LakeBroken:
+            raise
+        except LossLakeError as error:
+            reasons.append(f"{goal.workload}, {goal.metric} {goal.target:g}: {error}")
+    return compared, reasons
 
-    def goals(self) -> tuple[list[GoalChange], list[str]]:
-        """Return the changes by goal, and what can't be compared."""
-        goals = [Goal.of(row) for row in self._after.sql("SELECT * FROM goals").to_dicts()]
-        goals = [goal for goal in goals if str(goal.workload) in self.workloads]
-        compared: list[GoalChange] = []
-        reasons = [f"{len(goals) - MOST_GOALS:,} more goals: ask the draft"] if len(goals) > MOST_GOALS else []
-        for goal in sorted(goals, key=lambda each: (each.workload, each.metric, each.target))[:MOST_GOALS]:
-            try:
-                compared.append(self._goal(goal))
-            except LakeBroken:
-                raise
-            except LossLakeError as error:
-                reasons.append(f"{goal.workload}, {goal.metric} {goal.target:g}: {error}")
-        return compared, reasons
 
-    def _goal(self, goal: Goal) -> GoalChange:
-        parameters = {
-            "workload": str(goal.workload),
-            "metric": goal.metric,
-            "target": goal.target,
-            "comparator": goal.comparator,
-        }
-        after = self._after.scaling(**parameters)  # type: ignore[arg-type]
-        rows = {row["batch_size"]: row for row in after.to_dicts()}
-        old = {row["batch_size"]: row for row in rows_of(self._before, "scaling", parameters)}
-        points = [
-            StepsAt(
-                size,
-                old.get(size, {}).get("steps"),
-                rows.get(size, {}).get("steps"),
-                old.get(size, {}).get("trial_id"),
-                rows.get(size, {}).get("trial_id"),
-                self._is_new(parameters["workload"], size, rows.get(size, {}).get("trial_id")),
-            )
-            for size in sorted(rows.keys() | old.keys())
-        ]
-        return GoalChange(
-            str(goal.workload),
-            goal.metric,
-            goal.target,
-            goal.comparator,
-            after.facts["direction"],
-            tuple(points),
-            _of_release(self._before, parameters),
-            _of_release(self._after, parameters),
-        )
+def _goal(goal: Goal, draft: Draft) -> GoalChange:
+    """Return the changes for a goal. Raises LossLakeError if they can't be computed."""
+    before, after = draft.library(draft.before), draft.library(draft.after)
+    assert after is not None
+    workload = str(goal.workload)
+    parameters: dict[str, Any] = {
+        "workload": workload, "metric": goal.metric, "target": goal.target, "comparator": goal.comparator
+    }  # fmt: skip
+    answer = after.scaling(**parameters)
+    new = {row["batch_size"]: row for row in answer.to_dicts()}
+    old = {row["batch_size"]: row for row in rows_of(before, "scaling", parameters)}
+    points = []
+    for size in sorted(new.keys() | old.keys()):
+        fewest = [rows.get(size, {}) for rows in (old, new)]
+        steps, trials = ([row.get(name) for row in fewest] for name in ("steps", "trial_id"))
+        points.append(StepsAt(size, *steps, *trials, is_new=f"{workload}/{size}/{trials[1]}" in draft.runs))
+    return GoalChange(
+        **parameters,
+        direction=answer.facts["direction"],
+        points=tuple(points),
+        before=_of_release(before, parameters),
+        after=_of_release(after, parameters),
+    )
 
-    def _is_new(self, workload: Any, batch_size: int, trial_id: int | None) -> bool:
-        return trial_id is not None and Trial.parse(f"{workload}/{batch_size}/{trial_id}") in self._names
 
-    def best(self, trials: Sequence[NewTrial]) -> Iterator[NewBest]:
-        """Yield the new trials that are the best of their batch size in a metric whose direction is known."""
-        metrics: dict[str, set[str]] = {}
-        for each in trials:
-            metrics.setdefault(str(Trial.parse(each.trial).study.workload), set()).update(each.metrics)
-        for workload, names in sorted(metrics.items()):
-            for metric in sorted(names):
-                parameters = {"workload": workload, "metric": metric}
-                old = {row["batch_size"]: row["best_value"] for row in rows_of(self._before, "best", parameters)}
-                for row in rows_of(self._after, "best", parameters):
-                    if self._is_new(workload, row["batch_size"], row["trial_id"]):
-                        trial = Trial.parse(f"{workload}/{row['batch_size']}/{row['trial_id']}")
-                        size = row["batch_size"]
-                        yield NewBest(
-                            workload, size, metric, old.get(size), row["best_value"], str(trial), self._names[trial]
-                        )
+def _best(draft: Draft, trials: Sequence[NewTrial]) -> Iterator[NewBest]:
+    """Yield the new trials that are the best of their batch size in a metric whose direction is known."""
+    before, after = draft.library(draft.before), draft.library(draft.after)
+    measured = {(str(Trial.parse(each.trial).study.workload), metric) for each in trials for metric in each.metrics}
+    for workload, metric in sorted(measured):
+        parameters = {"workload": workload, "metric": metric}
+        old = {row["batch_size"]: row["best_value"] for row in rows_of(before, "best", parameters)}
+        for row in rows_of(after, "best", parameters):
+            size = row["batch_size"]
+            trial = f"{workload}/{size}/{row['trial_id']}"
+            if trial in draft.runs:
+                yield NewBest(workload, size, metric, old.get(size), row["best_value"], trial, draft.runs[trial])
 
 
 def _of_release(lake: Library | None, goal: Mapping[str, Any]) -> OfRelease:

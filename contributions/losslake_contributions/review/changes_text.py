@@ -58,11 +58,8 @@ def _goal(goal: GoalChange) -> Iterator[str]:
 def _trials(trials: tuple[NewTrial, ...]) -> Iterator[str]:
     """Yield the new trials, with the parameters in which they differ beside each, and the shared ones once."""
     facts: list[dict[str, float | str]] = [{**trial.parameters, **trial.attributes} for trial in trials]
-    shared = (
-        {name: value for name, value in facts[0].items() if all(each.get(name) == value for each in facts)}
-        if facts
-        else {}
-    )
+    first = facts[0] if facts else {}
+    shared = {name: value for name, value in first.items() if all(each.get(name) == value for each in facts)}
     if len(trials) > 1 and shared:
         yield f"all runs      {_parameters(shared)}"
     lines = []

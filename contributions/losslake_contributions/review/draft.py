@@ -6,7 +6,9 @@ So the explorer, REST and SQL show both, as of a lake that accepted the runs.
 from __future__ import annotations
 
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +21,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.library.lake import Lake as Library
 from losslake.library.local import LocalSource
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.pipeline.reading import Request
@@ -52,82 +55,87 @@ class Draft:
     quarantined: Sequence[Quarantined]
     left_out: Sequence[str]
 
-    @property
-    def names(self) -> Mapping[Trial, str]:
-        """The runs, by trial."""
-        return {trial: name for name, trial in self.trials.items()}
+    @cached_property
+    def runs(self) -> Mapping[str, str]:
+        """The names of the runs, by the path of their trial."""
+        return {str(trial): name for name, trial in self.trials.items()}
 
     @cached_property
-    def source(self) -> LocalSource:
+    def _source(self) -> LocalSource:
         """Both releases, each opened once for all that asks about it."""
         return LocalSource(self.lake.folder)
 
+    def view(self, release: int | None) -> ReleaseView | None:
+        """Return one of the releases, opened; None for None."""
+        return self._source.view(release) if release is not None else None
 
-@dataclass(frozen=True)
-class Selected:
-    """The stored workloads of a draft. left_out: those for which there was no room, in words."""
-
-    studies: Collection[Study]
-    left_out: Sequence[str]
+    def library(self, release: int | None) -> Library | None:
+        """Return one of the releases, as an object that answers questions; None for None."""
+        return Library(self._source, release) if release is not None else None
 
 
-def make_draft(
-    folder: Path,
-    spools: Sequence[Spool],
-    base: Lake | None = None,
-    release: int | None = None,
-    most_measurements: int = MOST_MEASUREMENTS,
-) -> Draft:
+def make_draft(folder: Path, spools: Sequence[Spool], base: Lake | None = None, release: int | None = None) -> Draft:
     """Make a draft lake from a release of a base lake and the spools of a submission, and return it.
 
     folder: new or empty. spools: all in one folder, which has nothing else. base: None on a client without a lake;
-    then the draft has the runs only. release: of the base; default: its newest. most_measurements: stored workloads are
-    copied up to this number, those of the runs first. Raises LossLakeError.
+    then the draft has the runs only. release: of the base; default: its newest. Raises LossLakeError.
     """
     places = {spool.folder.parent for spool in spools}
     if len(places) != 1:
         raise LossLakeError("a draft is made of runs in one folder: give at least one, and put them beside each other")
     lake = Lake.create(folder)
-    stored = base.release(release) if base is not None and (release or base.newest_release() is not None) else None
-    selected = Selected((), ())
+    studies, left_out = list[Study](), list[str]()
+    stored = None
+    if base is not None:
+        stored = base.release(release) if release is not None else base.newest_release()
     if base is not None and stored is not None:
-        selected = select(base, stored, spools, most_measurements)
-        if selected.studies:
-            _copy(base, stored, selected.studies, lake)
+        studies, left_out = select(base, stored, spools, MOST_MEASUREMENTS)
+        if studies:
+            _copy(base, stored, studies, lake)
     before = lake.newest_release()
-    summary = ingest(lake, [str(next(iter(places)))], REQUEST)
+    summary = ingest(lake, [*map(str, places)], REQUEST)
     if summary.broken:
         raise LossLakeError(f"the runs can't be read: {summary.broken[0]}")
     after = lake.newest_release()
-    has_runs = after is not None and (before is None or after.number != before.number)
     trials = _trials(lake, after, {spool.name for spool in spools}) if after is not None else {}
     return Draft(
         lake,
-        before.number if before is not None else None,
-        after.number if after is not None and (has_runs or trials) else None,
-        stored.number if stored is not None else None,
-        trials,
-        [replace(each, source=RUNS) for each in summary.quarantined],  # which has the path of the folder
-        selected.left_out,
+        before=_number(before),
+        after=_number(after) if trials or _number(after) != _number(before) else None,
+        base=_number(stored),
+        trials=trials,
+        quarantined=[replace(each, source=RUNS) for each in summary.quarantined],  # which has the path of the folder
+        left_out=left_out,
     )
 
 
-def select(base: Lake, release: Release, spools: Sequence[Spool], most_measurements: int) -> Selected:
-    """Return the stored studies of the data sets and models of some runs, whole workloads up to a size.
+def _number(release: Release | None) -> int | None:
+    return release.number if release is not None else None
 
-    The workloads of the runs come first, then those of their optimizers, then small ones.
+
+def workload_of(spool: Spool) -> Workload:
+    """Return the workload that a run states."""
+    return Workload(*(str(spool.facts.get(key)) for key in STUDY_KEYS[:4]))
+
+
+def select(
+    base: Lake, release: Release, spools: Sequence[Spool], most_measurements: int
+) -> tuple[list[Study], list[str]]:
+    """Return the stored studies of the data sets and models of some runs, and the workloads left out, in words.
+
+    These are whole workloads up to a size: those of the runs first, then those of their optimizers, then small ones.
     """
-    workloads = {Workload(*(str(spool.facts.get(key)) for key in STUDY_KEYS[:4])) for spool in spools}
-    tasks = {(workload.dataset, workload.model) for workload in workloads}
-    optimizers = {(*task, each.optimizer) for each in workloads for task in [(each.dataset, each.model)]}
-    of_workload: dict[Workload, list[Study]] = {}
-    sizes: dict[Workload, int] = {}
+    workloads = {workload_of(spool) for spool in spools}
+    tasks = {(each.dataset, each.model) for each in workloads}
+    optimizers = {(each.dataset, each.model, each.optimizer) for each in workloads}
+    of_workload: defaultdict[Workload, list[Study]] = defaultdict(list)
+    sizes: Counter[Workload] = Counter()
     table = read_small_table(base.store, base.files(release, partitioned=False), "studies")
     for row in table.select([*STUDY_KEYS, "n_measurements"]).to_pylist():
         study = Study.of(row)
         if (study.workload.dataset, study.workload.model) in tasks:
-            of_workload.setdefault(study.workload, []).append(study)
-            sizes[study.workload] = sizes.get(study.workload, 0) + int(row["n_measurements"])
+            of_workload[study.workload].append(study)
+            sizes[study.workload] += row["n_measurements"]
 
     def order(workload: Workload) -> tuple[bool, bool, int, Workload]:
         is_same = (workload.dataset, workload.model, workload.optimizer) in optimizers
@@ -135,18 +143,17 @@ def select(base: Lake, release: Release, spools: Sequence[Spool], most_measureme
 
     studies: list[Study] = []
     left_out: list[str] = []
-    size = 0
+    remaining = most_measurements
     for workload in sorted(of_workload, key=order):
-        size += sizes[workload]
-        if size > most_measurements:
+        if sizes[workload] <= remaining:
+            studies += of_workload[workload]
+            remaining -= sizes[workload]
+        else:
             left_out.append(
                 f"{workload}: {sizes[workload]:,} measurements, beyond the {most_measurements:,} of a draft; flags may "
                 "differ from those of the lake"
             )
-            size -= sizes[workload]
-        else:
-            studies += of_workload[workload]
-    return Selected(studies, left_out)
+    return studies, left_out
 
 
 def _copy(base: Lake, release: Release, studies: Collection[Study], lake: Lake) -> None:
@@ -170,10 +177,8 @@ def _trials(lake: Lake, release: Release, names: Collection[str]) -> dict[str, T
 
 def rows_of(lake: Library | None, question: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of an answer about a release of a draft; none if it lacks what is asked about."""
-    if lake is None:
-        return []
-    try:
-        rows: list[dict[str, Any]] = getattr(lake, question)(**parameters).to_dicts()
-    except LossLakeError:
-        return []
-    return rows
+    if lake is not None:
+        with suppress(LossLakeError):
+            rows: list[dict[str, Any]] = getattr(lake, question)(**parameters).to_dicts()
+            return rows
+    return []

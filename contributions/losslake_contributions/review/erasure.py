@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,7 +33,6 @@ from losslake_contributions.store.tables import (
 )
 
 GONE = "[erased]"
-_Segments = frozenset[tuple[int, int, int | None, str]]
 
 
 def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> int:
@@ -70,21 +70,18 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
 
 def _with_copies(session: Session, runs: Collection[str]) -> set[str]:
     """Return those of the runs that were contributed, and those with the same segments that aren't accepted."""
-    segments: dict[str, set[tuple[int, int, int | None, str]]] = {}
-    for row in session.execute(
-        select(HeldSegment.contribution, HeldSegment.attempt, HeldSegment.n, HeldSegment.from_step, HeldSegment.sha256)
-    ):
-        segments.setdefault(row[0], set()).add((row[1], row[2], row[3], row[4]))
-    contributed = {row.id: row for row in session.scalars(select(Contribution))}
-    erased = {run for run in runs if run in contributed}
-    wanted: set[_Segments] = {frozenset(segments[run]) for run in erased if segments.get(run)}
+    segments: defaultdict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    columns = (HeldSegment.attempt, HeldSegment.n, HeldSegment.from_step, HeldSegment.sha256)
+    for run, *segment in session.execute(select(HeldSegment.contribution, *columns)):
+        segments[run].add(tuple(segment))
+    contributed = session.execute(select(Contribution.id, Contribution.submission)).all()
+    erased = {run for run, _ in contributed if run in runs}
+    wanted = {frozenset(segments[run]) for run in erased if run in segments}
     accepted = set(session.scalars(select(Submission.id).where(Submission.state == "accepted")))
-    copies = {
-        run
-        for run, row in contributed.items()
-        if frozenset(segments.get(run, ())) in wanted and row.submission not in accepted
+    is_copy = {
+        run: submission not in accepted and frozenset(segments[run]) in wanted for run, submission in contributed
     }
-    return erased | copies
+    return erased | {run for run, is_same in is_copy.items() if is_same}
 
 
 def _erase_run(session: Session, row: Contribution) -> None:
@@ -114,9 +111,9 @@ def _erase_from_submission(session: Session, row: Submission, erased: Collection
 
 def _report_without(text: str, gone: Collection[str]) -> str:
     """Return a report without the findings about erased runs, and about the submission as a whole."""
-    report = Report.from_json(text.encode())
+    report = Report.from_json(text)
     findings = [each for each in report.findings if each.run and each.run not in gone]
-    return Report(report.runs, findings, report.not_run, report.version).to_json().decode()
+    return Report(report.runs, findings, report.not_run, report.version).to_json()
 
 
 def _remove_texts(session: Session, texts: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
@@ -46,6 +46,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 def add_home(router: APIRouter, database: Database, links: Links) -> None:
     """Add the pages that anyone may see, and those to sign in and out."""
+    sign_in_page = partial(page, "sign_in.html", "Sign in", SIGN_IN, None)
 
     @router.get(HOME, include_in_schema=False)
     async def get_home(request: Request) -> Response:
@@ -65,19 +66,17 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
 
     @router.get(SIGN_IN, include_in_schema=False)
     async def get_sign_in(request: Request) -> Response:
-        return page(
-            "sign_in.html", "Sign in", SIGN_IN, None, next=_within(request.query_params.get("next")), trouble=""
-        )
+        return sign_in_page(next=_within(request.query_params.get("next", "")), trouble="")
 
     @router.post(SIGN_IN, include_in_schema=False)
     async def post_sign_in(request: Request) -> Response:
         form = await read_form(request)
-        token, following = form.get("token", "").strip(), _within(form.get("next"))
+        token, following = form.get("token", "").strip(), _within(form.get("next", ""))
         try:
             identity = await find_identity(database, f"Bearer {token}")
         except ContributionError as error:
             trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
-            return page("sign_in.html", "Sign in", SIGN_IN, None, 401, next=following, trouble=trouble)
+            return sign_in_page(401, next=following, trouble=trouble)
         response = RedirectResponse(following, 303, PRIVATE)
         is_secure = links.base(request).startswith("https://")
         cookie = await in_thread(sign_in, database, identity.token)
@@ -95,6 +94,7 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the pages of submissions, for reviewers and their contributors."""
+    review_page = partial(_review_page, database, reviews, links)
 
     @router.get(REVIEWS, include_in_schema=False)
     async def get_list(request: Request) -> Response:
@@ -125,9 +125,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         if identity is None:
             return to_sign_in(request)
         after = request.query_params.get("after")
-        return await _review_page(
-            database, reviews, links, identity, name, after=parse_run(after) if after is not None else None
-        )
+        return await review_page(identity, name, after=parse_run(after) if after is not None else None)
 
     @router.get(f"{REVIEWS}/{{name}}/review.json", include_in_schema=False)
     async def get_review_as_json(request: Request, name: str) -> Response:
@@ -148,7 +146,7 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         except ContributionError as error:
             if error.kind in ("unknown-submission", "forbidden"):
                 raise
-            return await _review_page(database, reviews, links, identity, name, str(error), error.status)
+            return await review_page(identity, name, str(error), error.status)
         return RedirectResponse(f"{REVIEWS}/{shown}", 303, PRIVATE)
 
 
@@ -193,17 +191,17 @@ async def _review_page(
 ) -> Response:
     """Return the page of a submission. trouble: why a decision could not be made. after: of the runs that are shown."""
     status = await in_thread(submissions.find, database, identity, check_submission_name(name), after)
+    row = await in_thread(submissions.row_of, database, name)
     parameters = await in_thread(submissions.parameters_of, database, [run.id for run in status.runs])
-    is_own = await in_thread(submissions.owner_of, database, name) == identity.contributor
-    is_waiting = status.state == "submitted"
+    is_own, is_waiting = row.contributor == identity.contributor, status.state == "submitted"
     progress, failure = None, ""
     try:
         progress = await in_thread(reviews.progress, name) if is_waiting else None
     except ContributionError as error:
         failure = str(error)
     review = progress if isinstance(progress, Review) else None
-    stored = await in_thread(submissions.report_of, database, name) if review is None else None
-    report = review.report if review is not None else Report.from_json(stored.encode()) if stored else None
+    stored = Report.from_json(row.report) if row.report else None
+    report = review.report if review is not None else stored
     draft = await in_thread(links.draft, identity, name) if is_waiting else ""
     return page(
         "submission.html",
@@ -216,7 +214,7 @@ async def _review_page(
         pending=progress if isinstance(progress, PendingReview) else None,
         may_decide=identity.is_reviewer and (review is not None or bool(failure)),
         may_accept=not is_own,
-        may_withdraw=status.state == "submitted" and is_own,
+        may_withdraw=is_waiting and is_own,
     )
 
 
@@ -224,27 +222,27 @@ def _decide(
     database: Database, reviews: Reviews, identity: Identity, name: str, decision: str, form: dict[str, str]
 ) -> str:
     """Carry out a decision, and return the submission to show. Raises ContributionError."""
-    if decision == "withdraw":
-        identity.require("contribute")
-        submissions.withdraw(database, identity, name)
-        return name
-    identity.require("review")
+    identity.require("contribute" if decision == "withdraw" else "review")
     reviewer = identity.credit.name
-    if decision == "accept":
-        accept_as(database, reviews, name, identity)
-    elif decision == "return":
-        reason = form.get("reason", "").replace("\r\n", "\n").strip()
-        if not reason:
-            raise ContributionError("bad-document", "say why the submission is returned")
-        submissions.return_to_contributor(database, reviewer, name, _checked(ReturnRequest, reason=reason).reason)
-    elif decision == "split":
-        runs: Sequence[str] = [parse_run(run) for run in form.get("runs", "").split()]
-        if not runs:
-            raise ContributionError("bad-document", "name the runs to move, one a line")
-        chosen = _checked(SplitRequest, contributions=runs).contributions
-        return submissions.split(database, reviewer, name, chosen)[0]
-    else:
-        raise ContributionError("unknown-submission", "there is no such decision: accept, return, split or withdraw")
+    match decision:
+        case "withdraw":
+            submissions.withdraw(database, identity, name)
+        case "accept":
+            accept_as(database, reviews, name, identity)
+        case "return":
+            reason = form.get("reason", "").replace("\r\n", "\n").strip()
+            if not reason:
+                raise ContributionError("bad-document", "say why the submission is returned")
+            submissions.return_to_contributor(database, reviewer, name, _checked(ReturnRequest, reason=reason).reason)
+        case "split":
+            runs = [parse_run(run) for run in form.get("runs", "").split()]
+            if not runs:
+                raise ContributionError("bad-document", "name the runs to move, one a line")
+            moved = _checked(SplitRequest, contributions=runs).contributions
+            return submissions.split(database, reviewer, name, moved)[0]
+        case _:
+            message = "there is no such decision: accept, return, split or withdraw"
+            raise ContributionError("unknown-submission", message)
     return name
 
 
@@ -256,7 +254,7 @@ def _checked(kind: type[Form], **fields: object) -> Form:
         raise ContributionError("bad-document", reason_of(error)) from None
 
 
-def _within(path: str | None) -> str:
+def _within(path: str) -> str:
     """Return a path of this site to go on to; the list of submissions for anything else."""
-    is_path = path is not None and path.startswith(f"{REVIEWS}/") and "//" not in path and "\\" not in path
-    return path if is_path and path is not None and path.isprintable() else REVIEWS
+    is_path = path.startswith(f"{REVIEWS}/") and "//" not in path and "\\" not in path and path.isprintable()
+    return path if is_path else REVIEWS

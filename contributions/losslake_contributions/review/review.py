@@ -14,6 +14,7 @@ import shutil
 import threading
 from collections import defaultdict
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -30,7 +31,7 @@ from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.checks.rules import CHECKS_VERSION
 from losslake_contributions.review.checks.run import check
 from losslake_contributions.review.draft import LAKE, RUNS, make_draft
-from losslake_contributions.review.submissions import find_any, owner_of, submissions_of_owner
+from losslake_contributions.review.submissions import find_any, row_of, submissions_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.private_files import DRAFTS, make_private_folder
 from losslake_ingest.readers.recorded.folder import Spool, read_spool
@@ -112,7 +113,7 @@ class Reviews:
                 making = Future()
                 making.set_result(folder)
             if making is None:
-                owner = owner_of(self._database, name)
+                owner = row_of(self._database, name).contributor
                 making = self._begun[folder] = self._threads.submit(owner, partial(self._ensure_review, name))
         return making
 
@@ -201,28 +202,23 @@ class Reviews:
 
     def _make(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
         """Make the draft, and at last the file with the review, which says that the folder is whole."""
-        try:
-            self._make_whole(status, folder, base)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)  # the disk may be full
-            raise
-
-    def _make_whole(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
-        spools = self._spools(status.id, folder / RUNS)
-        draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
-        claims = [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims]
-        evidence = Evidence(
-            draft,
-            spools,
-            status.licence,
-            claims,
-            self._database.lake,
-            self._folder / CURVES,
-            submissions_of_owner(self._database, status.id),
-        )
-        review = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
-        with atomic_write(folder / _REVIEW) as unfinished:
-            unfinished.write_text(review.model_dump_json(), "utf-8")
+        with ExitStack() as undoing:
+            undoing.callback(shutil.rmtree, folder, ignore_errors=True)  # the disk may be full
+            spools = self._spools(status.id, folder / RUNS)
+            draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
+            evidence = Evidence(
+                draft,
+                spools,
+                status.licence,
+                [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims],
+                self._database.lake,
+                self._folder / CURVES,
+                submissions_of(self._database, row_of(self._database, status.id).contributor),
+            )
+            review = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
+            with atomic_write(folder / _REVIEW) as unfinished:
+                unfinished.write_text(review.model_dump_json(), "utf-8")
+            undoing.pop_all()
 
     def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
         spools = {}

@@ -23,7 +23,7 @@ from losslake_contributions.people.requests import (
     parse_run,
     respond,
 )
-from losslake_contributions.people.tokens import Identity
+from losslake_contributions.people.tokens import Identity, Scope
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import (
     ReturnRequest,
@@ -51,17 +51,15 @@ def add_submissions(
     router: APIRouter, database: Database, hourly: HourlyQuotas, reviews: Reviews, links: Links
 ) -> None:
     """Add the routes of submissions for contributors."""
-    answer = partial(_answer, database, links)
+    answer, sender = partial(_answer, database, links), partial(_sender, database)
+    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
     # Kept, as an event loop does not.
     begun = set[asyncio.Task[None]]()
 
-    @router.post(
-        SUBMISSIONS, responses=_ERRORS, openapi_extra=body_of(SubmissionRequest), response_model=SubmissionStatus
-    )
+    @post(SUBMISSIONS, openapi_extra=body_of(SubmissionRequest))
     async def post_submission(request: Request) -> Response:
         """Submit finished contributions for review. 201, and 200 for the same again."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute")
+        identity = await sender(request, "contribute")
         document = await parse_body(request, SubmissionRequest)
         hourly.use(identity.token, "submissions")
         name, is_new = await in_thread(store.submit, database, identity, document)
@@ -97,16 +95,14 @@ def add_submissions(
 
         202 with Retry-After while the review waits or is being made.
         """
-        only_parameters(request)
-        identity = await identify(request, database, "contribute", "review")
+        identity = await sender(request, "contribute", "review")
         await in_thread(store.find, database, identity, check_submission_name(name))
         return respond_progress(await in_thread(reviews.progress, name))
 
-    @router.post(f"{SUBMISSIONS}/{{name}}/withdraw", responses=_ERRORS, response_model=SubmissionStatus)
+    @post(f"{SUBMISSIONS}/{{name}}/withdraw")
     async def post_withdrawal(request: Request, name: str) -> Response:
         """Withdraw one's own submission before it is accepted."""
-        only_parameters(request)
-        identity = await identify(request, database, "contribute")
+        identity = await sender(request, "contribute")
         await in_thread(store.withdraw, database, identity, check_submission_name(name))
         return await answer(request, identity, name)
 
@@ -127,47 +123,41 @@ def respond_progress(progress: Review | PendingReview, headers: Mapping[str, str
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the routes by which reviewers decide."""
-    answer = partial(_answer, database, links)
+    answer, sender = partial(_answer, database, links), partial(_sender, database)
+    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
 
-    @router.post(f"{SUBMISSIONS}/{{name}}/accept", responses=_ERRORS, response_model=SubmissionStatus)
+    @post(f"{SUBMISSIONS}/{{name}}/accept")
     async def post_acceptance(request: Request, name: str) -> Response:
         """Accept a submission of others: its runs enter the next release. Accepted again, nothing changes."""
-        only_parameters(request)
-        identity = await identify(request, database, "review")
+        identity = await sender(request, "review")
         check_submission_name(name)
         # It goes on if the client leaves: the next request finds it done.
         await asyncio.shield(in_thread(accept_as, database, reviews, name, identity, kind="acceptance"))
         return await answer(request, identity, name)
 
-    @router.post(
-        f"{SUBMISSIONS}/{{name}}/return",
-        responses=_ERRORS,
-        openapi_extra=body_of(ReturnRequest),
-        response_model=SubmissionStatus,
-    )
+    @post(f"{SUBMISSIONS}/{{name}}/return", openapi_extra=body_of(ReturnRequest))
     async def post_return(request: Request, name: str) -> Response:
         """Return a submission to its contributor, with a reason."""
-        only_parameters(request)
-        identity = await identify(request, database, "review")
+        identity = await sender(request, "review")
         reason = (await parse_body(request, ReturnRequest)).reason
-        name = check_submission_name(name)
+        check_submission_name(name)
         await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason)
         return await answer(request, identity, name)
 
-    @router.post(
-        f"{SUBMISSIONS}/{{name}}/split",
-        responses=_ERRORS,
-        openapi_extra=body_of(SplitRequest),
-        response_model=SubmissionStatus,
-    )
+    @post(f"{SUBMISSIONS}/{{name}}/split", openapi_extra=body_of(SplitRequest))
     async def post_split(request: Request, name: str) -> Response:
         """Move runs of a submission into a new one, which is returned. 201, and 200 for the same again."""
-        only_parameters(request)
-        identity = await identify(request, database, "review")
+        identity = await sender(request, "review")
         runs = (await parse_body(request, SplitRequest)).contributions
         check_submission_name(name)
         new, is_new = await in_thread(store.split, database, identity.credit.name, name, runs)
         return await answer(request, identity, new, 201 if is_new else 200)
+
+
+async def _sender(database: Database, request: Request, *scopes: Scope) -> Identity:
+    """Return who sends a request without parameters, as `identify` does."""
+    only_parameters(request)
+    return await identify(request, database, *scopes)
 
 
 async def _answer(

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment
+from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Scope, Send
 
 from losslake_contributions.people.requests import act_as, in_thread
@@ -29,8 +30,7 @@ _LARGEST_FORM, _MOST_FIELDS = 200_000, 20
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 PRIVATE = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex", "Referrer-Policy": "same-origin"}
 # Below a link that expires: no cache keeps it, no search engine lists it, no site learns the link.
-_BELOW_LINKS = ((b"cache-control", b"no-store"), (b"x-robots-tag", b"noindex"), (b"referrer-policy", b"no-referrer"))
-_REPLACED = {name for name, _ in _BELOW_LINKS}
+_BELOW_LINKS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex", "Referrer-Policy": "no-referrer"}
 
 
 def page(
@@ -48,8 +48,7 @@ def _render(template: str, title: str, description: str, values: Mapping[str, ob
 
 def private(response: Response) -> Response:
     """Return a response below a link that expires, with its headers."""
-    for name, value in _BELOW_LINKS:
-        response.headers[name.decode()] = value.decode()
+    response.headers.update(_BELOW_LINKS)
     return response
 
 
@@ -58,13 +57,11 @@ def as_private(send: Send) -> Send:
 
     async def send_private(message: Message) -> None:
         if message["type"] == "http.response.start":
-            kept = [
-                (name, value)
-                for name, value in message["headers"]
-                if name.lower() not in _REPLACED or b"no-store" in value
-            ]
-            names = {name.lower() for name, _ in kept}
-            message = {**message, "headers": [*kept, *(each for each in _BELOW_LINKS if each[0] not in names)]}
+            headers = MutableHeaders(raw=[*message["headers"]])
+            for name, value in _BELOW_LINKS.items():
+                if "no-store" not in headers.get(name, ""):
+                    headers[name] = value
+            message = {**message, "headers": headers.raw}
         await send(message)
 
     return send_private

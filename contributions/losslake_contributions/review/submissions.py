@@ -28,12 +28,15 @@ from losslake_contributions.protocol.texts import new_submission_id
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission, SubmissionRun
 from losslake_schema.database import LedgerEntry
+from losslake_schema.tables import STUDY_KEYS
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
 PAGE = 100
 _DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
+# Fields of a summary that are columns of the row.
+_OF_ROW = ("id", "state", "submitted_at", "changed_at", "reason", "reviewer", "release", "split_from")
 _RUNS_AT_ONCE = 20  # in memory: each has up to 256 kB of facts
 _STATUS = re.compile(r'\{"status":"([A-Z]+)"')
 _BEGIN_OF_END = 40
@@ -60,9 +63,7 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         earlier = session.scalar(same.order_by(Submission.submitted_at.desc()).limit(1))
         if earlier is not None:
             return earlier.id, earlier.id == name
-        _check_free(rows)
-        _check_finished(rows)
-        _check_held(rows)
+        _check_submittable(rows)
         # Those that are withdrawn stay as well.
         quotas.use(session, identity.token, document_bytes=len(request.model_dump_json().encode()))
         now = datetime.now(UTC)
@@ -122,24 +123,18 @@ def _contributions(session: Session, identity: Identity, runs: Collection[str]) 
     return rows
 
 
-def _check_free(rows: Sequence[Any]) -> None:
-    taken = [row for row in rows if row.submission is not None]
+def _check_submittable(rows: Sequence[Any]) -> None:
+    """Raise ContributionError if a run is in a submission, isn't finished, or was erased."""
+    taken = [{"contribution": row.id, "submission": row.submission} for row in rows if row.submission is not None]
     if taken:
-        first = taken[0]
-        detail = f"{first.id} is in the submission {first.submission}, with other runs or facts: withdraw that first"
-        more = [{"contribution": row.id, "submission": row.submission} for row in taken]
-        raise ContributionError("conflict", detail, submitted=more)
-
-
-def _check_finished(rows: Sequence[Any]) -> None:
+        where = f"{taken[0]['contribution']} is in the submission {taken[0]['submission']}"
+        detail = f"{where}, with other runs or facts: withdraw that first"
+        raise ContributionError("conflict", detail, submitted=taken)
     unfinished = [row.id for row in rows if not row.is_finished]
     if unfinished:
         named = ", ".join(unfinished[:_MOST_NAMED])
         detail = f"{len(unfinished):,} runs aren't finished: send what is missing of {named}, and finish them"
         raise ContributionError("incomplete", detail, unfinished=unfinished)
-
-
-def _check_held(rows: Sequence[Any]) -> None:
     erased = [row.id for row in rows if row.is_erased]
     if erased:
         raise ContributionError("conflict", f"{', '.join(erased[:_MOST_NAMED])} was erased: submit the others")
@@ -231,7 +226,7 @@ def return_to_contributor(database: Database, reviewer: str, name: str, reason: 
             raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
         _leave(session, row, "returned", reviewer, reason)
 
-    database.write(owner_of(database, name), work)
+    database.write(row_of(database, name).contributor, work)
 
 
 def _leave(session: Session, row: Submission, state: str, who: str, reason: str | None) -> None:
@@ -269,7 +264,8 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
             id=new, contributor=row.contributor, state="submitted", submitted_at=row.submitted_at, split_from=name
         )
         for each, its_runs in ((row, remaining), (part, moved)):
-            of_runs = _request_of_runs(request, its_runs)
+            claims = tuple(claim for claim in request.claims if claim.contribution in its_runs)
+            of_runs = request.model_copy(update={"contributions": its_runs, "claims": claims})
             each.request, each.sha256 = stored_request(of_runs), _digest(of_runs)
             each.changed_at, each.reviewer = now, reviewer
         session.add(part)
@@ -280,33 +276,18 @@ def split(database: Database, reviewer: str, name: str, runs: Collection[str]) -
         audit.record(session, "split submission", name, f"{len(moved)} runs into {new}")
         return new, True
 
-    return database.write(owner_of(database, name), work)
+    return database.write(row_of(database, name).contributor, work)
 
 
-def _request_of_runs(request: SubmissionRequest, runs: tuple[str, ...]) -> SubmissionRequest:
-    """Return a request for some of its runs."""
-    claims = tuple(claim for claim in request.claims if claim.contribution in runs)
-    return request.model_copy(update={"contributions": runs, "claims": claims})
+def row_of(database: Database, name: str) -> Submission:
+    """Return the row of a submission; raise ContributionError if there is none."""
+    return database.read(lambda session: get_submission(session, name))
 
 
-def report_of(database: Database, name: str) -> str | None:
-    """Return the report of the checks with which a submission was accepted; None before that."""
-    return database.read(lambda session: get_submission(session, name).report)
-
-
-def owner_of(database: Database, name: str) -> str:
-    """Return the contributor of a submission; raise ContributionError if there is none."""
-    return database.read(lambda session: get_submission(session, name).contributor)
-
-
-def submissions_of_owner(database: Database, name: str) -> frozenset[str]:
-    """Return all submissions of the contributor of a submission; raise ContributionError if there is none."""
-
-    def query(session: Session) -> frozenset[str]:
-        owned = select(Submission.id).where(Submission.contributor == get_submission(session, name).contributor)
-        return frozenset(session.scalars(owned))
-
-    return database.read(query)
+def submissions_of(database: Database, contributor: str) -> frozenset[str]:
+    """Return all submissions of a contributor."""
+    query = select(Submission.id).where(Submission.contributor == contributor)
+    return database.read(lambda session: frozenset(session.scalars(query)))
 
 
 def queue(database: Database) -> tuple[dict[str, int], float]:
@@ -339,19 +320,12 @@ def _summary(session: Session, row: Submission, request: Mapping[str, Any]) -> d
     of_row = runs.outerjoin(Contribution, Contribution.id == SubmissionRun.contribution)
     n_runs, n_bytes = session.execute(of_row.where(SubmissionRun.submission == row.id)).one()
     return {
-        "id": row.id,
-        "state": row.state,
+        **{name: getattr(row, name) for name in _OF_ROW},
         "owner": Credit.model_construct(name=owner.name, orcid=owner.orcid, role=None),
-        "submitted_at": row.submitted_at,
-        "changed_at": row.changed_at,
         "licence": request["licence"],
         "note": request["note"],
         "n_runs": n_runs,
         "bytes": int(n_bytes or 0),
-        "reason": row.reason,
-        "reviewer": row.reviewer,
-        "release": row.release,
-        "split_from": row.split_from,
     }
 
 
@@ -378,21 +352,16 @@ def _runs(session: Session, submission: Submission, ids: Collection[str]) -> Ite
     query = select(*columns, func.substr(Contribution.end, 1, _BEGIN_OF_END)).where(Contribution.id.in_(ids))
     rows = session.execute(query.order_by(Contribution.id), execution_options={"yield_per": _RUNS_AT_ONCE})
     for run, facts, n_segments, n_bytes, end in rows:
-        status = _STATUS.match(end or "")
+        stated, status = orjson.loads(facts), _STATUS.match(end or "")
         yield SubmittedRun.model_construct(
             id=run,
-            study=_study(orjson.loads(facts)),
+            study="/".join(str(stated[key]) for key in STUDY_KEYS),
             status=status[1] if status is not None else "",
             n_segments=n_segments,
             bytes=n_bytes,
             trial=trials.get(run),
             links={},
         )
-
-
-def _study(facts: Mapping[str, Any]) -> str:
-    """Return the path of the study that a run is of."""
-    return "/".join(str(facts[name]) for name in ("collection", "dataset", "model", "optimizer", "batch_size"))
 
 
 def trials_of(session: Session, submission: str) -> dict[str, str]:

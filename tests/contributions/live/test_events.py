@@ -252,7 +252,7 @@ def test_stream_says_that_it_is_alive_where_nothing_changes(
             assert sent.startswith(b"retry: 3000\n\nid: 1\nevent: curve\ndata: {")
             assert sent.count(b"event:") == 1
             await watcher.leave()
-            assert hub.n_watchers == 0
+            assert len(hub._watchers) == 0
 
     run_async(work)
 
@@ -264,7 +264,7 @@ def test_stream_ends_when_its_link_expires(service: Service, run: SpooledRun) ->
             await watcher.task
             sent = await watcher.until(b"event: end")
             assert b'"reason":"expired"' in sent
-            assert hub.n_watchers == 0
+            assert len(hub._watchers) == 0
 
     run_async(work)
 
@@ -277,7 +277,7 @@ def test_stream_ends_soon_after_its_link(service: Service, run: SpooledRun, monk
             watcher = await opened(run)
             await watcher.task
             assert b'"reason":"revoked"' in await watcher.until(b"event: end")
-            assert hub.n_watchers == 0
+            assert len(hub._watchers) == 0
 
     run_async(work)
 
@@ -305,7 +305,7 @@ def test_stream_ends_when_its_connection_is_told_to(service: Service, run: Spool
             await watcher.until(b"event: curve")
             watcher.scope["state"][ON_SHUTDOWN]()
             await watcher.task
-            assert hub.n_watchers == 0
+            assert len(hub._watchers) == 0
 
     run_async(work)
 
@@ -322,7 +322,7 @@ def test_watcher_that_does_not_read_keeps_nobody_waiting(
             await asyncio.to_thread(ada.put, run, SECOND)
             assert b'"last_step":8' in await other.until(b"id: 2")
             await slow.task
-            assert hub.n_watchers == 1
+            assert len(hub._watchers) == 1
             await other.leave()
 
     run_async(work)

@@ -55,10 +55,10 @@ def subject(run: RunFacts, view: ReleaseView | None, measured: Sequence[str] = (
 def test_nearest_workload_comes_first(view: ReleaseView) -> None:
     found = [(str(each.workload), each.nearness) for each in candidates(view, run_of())]
     assert found == [
-        ("small/mnist/cnn/sgd", "same"),
-        ("another/mnist/cnn/sgd", "other collection"),
-        ("a/mnist/cnn/adam", "other optimizer"),
-        ("small/mnist/cnn/adam", "other optimizer"),
+        ("small/mnist/cnn/sgd", "this run's workload"),
+        ("another/mnist/cnn/sgd", "same data set, model and optimizer"),
+        ("a/mnist/cnn/adam", "same data set and model"),
+        ("small/mnist/cnn/adam", "same data set and model"),
     ]
 
 
@@ -98,12 +98,12 @@ def test_median_is_unknown_if_half_of_the_trials_do_not_reach_the_goal(view: Rel
 
 def test_too_many_curves_are_sampled_evenly(view: ReleaseView, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = view.workload(SAME)
-    drawn = drawn_curves(facts, [8, 32])
-    assert (drawn.query, drawn.n, drawn.n_stored) == ([("study", f"{SAME}/8"), ("study", f"{SAME}/32")], 6, 6)
+    query, n, n_stored = drawn_curves(facts, [8, 32])
+    assert (query, n, n_stored) == ([("study", f"{SAME}/8"), ("study", f"{SAME}/32")], 6, 6)
     monkeypatch.setattr("losslake_contributions.live.stored_trials._MOST_DRAWN", 3)
-    drawn = drawn_curves(facts, [8, 32])
-    assert (drawn.n, drawn.n_stored) == (3, 6)
-    assert [value.rpartition("/")[0] for _, value in drawn.query] == [f"{SAME}/8", f"{SAME}/8", f"{SAME}/32"]
+    query, n, n_stored = drawn_curves(facts, [8, 32])
+    assert (n, n_stored) == (3, 6)
+    assert [value.rpartition("/")[0] for _, value in query] == [f"{SAME}/8", f"{SAME}/8", f"{SAME}/32"]
 
 
 def test_goal_of_the_run_comes_first_and_is_strict_unless_it_says_inclusive(view: ReleaseView) -> None:

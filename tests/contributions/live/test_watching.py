@@ -71,7 +71,7 @@ def test_measurements_that_arrive_are_seen_by_all_who_watch(service: Service, ad
         hub = Watching(service.database, seconds=0.01)
         async with hub.watch(run.id) as one, hub.watch(run.id) as other:
             assert one is other
-            assert (hub.n_runs, hub.n_watchers) == (1, 2)
+            assert (len(hub._runs), len(hub._watchers)) == (1, 2)
             version, overview, step = await one.view("last", last_step)
             assert (step, overview.state.kind) == (4, "open")
             assert overview.metrics == ("train/loss", "val/loss")
@@ -127,8 +127,8 @@ def test_nothing_is_read_after_the_last_one_left(service: Service, run: SpooledR
         hub = Watching(service.database, seconds=0.01, seconds_kept=0)
         async with hub.watch(run.id):
             await until(lambda: len(counted) > 2)
-        await until(lambda: not hub.n_runs)
-        assert hub.n_watchers == 0
+        await until(lambda: not hub._runs)
+        assert len(hub._watchers) == 0
         assert not [task for task in asyncio.all_tasks() if "_keep_refreshing" in repr(task)]
 
     run_async(work)
@@ -142,7 +142,7 @@ def test_run_of_a_page_is_kept_for_its_stream(service: Service, run: SpooledRun,
         async with hub.watch(run.id) as second:
             assert second is first
         await hub.close()
-        assert hub.n_runs == 0
+        assert len(hub._runs) == 0
 
     run_async(work)
 
@@ -172,7 +172,7 @@ def test_more_watchers_than_places_are_refused_and_places_are_given_back(
             with pytest.raises(ContributionError, match="3 browsers follow runs already"):
                 await places.enter_async_context(hub.watch(third.id))
         async with hub.watch(run.id):
-            assert hub.n_watchers == 1
+            assert len(hub._watchers) == 1
         await hub.close()
 
     run_async(work)
@@ -194,7 +194,7 @@ def test_run_that_was_left_makes_room_and_one_in_use_does_not(
                     async with hub.look(runs[2].id):
                         pass
             async with hub.look(runs[2].id):
-                assert hub.n_runs == 2
+                assert len(hub._runs) == 2
         await hub.close()
 
     run_async(work)
@@ -231,8 +231,8 @@ def test_unknown_run_is_refused_and_takes_no_place(service: Service) -> None:
             with pytest.raises(ContributionError, match="is not here"):
                 async with give(new_name()):
                     pass
-        await until(lambda: not hub.n_runs)
-        assert hub.n_watchers == 0
+        await until(lambda: not hub._runs)
+        assert len(hub._watchers) == 0
         await hub.close()
 
     run_async(work)
@@ -253,7 +253,7 @@ def test_run_that_is_erased_meanwhile_is_trouble_for_those_who_watch(
             while watched.trouble is None:
                 await next_version(watched, watched.version)
             assert str(watched.trouble) == "it is gone"
-        assert hub.n_runs == 0
+        assert len(hub._runs) == 0
 
     run_async(work)
 

@@ -88,13 +88,13 @@ def test_whole_workloads_are_copied_up_to_a_bound_those_of_the_runs_first(tmp_pa
         write_run(tmp_path / "stored", number, curve([0.9, 0.2]), optimizer=optimizer, batch_size=batch_size)
     base = lake_of(tmp_path / "base", tmp_path / "stored")
     spool = write_run(tmp_path / "runs", 9, curve([0.9]))
-    selected = select(base, base.release(), [spool], 6)
-    assert sorted(map(str, selected.studies)) == [
+    studies, left_out = select(base, base.release(), [spool], 6)
+    assert sorted(map(str, studies)) == [
         "small/mnist/cnn/adam/8",
         "small/mnist/cnn/sgd/16",
         "small/mnist/cnn/sgd/8",
     ]
-    assert [line.partition(":")[0] for line in selected.left_out] == ["small/mnist/cnn/lamb"]
+    assert [line.partition(":")[0] for line in left_out] == ["small/mnist/cnn/lamb"]
 
 
 def test_without_a_base_there_is_one_release(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from losslake.lake.lake import Lake
 from losslake_cli.changes.erase import erase_completely
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.erasure import GONE, erase_runs
-from losslake_contributions.review.submissions import find_any, report_of
+from losslake_contributions.review.submissions import find_any, row_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, HeldSegment
 from tests.contributions.conftest import ADA, BOB, Sender, serving
@@ -146,7 +146,7 @@ def test_ids_and_digests_stay_and_other_runs_are_whole(erased: Erased) -> None:
     assert {run.id: run.study.partition("/")[0] for run in accepted.runs} == {
         erased.secret.id: "erased", erased.other.id: COLLECTION,
     }  # fmt: skip
-    report = Report.from_json((report_of(database, erased.accepted) or "").encode())
+    report = Report.from_json(row_of(database, erased.accepted).report or "")
     assert {finding.run for finding in report.findings} <= {erased.other.id}
     assert (copied.state, copied.reason, copied.note) == ("returned", GONE, GONE)
     row, held = rows_of(erased.lake, erased.other)

@@ -14,7 +14,7 @@ from losslake_contributions.protocol.errors import SegmentBroken
 from losslake_contributions.review import routes as submissions
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.review import CURVES, PendingReview, Review, Reviews
-from losslake_contributions.review.submissions import owner_of, report_of
+from losslake_contributions.review.submissions import row_of
 from losslake_service.shares.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
 from tests.contributions.spooled_runs import SpooledRun, rows
@@ -65,7 +65,7 @@ def reviewed(shared_service: Service) -> Reviewed:
     links = reviewer.send("GET", f"/v1/submissions/{first}").json()["links"]
     draft = links["draft"].removeprefix("http://localhost")
     trials = service.client.get(f"{draft}v1/trials?workload=given/mnist/cnn/sgd").json()["rows"]
-    report = report_of(service.database, first)
+    report = row_of(service.database, first).report
     for name in (first, second):
         assert reviewer.send("POST", f"/v1/submissions/{name}/accept").status_code == 200
         if name == first:
@@ -162,7 +162,7 @@ def test_reviews_of_a_contributor_wait_when_they_took_too_long(service: Service,
     seconds = Allowance(10, HOUR, clock=clock)
     reviews = Reviews(service.database, seconds)
     mine, other = ada.submitted(SpooledRun()), bob.submitted(SpooledRun())
-    seconds.charge(owner_of(service.database, mine), 11)
+    seconds.charge(row_of(service.database, mine).contributor, 11)
     pending = reviews.progress(mine)
     assert isinstance(pending, PendingReview)
     assert (pending.state, pending.seconds) == ("waiting", 360)
@@ -187,10 +187,10 @@ def test_no_review_is_begun_of_a_submission_that_was_withdrawn(
 
 def test_acceptance_keeps_the_report_of_the_checks(reviewed: Reviewed) -> None:
     assert reviewed.report_while_waiting is None
-    kept = report_of(reviewed.service.database, reviewed.first)
+    kept = row_of(reviewed.service.database, reviewed.first).report
     assert kept is not None
     assert json.loads(kept) == reviewed.review_of_first["report"]
-    assert not Report.from_json(kept.encode()).refuses
+    assert not Report.from_json(kept).refuses
 
 
 def test_draft_is_gone_when_the_submission_is_decided(reviewed: Reviewed) -> None:

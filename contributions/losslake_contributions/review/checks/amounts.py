@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from losslake.record.numbers import number
 from losslake_contributions.review.checks.evidence import Curve, Evidence
-from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_schema.reached import Floats, Integers
-
-EXAMPLES = Rule(
-    "examples_differ", WARNING, "examples, samples or tokens that the run measures are batch size times step"
-)
-EPOCHS = Rule("epochs_differ", WARNING, "epochs that the run measures are batch size times step over a constant")
-TOTAL = Rule("total_differs", WARNING, "totals that the run states as parameters are batch size times its steps")
-RULES = (EXAMPLES, EPOCHS, TOTAL)
 
 _WORDS = r"(?:n_|num_|total_|global_|consumed_|train_)*(?:{})(?:_seen|_processed|_consumed|_count|_total)*"
 _OF_METRIC = {
@@ -38,49 +31,32 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         batch_size = number(spool.facts.get("batch_size")) or 0.0
         unit = str(spool.facts.get("batch_unit") or "examples")
         curves = evidence.curves(name)
-        yield from _measured(name, curves, batch_size, unit)
-        yield from _totals(name, curves, batch_size, unit, spool.parameters)
+        for metric, curve in curves.items():
+            yield from _measured(name, metric, curve, batch_size, unit)
+        last = max((int(curve.steps[-1]) for curve in curves.values()), default=0)
+        for parameter, value in spool.parameters.items():
+            total, stated = number(value), parameter.lower()
+            if total is None or not _TOTALS.fullmatch(stated) or unit not in stated.replace("samples", "examples"):
+                continue
+            product = batch_size * last
+            if last and abs(total - product) > max(_WITHIN * total, batch_size):
+                message = f"it is {total:g}, and {batch_size:g} x {last:,} steps are {product:g}: correct one of them"
+                yield finding("total_differs", name, f"parameters.{parameter}", message)
 
 
-def _measured(run: str, curves: Mapping[str, Curve], batch_size: float, unit: str) -> Iterator[Finding]:
-    for metric, curve in curves.items():
-        kind = next((k for k, words in _OF_METRIC.items() if words.fullmatch(metric.rpartition("/")[2].lower())), None)
-        if kind is None or not metric.startswith("train/"):
-            continue
-        ratio = examples_per_step(curve.steps, curve.values)
-        if ratio is None:
-            yield (EPOCHS if kind == "epochs" else EXAMPLES).finding(
-                run,
-                metric,
-                "it doesn't grow evenly with the step: say in the note what it counts, or correct the steps",
-            )
-        elif kind == unit and abs(ratio - batch_size) > _WITHIN * batch_size:
-            yield EXAMPLES.finding(
-                run,
-                metric,
-                f"it grows by {ratio:g} a step, and the batch size is {batch_size:g}: correct the batch size (of all "
-                "devices, with accumulation) or the steps (updates of the parameters)",
-            )
-
-
-def _totals(
-    run: str, curves: Mapping[str, Curve], batch_size: float, unit: str, parameters: Mapping[str, object]
-) -> Iterator[Finding]:
-    last = max((int(curve.steps[-1]) for curve in curves.values()), default=0)
-    for name, value in parameters.items():
-        total = number(value)
-        if (
-            total is None
-            or not _TOTALS.fullmatch(name.lower())
-            or unit not in name.lower().replace("samples", "examples")
-        ):
-            continue
-        if last and abs(total - batch_size * last) > max(_WITHIN * total, batch_size):
-            yield TOTAL.finding(
-                run,
-                f"parameters.{name}",
-                f"it is {total:g}, and {batch_size:g} x {last:,} steps are {batch_size * last:g}: correct one of them",
-            )
+def _measured(run: str, metric: str, curve: Curve, batch_size: float, unit: str) -> Iterator[Finding]:
+    """Yield the finding about a metric, if it is an amount by its name."""
+    kind = next((k for k, words in _OF_METRIC.items() if words.fullmatch(metric.rpartition("/")[2].lower())), None)
+    if kind is None or not metric.startswith("train/"):
+        return
+    ratio = examples_per_step(curve.steps, curve.values)
+    if ratio is None:
+        message = "it doesn't grow evenly with the step: say in the note what it counts, or correct the steps"
+        yield finding("epochs_differ" if kind == "epochs" else "examples_differ", run, metric, message)
+    elif kind == unit and abs(ratio - batch_size) > _WITHIN * batch_size:
+        advice = "correct the batch size (of all devices, with accumulation) or the steps (updates of the parameters)"
+        message = f"it grows by {ratio:g} a step, and the batch size is {batch_size:g}: {advice}"
+        yield finding("examples_differ", run, metric, message)
 
 
 def examples_per_step(steps: Integers, values: Floats) -> float | None:

@@ -10,27 +10,16 @@ import json
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from losslake_contributions.review.checks.curve_index import CommonRun
 from losslake_contributions.review.checks.evidence import Curve, Evidence
-from losslake_contributions.review.checks.rules import ERROR, WARNING, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_contributions.review.checks.stored_curves import Curves, concatenated, stored_curves
+from losslake_contributions.review.queries import query
 from losslake_ingest.readers.recorded.folder import Spool
 from losslake_schema.names import Trial
 from losslake_schema.reached import Integers
 from losslake_schema.tables import STUDY_KEYS
-
-STORED = Rule("copy_of_stored", ERROR, "the bytes of its log aren't those of a stored trial", needs_base=True)
-REPEATED = Rule(
-    "repeated", ERROR, "no other run of the submission has the same facts and the same measurements, byte for byte"
-)
-NEAR = Rule(
-    "near_copy", WARNING, "no curve is that of a stored trial up to rounding, noise or other steps", needs_base=True
-)
-AMONG = Rule("near_copy_of_run", WARNING, "no curve is that of another run of the submission up to rounding or noise")
-RULES = (STORED, REPEATED, NEAR, AMONG)
 
 LEAST_DISTINCT, LEAST_OF_WHOLE = 12, 6
 MOST_DISTANT = 0.1
@@ -45,18 +34,20 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 
 def _of_stored(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each run whose log is that of a stored trial."""
-    if evidence.stored_trials is None:
+    if evidence.stored is None:
         return
-    digests = {name: log_digests(spool) | evidence.digests.get(name, set()) for name, spool in evidence.spools.items()}
-    wanted = pa.array(sorted(set().union(*digests.values())), pa.string())
-    rows = evidence.stored_trials.filter(pc.is_in(evidence.stored_trials["source_sha256"], wanted))
+    digests, runs = {name: log_digests(spool) for name, spool in evidence.spools.items()}, evidence.draft.runs
+    if evidence.after is not None:
+        for row in query(evidence.after, "digests_of_trials", {"trials": [*runs]}).to_pylist():
+            digests[runs[row["trial"]]].add(row["source_sha256"])
     stored: dict[str, Trial] = {}
-    for row in rows.select([*STUDY_KEYS, "trial_id", "source_sha256"]).to_pylist():
+    wanted = sorted(set().union(*digests.values()))
+    for row in query(evidence.stored, "stored_copies", {"digests": wanted}).to_pylist():
         stored.setdefault(row["source_sha256"], Trial.of(row))
     for name, of_run in digests.items():
         trial = next((stored[digest] for digest in sorted(of_run) if digest in stored), None)
         if trial is not None:
-            yield STORED.finding(name, "", f"its log is stored already, as trial {trial}: leave the run out")
+            yield finding("copy_of_stored", name, "", f"its log is stored already, as trial {trial}: leave the run out")
 
 
 def log_digests(spool: Spool) -> set[str]:
@@ -74,13 +65,12 @@ def _repeated(evidence: Evidence) -> Iterator[Finding]:
         facts = {key: spool.facts.get(key) for key in (*STUDY_KEYS, "parameters", "attributes")}
         key = (json.dumps(facts, sort_keys=True, default=str), *segments)
         if segments and first.setdefault(key, name) != name:
-            yield REPEATED.finding(name, "", f"it is the same run as {first[key]}: leave one of them out")
+            yield finding("repeated", name, "", f"it is the same run as {first[key]}: leave one of them out")
 
 
 def _near(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about near-copies, one for each run beside stored trials, and for each pair of runs."""
     runs = {name: evidence.curves(name) for name in evidence.draft.trials}
-    run_of = {str(trial): name for name, trial in evidence.draft.trials.items()}
     near_stored: set[str] = set()
     pairs: set[frozenset[str]] = set()
     for metric in sorted({metric for curves in runs.values() for metric in curves}):
@@ -88,13 +78,14 @@ def _near(evidence: Evidence) -> Iterator[Finding]:
         stored = stored_curves(evidence, metric)
         if stored is not None:
             unmatched = {name: curve for name, curve in of_metric.items() if name not in near_stored}
-            for name, _, words in matches(unmatched, stored, run_of):
+            for name, _, words in matches(unmatched, stored, evidence.draft.runs):
                 near_stored.add(name)
-                yield NEAR.finding(name, metric, f"{words}: leave it out if it is the same run, or say why in the note")
+                message = f"{words}: leave it out if it is the same run, or say why in the note"
+                yield finding("near_copy", name, metric, message)
         for name, other, words in matches(of_metric, concatenated(of_metric), {}):
             if frozenset((name, other)) not in pairs:
                 pairs.add(frozenset((name, other)))
-                yield AMONG.finding(name, metric, f"{words}: if they are one run, send it once")
+                yield finding("near_copy_of_run", name, metric, f"{words}: if they are one run, send it once")
 
 
 def matches(runs: Mapping[str, Curve], others: Curves, run_of: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -6,17 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from losslake_contributions.review.checks.evidence import Curve, Evidence
-from losslake_contributions.review.checks.rules import NOTE, WARNING, Finding, Rule
+from losslake_contributions.review.checks.evidence import Evidence
+from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_schema.reached import Floats
 from losslake_schema.registry import metric_named
 from losslake_schema.statuses import INFEASIBLE
-
-CONSTANT = Rule("constant_curve", WARNING, "a metric with a known direction changes between evaluations")
-PERFECT = Rule("perfect_at_start", WARNING, "a metric isn't at its best possible value from the first evaluation on")
-NO_NUMBER = Rule("no_number", WARNING, "a metric of a run that isn't INFEASIBLE has a finite value")
-FEW = Rule("few_evaluations", NOTE, "a metric with a known direction is evaluated at least five times")
-RULES = (CONSTANT, PERFECT, NO_NUMBER, FEW)
 
 LEAST = 5
 
@@ -26,24 +20,26 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     for name, spool in evidence.spools.items():
         is_infeasible = (spool.end or {}).get("status") == INFEASIBLE
         for metric, curve in evidence.curves(name).items():
-            for rule, message in _of_curve(metric, curve, is_infeasible):
-                yield rule.finding(name, metric, message)
+            for rule, message in _problems(metric, curve.values, is_infeasible):
+                yield finding(rule, name, metric, message)
 
 
-def _of_curve(metric: str, curve: Curve, is_infeasible: bool) -> Iterator[tuple[Rule, str]]:
-    values = curve.values
-    if not np.isfinite(values).any():
+def _problems(metric: str, values: Floats, is_infeasible: bool) -> Iterator[tuple[str, str]]:
+    """Yield the rules that the values of a metric break, each with a message."""
+    n, finite = len(values), values[np.isfinite(values)]
+    if not len(finite):
         if not is_infeasible:
-            yield NO_NUMBER, f"none of its {len(values):,} values is finite: finish it as INFEASIBLE, or leave it out"
+            yield "no_number", f"none of its {n:,} values is finite: finish it as INFEASIBLE, or leave it out"
         return
     if metric_named(metric).direction is None:
         return
     if is_constant(values):
-        yield CONSTANT, f"all of its {len(values):,} values are {values[np.isfinite(values)][0]:g}: is it measured?"
+        yield "constant_curve", f"all of its {n:,} values are {finite[0]:g}: is it measured?"
     elif starts_perfect(metric, values):
-        yield PERFECT, f"its first value is {values[0]:g}, and nothing is better: is it measured on the right data?"
-    if len(values) < LEAST:
-        yield FEW, f"it has {len(values)} evaluations, so steps to a target are coarse: evaluate more often"
+        message = f"its first value is {values[0]:g}, and nothing is better: is it measured on the right data?"
+        yield "perfect_at_start", message
+    if n < LEAST:
+        yield "few_evaluations", f"it has {n} evaluations, so steps to a target are coarse: evaluate more often"
 
 
 def is_constant(values: Floats) -> bool:

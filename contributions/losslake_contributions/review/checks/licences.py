@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 
 from losslake_contributions.review.checks.evidence import Evidence
-from losslake_contributions.review.checks.rules import ERROR, Finding, Rule
-
-LICENCE = Rule("licence", ERROR, "the licence is one of the list, and that of the run is that of the submission")
-RULES = (LICENCE,)
-
-
-@dataclass(frozen=True)
-class Licence:
-    """A licence of open data. spdx: its identifier in the list of SPDX. title: in words."""
-
-    spdx: str
-    title: str
+from losslake_contributions.review.checks.rules import Finding, finding
+from losslake_contributions.review.data import table
 
 
 @cache
-def licences() -> dict[str, Licence]:
-    """Return the licences of the list, by identifier."""
-    text = resources.files("losslake_contributions.review.data").joinpath("licences.toml").read_text("utf-8")
-    return {spdx: Licence(spdx, title) for spdx, title in tomllib.loads(text)["licences"].items()}
+def licences() -> Mapping[str, str]:
+    """Return the titles of licences of open data, by their identifiers in the list of SPDX."""
+    return dict(table("licences")["licences"])
 
 
-def licence_named(text: str) -> Licence | None:
-    """Return the licence of an identifier, in any case; None if it isn't in the list."""
-    return next((each for spdx, each in licences().items() if spdx.lower() == text.strip().lower()), None)
+def identifier(text: str) -> str | None:
+    """Return the identifier of a licence that is written in any case; None if it isn't in the list."""
+    return next((spdx for spdx in licences() if spdx.lower() == text.strip().lower()), None)
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about licences."""
     listed = ", ".join(licences())
-    if evidence.licence and licence_named(evidence.licence) is None:
-        yield LICENCE.finding("", "licence", f"{evidence.licence!r} isn't in the list: give one of {listed}")
+    if evidence.licence and identifier(evidence.licence) is None:
+        yield finding("licence", "", "licence", f"{evidence.licence!r} isn't in the list: give one of {listed}")
     for name, spool in evidence.spools.items():
         stated = spool.licence or evidence.licence
-        licence = licence_named(stated)
+        licence = identifier(stated)
         if not stated:
-            yield LICENCE.finding(name, "licence", f"none is stated: give one of {listed}")
+            yield finding("licence", name, "licence", f"none is stated: give one of {listed}")
         elif licence is None and spool.licence:
-            yield LICENCE.finding(name, "licence", f"{stated!r} isn't in the list: give one of {listed}")
-        elif licence is not None and evidence.licence and licence != licence_named(evidence.licence):
-            yield LICENCE.finding(
-                name, "licence", f"the run says {stated}, and the submission {evidence.licence}: submit it by itself"
-            )
+            yield finding("licence", name, "licence", f"{stated!r} isn't in the list: give one of {listed}")
+        elif licence is not None and evidence.licence and licence != identifier(evidence.licence):
+            message = f"the run says {stated}, and the submission {evidence.licence}: submit it by itself"
+            yield finding("licence", name, "licence", message)

@@ -6,129 +6,91 @@ Whatever runs state, accepting them changes nothing that is stored of a collecti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from losslake.questions.release.view import ReleaseView
 from losslake_contributions.review.checks.evidence import Evidence
-from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
+from losslake_contributions.review.draft import workload_of
+from losslake_contributions.review.queries import query
 from losslake_ingest.readers.recorded.folder import Spool
-from losslake_schema.names import Workload
-from losslake_schema.tables import STUDY_KEYS
-
-OTHERS = Rule(
-    "others_collection",
-    WARNING,
-    "the collection is new, or all of its stored trials were sent by the same contributor",
-    needs_base=True,
-)
-FACTS = Rule(
-    "collection_facts",
-    WARNING,
-    "what runs state about a stored collection is what is stored: licence, goals, directions of metrics",
-    needs_base=True,
-)
-RULES = (OTHERS, FACTS)
 
 _MOST_NAMED = 3
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about stored collections, one for each collection and fact."""
-    trials = evidence.stored_trials
-    if trials is None:
+    view = evidence.stored
+    if view is None:
         return
     of_collection: dict[str, list[Spool]] = {}
     for spool in evidence.spools.values():
         of_collection.setdefault(str(spool.facts.get("collection")), []).append(spool)
-    licences = {row["collection"]: row["licence"] for row in evidence.stored_rows("collections")}
-    for collection, spools in sorted(of_collection.items()):
-        if collection not in licences:
-            continue
+    for row in query(view, "stored_collections", {"collections": [*of_collection]}).to_pylist():
+        collection, licence = row["collection"], row["licence"]
+        spools = of_collection[collection]
         if evidence.own_submissions is not None:
-            yield from _ownership(evidence, trials, collection, len(spools), evidence.own_submissions)
-        yield from _licence(evidence, collection, spools, licences[collection])
-        yield from _goals(evidence, collection, spools)
-        yield from _directions(evidence, collection, spools)
+            yield from _ownership(view, collection, row["n_trials"], len(spools), evidence.own_submissions)
+        for stated in sorted({spool.licence or evidence.licence for spool in spools} - {licence, ""}):
+            advice = "ask for another collection, unless the contributor agrees to that licence"
+            message = f"the runs say {stated}, and the collection has {licence!r}, which stays: {advice}"
+            yield finding("collection_facts", "", f"{collection}, licence", message)
+        for where, difference in dict.fromkeys(_goals(view, spools)):
+            yield finding("collection_facts", "", where, f"{difference}: accept the runs only if that is right")
+        for name, message in _directions(view, spools):
+            yield finding("collection_facts", "", f"{collection}, {name}", message)
 
 
 def _ownership(
-    evidence: Evidence, trials: pa.Table, collection: str, n_runs: int, submissions: frozenset[str]
+    view: ReleaseView, collection: str, n_stored: int, n_runs: int, submissions: frozenset[str]
 ) -> Iterator[Finding]:
-    total = trials.filter(pc.equal(trials["collection"], collection)).num_rows
+    """Yield the finding about trials that others have sent. submissions: of the contributor."""
     of_sender: set[tuple[object, ...]] = set()
     others: Counter[str] = Counter()
-    for row in evidence.stored_rows("contributors"):
-        if row["collection"] == collection:
-            if row["contribution"] in submissions:
-                of_sender.add(tuple(row[key] for key in (*STUDY_KEYS, "trial_id")))
-            else:
-                others[row["name"]] += 1
-    if len(of_sender) == total:
+    for row in query(view, "senders_of_trials", {"collection": collection}).to_pylist():
+        *trial, name, submission = row.values()
+        if submission in submissions:
+            of_sender.add(tuple(trial))
+        else:
+            others[name] += 1
+    n_others = n_stored - len(of_sender)
+    if not n_others:
         return
     names = [name for name, _ in others.most_common(_MOST_NAMED)]
     more = f" and {len(others) - len(names):,} more" if len(others) > len(names) else ""
     whose = f"by {', '.join(names)}{more}" if names else "without a contributor"
-    yield OTHERS.finding(
-        "",
-        collection,
-        f"{n_runs:,} runs would be added to it, and {total - len(of_sender):,} of its {total:,} stored trials weren't "
-        f"sent by this contributor, but are {whose}: accept them if they belong there, or ask for a collection of "
-        "their own",
+    message = (
+        f"{n_runs:,} runs would be added to it, and {n_others:,} of its {n_stored:,} stored trials weren't sent by"
     )
+    advice = "accept them if they belong there, or ask for a collection of their own"
+    yield finding("others_collection", "", collection, f"{message} this contributor, but are {whose}: {advice}")
 
 
-def _licence(evidence: Evidence, collection: str, spools: Sequence[Spool], stored: str) -> Iterator[Finding]:
-    for stated in sorted({spool.licence or evidence.licence for spool in spools} - {stored, ""}):
-        yield FACTS.finding(
-            "",
-            f"{collection}, licence",
-            f"the runs say {stated}, and the collection has {stored!r}, which stays: ask for another collection, "
-            "unless the contributor agrees to that licence",
-        )
-
-
-def _goals(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iterator[Finding]:
-    stored: dict[tuple[Workload, str, float], Mapping[str, object]] = {
-        (Workload(*(row[key] for key in STUDY_KEYS[:4])), row["metric"], row["target"]): row
-        for row in evidence.stored_rows("goals")
-        if row["collection"] == collection
-    }
-    workloads = {Workload(*(row[key] for key in STUDY_KEYS[:4])) for row in evidence.stored_rows("studies")}
-    differences: dict[str, None] = {}
+def _goals(view: ReleaseView, spools: Sequence[Spool]) -> Iterator[tuple[str, str]]:
+    """Yield the goals that runs of stored workloads state otherwise, or in addition, each with the difference."""
     for spool in spools:
-        workload = Workload(*(str(spool.facts.get(key)) for key in STUDY_KEYS[:4]))
-        stated = spool.facts.get("goals")
-        for goal in stated if isinstance(stated, list) and workload in workloads else ():
+        workload, stated = workload_of(spool), spool.facts.get("goals")
+        for goal in stated if isinstance(stated, list) and workload in view.workloads else ():
             if not isinstance(goal, dict) or not isinstance(goal.get("target"), int | float):
                 continue
-            name, target = str(goal.get("metric")), float(goal["target"])
-            row = stored.get((workload, name, target))
-            where = f"{workload}, {name} {target:g}"
-            if row is None:
-                differences[f"{where}: it would be a new goal of the workload"] = None
-            elif any(goal.get(key) not in (None, row[key]) for key in ("comparator", "source")):
-                differences[f"{where}: its stored comparator {row['comparator']} and source {row['source']!r} stay"] = (
-                    None
-                )
-    for text in differences:
-        where, _, message = text.partition(": ")
-        yield FACTS.finding("", where, f"{message}: accept the runs only if that is right")
+            metric, target = str(goal.get("metric")), float(goal["target"])
+            stored = next((each for each in view.goals_of(workload, metric) if each.target == target), None)
+            where = f"{workload}, {metric} {target:g}"
+            if stored is None:
+                yield where, "it would be a new goal of the workload"
+            elif any(goal.get(key) not in (None, getattr(stored, key)) for key in ("comparator", "source")):
+                yield where, f"its stored comparator {stored.comparator} and source {stored.source!r} stay"
 
 
-def _directions(evidence: Evidence, collection: str, spools: Sequence[Spool]) -> Iterator[Finding]:
-    measured = {name for row in evidence.stored_rows("studies") for name in row["metrics"]}
-    stored = {row["metric"]: row["direction"] for row in evidence.stored_rows("metrics") if row["metric"] in measured}
+def _directions(view: ReleaseView, spools: Sequence[Spool]) -> Iterator[tuple[str, str]]:
+    """Yield the measured metrics whose direction runs state otherwise, each with a message."""
     directions: set[tuple[str, str]] = set()
     for spool in spools:
         stated = spool.facts.get("directions")
         directions |= {(str(name), str(way)) for name, way in stated.items()} if isinstance(stated, dict) else set()
     for name, direction in sorted(directions):
-        if name in stored and stored[name] != direction:
-            yield FACTS.finding(
-                "",
-                f"{collection}, {name}",
-                f"the runs say {direction}, and the lake {stored[name] or 'nothing'}, which stays: ask for another "
-                "name of the metric, or accept the runs as they are",
-            )
+        stored = view.metrics.get(name)
+        is_measured = any(name in facts.measured for facts in view.workloads.values())
+        if stored is not None and is_measured and stored.direction != direction:
+            advice = "ask for another name of the metric, or accept the runs as they are"
+            yield name, f"the runs say {direction}, and the lake {stored.direction or 'nothing'}, which stays: {advice}"

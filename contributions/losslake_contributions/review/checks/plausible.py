@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from losslake.library.lake import Lake as Library
+from losslake.questions.release.view import ReleaseView
 from losslake_contributions.review.checks.claims import first_step
 from losslake_contributions.review.checks.evidence import Curve, Evidence
-from losslake_contributions.review.checks.rules import WARNING, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_contributions.review.draft import rows_of
 from losslake_contributions.review.queries import query
 from losslake_schema.names import Trial, Workload
 from losslake_schema.reached import Floats, sign_of
 from losslake_schema.registry import Goal
-
-TOO_FAST = Rule(
-    "too_fast", WARNING, "a goal isn't reached in less than half of the steps that neighbours suggest", needs_base=True
-)
-BEYOND_REFERENCE = Rule(
-    "beyond_reference",
-    WARNING,
-    "a goal isn't reached with fewer examples than MLPerf's reference runs, by three standard deviations",
-    needs_base=True,
-)
-FAR_BETTER = Rule(
-    "far_better", WARNING, "no value is better than all stored ones by over half of their spread", needs_base=True
-)
-FLAGGED = Rule("flagged", WARNING, "the lake doesn't flag the trial: its number of examples can be right")
-RULES = (TOO_FAST, BEYOND_REFERENCE, FAR_BETTER, FLAGGED)
 
 MOST_GOALS = 20
 REFERENCES = "mlperf-rcp"
@@ -43,55 +30,56 @@ _NEIGHBOURS, _TOO_FAST, _DEVIATIONS, _LEAST_STORED, _SPREAD = 3, 0.5, 3.0, 5, 0.
 class _Run:
     name: str
     trial: Trial
-    curves: dict[str, Curve]
+    curves: Mapping[str, Curve]
+
+    @property
+    def batch_size(self) -> int:
+        """The batch size."""
+        return self.trial.study.batch_size
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings beside stored trials."""
+    before, after = evidence.before, evidence.after
+    if after is None:
+        return
     runs = [_Run(name, trial, evidence.curves(name)) for name, trial in evidence.draft.trials.items()]
-    yield from _flagged(evidence, runs)
-    if evidence.draft.before is None:
+    yield from _flagged(after, runs)
+    library = evidence.draft.library(evidence.draft.before)
+    if before is None or library is None:
         return
-    before = Library(evidence.draft.source, evidence.draft.before)
-    tasks: dict[tuple[str, str], list[_Run]] = {}
+    tasks: defaultdict[tuple[str, str], list[_Run]] = defaultdict(list)
     for run in runs:
-        tasks.setdefault((run.trial.study.workload.dataset, run.trial.study.workload.model), []).append(run)
-    for (dataset, model), of_task in tasks.items():
-        goals = _goals(evidence, dataset, model)
-        for goal in goals:
-            yield from _too_fast(before, goal, of_task, _direction(evidence, goal.metric))
-            if goal.source.startswith(QUALITY_TARGET):
-                points = _reference_points(before, evidence, dataset, model)
-                yield from _beyond_reference(goal, of_task, _direction(evidence, goal.metric), points)
-        yield from _far_better(evidence, dataset, model, of_task)
+        tasks[run.trial.study.workload.dataset, run.trial.study.workload.model].append(run)
+    for task, of_task in tasks.items():
+        for goal in _goals(after, task):
+            reached = _reached(of_task, goal, _direction(after, goal.metric))
+            yield from _too_fast(library, goal, reached)
+            if reached and goal.source.startswith(QUALITY_TARGET):
+                yield from _beyond_reference(goal, reached, _reference_points(library, before, task))
+        yield from _far_better(before, after, task, of_task)
 
 
-def _flagged(evidence: Evidence, runs: Sequence[_Run]) -> Iterator[Finding]:
+def _flagged(after: ReleaseView, runs: Sequence[_Run]) -> Iterator[Finding]:
     """Yield the runs that the lake would flag."""
-    if evidence.after is None:
-        return
-    rows = evidence.after.cursor().sql("SELECT * FROM flags").to_arrow_table().to_pylist()
-    flagged = {Trial.of(row) for row in rows}
+    flagged = {Trial.of(row) for row in query(after, "flagged_trials").to_pylist()}
+    message = "its examples can't be right beside other batch sizes: check batch size, steps and unit"
     for run in runs:
         if run.trial in flagged:
-            yield FLAGGED.finding(
-                run.name, "", "its examples can't be right beside other batch sizes: check batch size, steps and unit"
-            )
+            yield finding("flagged", run.name, "", message)
 
 
-def _goals(evidence: Evidence, dataset: str, model: str) -> list[Goal]:
+def _goals(view: ReleaseView, task: tuple[str, str]) -> list[Goal]:
     """Return the goals of the workloads of a data set and model, each metric and target once, MLPerf's first."""
-    view = evidence.after
-    of_task = [g for g in view.goals if (g.workload.dataset, g.workload.model) == (dataset, model)] if view else []
+    of_task = [goal for goal in view.goals if (goal.workload.dataset, goal.workload.model) == task]
     distinct: dict[tuple[str, float], Goal] = {}
     for goal in sorted(of_task, key=lambda each: (not each.source.startswith(QUALITY_TARGET), each.workload)):
         distinct.setdefault((goal.metric, goal.target), goal)
     return list(distinct.values())[:MOST_GOALS]
 
 
-def _direction(evidence: Evidence, metric: str) -> str | None:
-    registered = evidence.after.metrics.get(metric) if evidence.after is not None else None
-    return registered.direction if registered is not None else None
+def _direction(view: ReleaseView, metric: str) -> str | None:
+    return view.metrics[metric].direction if metric in view.metrics else None
 
 
 def _reached(runs: Sequence[_Run], goal: Goal, direction: str | None) -> list[tuple[_Run, int]]:
@@ -105,21 +93,18 @@ def _reached(runs: Sequence[_Run], goal: Goal, direction: str | None) -> list[tu
     return reached
 
 
-def _too_fast(before: Library, goal: Goal, runs: Sequence[_Run], direction: str | None) -> Iterator[Finding]:
-    reached = _reached(runs, goal, direction)
+def _too_fast(before: Library, goal: Goal, reached: Sequence[tuple[_Run, int]]) -> Iterator[Finding]:
+    """Yield the runs that reach a goal in far fewer steps than stored trials of other batch sizes suggest."""
     pattern = str(Workload("*", goal.workload.dataset, goal.workload.model, "*"))
     parameters = {"workload": pattern, "metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
     rows = rows_of(before, "scaling", parameters) if reached else []
     stored = [(row["batch_size"], row["steps"]) for row in rows if row["steps"]]
     for run, steps in reached:
-        least = least_steps(run.trial.study.batch_size, [size for size, _ in stored], [fewest for _, fewest in stored])
+        least = least_steps(run.batch_size, [size for size, _ in stored], [fewest for _, fewest in stored])
         if least is not None and steps < _TOO_FAST * least:
-            yield TOO_FAST.finding(
-                run.name,
-                f"{goal.metric} {goal.target:g}",
-                f"it takes {steps:,} steps, and stored trials at neighbouring batch sizes suggest {least:,.0f}: check "
-                "batch size, steps and data, or say in the note what is new",
-            )
+            message = f"it takes {steps:,} steps, and stored trials at neighbouring batch sizes suggest {least:,.0f}"
+            advice = "check batch size, steps and data, or say in the note what is new"
+            yield finding("too_fast", run.name, f"{goal.metric} {goal.target:g}", f"{message}: {advice}")
 
 
 def least_steps(batch_size: int, sizes: Sequence[int], steps: Sequence[int]) -> float | None:
@@ -134,31 +119,33 @@ def least_steps(batch_size: int, sizes: Sequence[int], steps: Sequence[int]) -> 
     return float(np.median([*above, *below])) if above or below else None
 
 
-_Point = tuple[str, int, float, float]
-# A workload of reference runs, a batch size, and the mean and the deviation of examples.
+_Points = Mapping[str, Sequence[tuple[int, float, float]]]
+# By workload of reference runs: batch size, mean and deviation of examples.
 
 
-def _reference_points(before: Library, evidence: Evidence, dataset: str, model: str) -> list[_Point]:
+def _reference_points(before: Library, view: ReleaseView, task: tuple[str, str]) -> _Points:
     """Return MLPerf's reference points of a data set and model."""
-    workloads = evidence.before.workloads if evidence.before is not None else ()
-    named = [each for each in workloads if (each.dataset, each.model) == (dataset, model)]
-    references = [each for each in named if each.collection.partition("/")[0] == REFERENCES]
-    rows = [row for workload in sorted(references) for row in rows_of(before, "rcp", {"workload": str(workload)})]
-    return [(r["workload"], r["batch_size"], r["mean"], r["stdev"]) for r in rows if r["mean"] is not None]
+    points: defaultdict[str, list[tuple[int, float, float]]] = defaultdict(list)
+    named = [each for each in view.workloads if (each.dataset, each.model) == task]
+    for workload in sorted(each for each in named if each.collection.partition("/")[0] == REFERENCES):
+        for row in rows_of(before, "rcp", {"workload": str(workload)}):
+            if row["mean"] is not None:
+                points[row["workload"]].append((row["batch_size"], row["mean"], row["stdev"]))
+    return points
 
 
-def _beyond_reference(
-    goal: Goal, runs: Sequence[_Run], direction: str | None, points: Sequence[_Point]
-) -> Iterator[Finding]:
-    for run, steps in _reached(runs, goal, direction):
-        size = run.trial.study.batch_size
-        for workload in dict.fromkeys(name for name, *_ in points):
-            least = least_examples(size, [(batch, mean, dev) for name, batch, mean, dev in points if name == workload])
-            if least is not None and steps * size < least:
-                yield BEYOND_REFERENCE.finding(
+def _beyond_reference(goal: Goal, reached: Sequence[tuple[_Run, int]], points: _Points) -> Iterator[Finding]:
+    """Yield the runs that reach a goal with far fewer examples than reference runs, for each workload of these."""
+    for run, steps in reached:
+        n_examples = steps * run.batch_size
+        for workload, of_workload in points.items():
+            least = least_examples(run.batch_size, of_workload)
+            if least is not None and n_examples < least:
+                yield finding(
+                    "beyond_reference",
                     run.name,
                     f"{goal.metric} {goal.target:g}",
-                    f"it takes {steps * size:,} examples, and the reference runs of {workload} take at least "
+                    f"it takes {n_examples:,} examples, and the reference runs of {workload} take at least "
                     f"{least:,.0f} (mean less three standard deviations): check batch size, steps and target",
                 )
 
@@ -175,27 +162,25 @@ def least_examples(batch_size: int, points: Sequence[tuple[int, float, float]]) 
     return float(np.interp(batch_size, sizes, means) - _DEVIATIONS * np.interp(batch_size, sizes, deviations))
 
 
-def _far_better(evidence: Evidence, dataset: str, model: str, runs: Sequence[_Run]) -> Iterator[Finding]:
-    statement = query("best_values")
-    assert evidence.before is not None
+def _far_better(
+    before: ReleaseView, after: ReleaseView, task: tuple[str, str], runs: Sequence[_Run]
+) -> Iterator[Finding]:
+    """Yield the runs with a value that is far better than all stored ones of their data set and model."""
     for metric in sorted({metric for run in runs for metric in run.curves}):
-        direction = _direction(evidence, metric)
+        direction = _direction(after, metric)
         if direction is None:
             continue
-        parameters = {"dataset": dataset, "model": model, "metric": metric}
-        rows = evidence.before.cursor().execute(statement, parameters).fetchall()
-        losses = np.array([least if direction == "minimize" else -most for least, most in rows], np.float64)
+        sign = sign_of(direction)
+        stored = query(before, "best_values", {"dataset": task[0], "model": task[1], "metric": metric})
+        losses = sign * stored["least" if direction == "minimize" else "greatest"].to_numpy()
         for run in runs:
             values = run.curves[metric].values if metric in run.curves else np.empty(0)
-            finite = sign_of(direction) * values[np.isfinite(values)]
+            finite = sign * values[np.isfinite(values)]
             if len(finite) and is_far_better(float(finite.min()), losses):
-                best, stored = (sign_of(direction) * loss for loss in (finite.min(), losses.min()))
-                yield FAR_BETTER.finding(
-                    run.name,
-                    metric,
-                    f"its best value is {best:g}, and that of {len(losses):,} stored trials {stored:g}: check data, "
-                    "split and unit, or say in the note what is new",
-                )
+                best, best_stored = sign * finite.min(), sign * losses.min()
+                advice = "check data, split and unit, or say in the note what is new"
+                message = f"its best value is {best:g}, and that of {len(losses):,} stored trials {best_stored:g}"
+                yield finding("far_better", run.name, metric, f"{message}: {advice}")
 
 
 def is_far_better(loss: float, stored: Floats) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from losslake_contributions.review.checks.rules import CHECKS_VERSION, ERROR, Finding
+from losslake_contributions.review.checks.rules import CHECKS_VERSION, SEVERITIES, Finding
 from losslake_schema.quantities import counted
 
 _MOST_OF_A_RULE = 20
@@ -37,25 +37,25 @@ class Report:
     @property
     def refuses(self) -> bool:
         """True if an error was found, so that the runs can't be accepted as they are."""
-        return any(finding.severity == ERROR for finding in self.findings)
+        return any(finding.severity == "error" for finding in self.findings)
 
-    def to_json(self) -> bytes:
-        """Return the report as JSON, to be stored or sent."""
-        return REPORT.dump_json(self, indent=1)
+    def to_json(self) -> str:
+        """Return the report as JSON, to be stored."""
+        return _REPORT.dump_json(self, indent=1).decode()
 
     @staticmethod
-    def from_json(data: bytes) -> Report:
+    def from_json(text: str) -> Report:
         """Read a report, of any version. Raises ValueError."""
-        return REPORT.validate_json(data)
+        return _REPORT.validate_json(text)
 
 
-REPORT = TypeAdapter(Report)
+_REPORT = TypeAdapter(Report)
 
 
 def as_text(report: Report) -> Iterator[str]:
     """Yield the lines of a report: errors first, each with what to do, then what wasn't checked, then the verdict."""
-    order = {"error": 0, "warning": 1, "note": 2}
     counts: Counter[str] = Counter()
+    order = {severity: place for place, severity in enumerate(SEVERITIES)}
     for finding in sorted(report.findings, key=lambda each: (order[each.severity], each.rule, each.run, each.where)):
         counts[finding.rule] += 1
         if counts[finding.rule] <= _MOST_OF_A_RULE:

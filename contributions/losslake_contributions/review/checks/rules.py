@@ -6,35 +6,34 @@ by an earlier version stays accepted, with its report.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, get_args
+
+from losslake_contributions.review.data import table
 
 CHECKS_VERSION = 1
 """Raised with every change of a rule that lets the same runs have other findings."""
 
 Severity = Literal["error", "warning", "note"]
-ERROR: Severity = "error"
-WARNING: Severity = "warning"
-NOTE: Severity = "note"
+SEVERITIES: tuple[str, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule. severity: an error refuses, a warning is for the reviewer to decide, a note is to be known.
-
-    meaning: the rule in one line. since: the version of the checks that it came with. needs_base: it compares with what
-    is stored.
-    """
+    """A rule, as data/rules.toml has it."""
 
     name: str
     severity: Severity
     meaning: str
-    since: int = 1
-    needs_base: bool = False
+    needs: Literal["", "lake", "neighbours", "sender"] = ""
 
-    def finding(self, run: str, where: str, message: str) -> Finding:
-        """Return a finding by this rule."""
-        return Finding(self.name, self.severity, run, where, message)
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return every rule by its name, in the order in which they are run."""
+    return {name: Rule(name, **facts) for name, facts in table("rules").items()}
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,9 @@ class Finding:
 
     def __str__(self) -> str:
         place = ", ".join(filter(None, (self.run, self.where)))
-        return (
-            f"{self.severity} {self.rule}: {place}: {self.message}"
-            if place
-            else f"{self.severity} {self.rule}: {self.message}"
-        )
+        return ": ".join(filter(None, (f"{self.severity} {self.rule}", place, self.message)))
+
+
+def finding(rule: str, run: str, where: str, message: str) -> Finding:
+    """Return a finding by the rule of this name."""
+    return Finding(rule, rules()[rule].severity, run, where, message)

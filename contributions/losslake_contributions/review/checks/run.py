@@ -16,41 +16,29 @@ from losslake_contributions.review.checks import (
 )
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.report import NotRun, Report
-from losslake_contributions.review.checks.rules import Rule
+from losslake_contributions.review.checks.rules import rules
 
 NO_BASE = "there is no lake to compare with: name one by --lake"
 NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (
-    whole,
-    texts,
-    licences,
-    claims,
-    timing,
-    copies,
-    ownership,
-    amounts,
-    curves,
-    plausible,
-)
-_BESIDE_NEIGHBOURS = plausible.RULES
-
-
-def rules() -> list[Rule]:
-    """Return every rule."""
-    return [rule for each in _CHECKS for rule in each.RULES]
+_CHECKS = (whole, texts, licences, claims, timing, copies, ownership, amounts, curves, plausible)
 
 
 def check(evidence: Evidence) -> Report:
     """Return the findings of all rules on a submission. Raises LossLakeError."""
     findings = [finding for each in _CHECKS for finding in each.check(evidence)]
-    compared = [rule for rule in rules() if rule.needs_base]
+    return Report(sorted(evidence.spools), findings, _not_run(evidence))
+
+
+def _not_run(evidence: Evidence) -> list[NotRun]:
+    """Return the rules that lack what they compare with, by reason."""
+    reasons: dict[str, str] = {}
     if evidence.draft.base is None:
-        not_run = [NotRun(rule.name, NO_BASE) for rule in compared]
-    elif evidence.draft.before is None:
-        not_run = [NotRun(rule.name, NO_NEIGHBOURS) for rule in compared if rule in _BESIDE_NEIGHBOURS]
+        reasons = dict.fromkeys(("lake", "neighbours", "sender"), NO_BASE)
     else:
-        not_run = []
-    if evidence.draft.base is not None and evidence.own_submissions is None:
-        not_run.append(NotRun(ownership.OTHERS.name, NO_SENDER))
-    return Report(sorted(evidence.spools), findings, not_run)
+        reasons |= {"neighbours": NO_NEIGHBOURS} if evidence.draft.before is None else {}
+        reasons |= {"sender": NO_SENDER} if evidence.own_submissions is None else {}
+    distinct = dict.fromkeys(reasons.values())
+    return [
+        NotRun(rule.name, each) for each in distinct for rule in rules().values() if reasons.get(rule.needs) == each
+    ]

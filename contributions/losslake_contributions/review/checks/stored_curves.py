@@ -82,8 +82,7 @@ def stored_curves(evidence: Evidence, metric: str) -> Curves | None:
 
 
 def _read(view: ReleaseView, metric: str) -> Curves:
-    relation = view.cursor().sql(query("curves_of_metric"), params={"metric": metric})
-    table = relation.to_arrow_table().combine_chunks()
+    table = query(view, "curves_of_metric", {"metric": metric}).combine_chunks()
     if not table.num_rows:
         return concatenated({})
     lists = table["values"].chunk(0)

@@ -8,15 +8,9 @@ from collections.abc import Iterator
 
 from losslake_contributions.client.prepared_run import prepared
 from losslake_contributions.review.checks.evidence import Evidence
-from losslake_contributions.review.checks.rules import ERROR, WARNING, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
+from losslake_schema.tables import STUDY_KEYS
 
-PRIVATE = Rule("private_data", ERROR, "no secret, host name, path, address or e-mail is in what is sent")
-MIXED = Rule(
-    "mixed_scripts", WARNING, "no word of the study's name has Latin letters beside others that look like them"
-)
-RULES = (PRIVATE, MIXED)
-
-_NAMES = ("collection", "dataset", "model", "optimizer")
 _LATIN = "LATIN"
 _ALIKE = {"ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "GREEK", "LISU"}
 _WORD = re.compile(r"[^\W\d_]+")
@@ -30,19 +24,18 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 
 def _private_data(evidence: Evidence) -> Iterator[Finding]:
     """Yield what would be removed from the runs as they were sent."""
-    for name, spool in evidence.spools.items():
+    for run, spool in evidence.spools.items():
         for removal in prepared(spool).removals:
-            yield PRIVATE.finding(
-                name, removal.where, f"{removal.kind}: send the run by 'losslake push', which removes it"
-            )
+            message = f"{removal.kind}: send the run by 'losslake push', which removes it"
+            yield finding("private_data", run, removal.where, message)
 
 
 def _mixed_scripts(evidence: Evidence) -> Iterator[Finding]:
     """Yield words of names whose letters look like others."""
     for run, spool in evidence.spools.items():
-        for name in _NAMES:
+        for name in STUDY_KEYS[:4]:
             for word in _WORD.findall(str(spool.facts.get(name, ""))):
                 scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
                 if _LATIN in scripts and (others := scripts & _ALIKE):
                     message = f"'{word}' has {' and '.join(sorted(others))} letters: is it the name that it looks like?"
-                    yield MIXED.finding(run, name, message)
+                    yield finding("mixed_scripts", run, name, message)

@@ -9,12 +9,9 @@ import numpy as np
 from losslake.record.layout import ELAPSED, STEP
 from losslake.record.numbers import number
 from losslake_contributions.review.checks.evidence import Evidence
-from losslake_contributions.review.checks.rules import ERROR, Finding, Rule
+from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_ingest.readers.recorded.folder import Segment
 from losslake_schema.reached import Floats
-
-BACKWARDS = Rule("time_goes_back", ERROR, "elapsed_s is finite, never negative, and never decreases within an attempt")
-RULES = (BACKWARDS,)
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -24,11 +21,11 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             steps, elapsed = _columns(segments)
             row = first_step_back(elapsed)
             if row is not None:
-                yield BACKWARDS.finding(
-                    name,
-                    f"attempt {attempt}, step {steps[row]:.0f}",
-                    f"elapsed_s is {elapsed[row]:g} after {np.fmax.accumulate(elapsed)[max(row - 1, 0)]:g}: "
-                    "correct the clock of the log, or leave elapsed_s out",
+                where = f"attempt {attempt}, step {steps[row]:.0f}"
+                earlier = np.fmax.accumulate(elapsed)[max(row - 1, 0)]
+                advice = "correct the clock of the log, or leave elapsed_s out"
+                yield finding(
+                    "time_goes_back", name, where, f"elapsed_s is {elapsed[row]:g} after {earlier:g}: {advice}"
                 )
 
 
@@ -41,6 +38,7 @@ def first_step_back(elapsed: Floats) -> int | None:
 
 
 def _columns(segments: Sequence[Segment]) -> tuple[Floats, Floats]:
+    """Return the steps and the times of segments; NaN where a line has none."""
     rows = [(number(row.get(STEP)), number(row.get(ELAPSED))) for segment in segments for row in segment.lines()]
-    table = np.array([[np.nan if cell is None else cell for cell in row] for row in rows], np.float64).reshape(-1, 2)
+    table = np.array(rows, np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]

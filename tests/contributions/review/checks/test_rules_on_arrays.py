@@ -41,7 +41,7 @@ def test_first_time_that_goes_back(times: list[float]) -> None:
 )  # fmt: skip
 def test_first_step_of_a_claim(values: list[float], target: float, direction: str, comparator: Comparator) -> None:
     steps = [7 * row for row in range(len(values))]
-    curve = Curve(np.array(steps, np.int64), np.array(values, np.float64), np.full(len(values), np.nan))
+    curve = Curve(np.array(steps, np.int64), np.array(values, np.float64))
 
     def reaches(value: float) -> bool:
         is_better = value < target if direction == "minimize" else value > target
