@@ -9,6 +9,7 @@ computed from thinned curves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -238,8 +239,7 @@ def records(trial_id: Integers, value: Floats, sign: float) -> Flags:
     """Return True for values strictly better than every earlier one of their trial; never NaN or infinite."""
     is_record = np.zeros(len(value), np.bool_)
     loss = np.where(np.isfinite(value), value * sign, np.inf)
-    starts = np.flatnonzero(np.r_[True, np.diff(trial_id) != 0]) if len(value) else np.zeros(0, np.int64)
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(value)], strict=False):
+    for start, end in pairwise([*_starts(trial_id), len(value)]):
         before = np.r_[np.inf, np.minimum.accumulate(loss[start:end])[:-1]]
         is_record[start:end] = loss[start:end] < before
     return is_record
@@ -247,10 +247,15 @@ def records(trial_id: Integers, value: Floats, sign: float) -> Flags:
 
 def every_so_many(trial_id: Integers, count: int) -> Flags:
     """Return True for the first row of each trial, and for every `count`-th after it."""
-    starts = np.flatnonzero(np.r_[True, np.diff(trial_id) != 0]) if len(trial_id) else np.zeros(0, np.int64)
+    starts = _starts(trial_id)
     lengths = np.diff(np.r_[starts, len(trial_id)])
     within = np.arange(len(trial_id)) - np.repeat(starts, lengths)
     return np.asarray(within % count == 0)
+
+
+def _starts(trial_id: Integers) -> Integers:
+    """Return the first row of each trial."""
+    return np.flatnonzero(np.r_[True, np.diff(trial_id) != 0][: len(trial_id)])
 
 
 def _first_in_group(starts: Integers, flags: Flags) -> Flags:

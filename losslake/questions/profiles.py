@@ -164,7 +164,8 @@ def _entries(searches: Sequence[Search], goals: Sequence[Goal], by: Part) -> Ite
     for search, goal in zip(searches, goals, strict=True):
         workload = search.facts.workload
         for batch_size, steps in zip(search.facts.batch_sizes, admitted_steps(search, goal), strict=True):
-            yield Entry(_competitor(workload, by), (_rest(workload, by), batch_size), steps)
+            settings, submitters = np.arange(len(steps)), np.zeros(len(steps), np.int64)  # no differences are told
+            yield Entry(_competitor(workload, by), (_rest(workload, by), batch_size), steps, settings, submitters)
 
 
 def _not_shared(contest: Contest) -> Iterator[str]:

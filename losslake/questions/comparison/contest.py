@@ -18,16 +18,15 @@ from losslake_schema.reached import Floats, Integers
 class Entry:
     """The trials of one competitor in one column: steps (or what else is counted) to the target, inf for never.
 
-    place: tells columns apart. settings: a number for each trial, which those of one setting share; None if no
-    differences are to be told. submitters: likewise, 0 for unknown. trials: where steps are those of settings, the ones
-    of their trials.
+    place: tells columns apart. settings: a number for each trial, which those of one setting share. submitters:
+    likewise, 0 for unknown. trials: where steps are those of settings, the ones of their trials.
     """
 
     competitor: str
     place: tuple[str, int]
     steps: Floats
-    settings: Integers | None = None
-    submitters: Numbers | None = None
+    settings: Integers
+    submitters: Numbers
     trials: Floats | None = None
 
     @property
@@ -38,20 +37,18 @@ class Entry:
     @cached_property
     def is_of_one_submitter(self) -> bool:
         """True if one submitter repeated settings, and no other has trials: these say how good their recipes are."""
-        if self.settings is None or self.submitters is None or not self.submitters.any():
+        if not self.submitters.any():
             return False
         return len(np.unique(self.submitters)) == 1 and len(np.unique(self.settings)) < len(self.of_trials)
 
     @cached_property
     def medians(self) -> Floats:
         """The median steps of each setting, over its trials with other seeds."""
-        assert self.settings is not None
         return medians_of_settings(self.steps, self.settings)
 
     @cached_property
     def fewest(self) -> Floats:
         """The fewest steps of each setting."""
-        assert self.settings is not None
         return least_of_settings(self.steps, self.settings)
 
 

@@ -108,7 +108,7 @@ class Question:
 
     @property
     def definition(self) -> str:
-        """What an analysis computes, with its source; in braces what depends on the parameters."""
+        """The definition of what an analysis computes, with its source; in braces what depends on the parameters."""
         return " ".join(_definitions()[self.path.rpartition("/")[2]].split())
 
     @cached_property

@@ -32,7 +32,9 @@ def trials_left_out(
     """
     for workload, goal in zip_longest(selection.workloads, goals):
         search = open_search(view, selection, workload)
-        is_considered = search.facts.of_batch_sizes(batch_sizes or search.facts.batch_sizes)
+        is_considered = np.ones(len(search.admitted), np.bool_)
+        if batch_sizes:
+            is_considered = search.facts.of_batch_sizes(batch_sizes)
         whole = view.measuring(workload, selection.metric)
         if isinstance(whole, Pool):
             yield from _unmeasured(view, whole, selection.metric)

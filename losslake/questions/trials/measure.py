@@ -88,7 +88,7 @@ class Measure:
         if counting.measure == "accelerator_seconds":
             accelerators = _accelerators_of(view, search.facts, counting)
         if factors is None:
-            _check_times(view, search)
+            _check_times(search)
         return Measure(view, search, counting.measure, factors, accelerators)
 
     @staticmethod
@@ -122,7 +122,7 @@ class Measure:
         if self.factors is not None:
             amounts = self.of_steps(at(self.search.records.step, hits), self.search.facts.study_of_trial)
         else:
-            amounts = _hit_times(self.view, self.search, hits) * self.accelerators
+            amounts = _hit_times(self.search, hits) * self.accelerators
         return np.where(hits == NEVER, np.inf, amounts)
 
     def least(self, results: StudyResults, goal: Goal) -> Amounts:
@@ -227,10 +227,10 @@ def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
     raise BadParameter("examples_per_epoch", f"{why}: give examples_per_epoch=N")
 
 
-def _check_times(view: ReleaseView, search: Search) -> None:
+def _check_times(search: Search) -> None:
     """Raise BadParameter if the records of the workload have no times."""
-    records, is_stored = search.records, search.direction == view.metrics[search.metric].direction
-    if is_stored and len(records.step) and (records.elapsed_s is None or np.isnan(records.elapsed_s).all()):
+    records = search.records
+    if search.is_stored and len(records.step) and (records.elapsed_s is None or np.isnan(records.elapsed_s).all()):
         why = f"the logs of {search.facts.workload} have no times: give measure=steps or examples"
         raise BadParameter("measure", why)
 
@@ -244,7 +244,7 @@ def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParamete
     except BadParameter as error:
         refused["epochs"] = error
     try:
-        _check_times(view, search)
+        _check_times(search)
         _accelerators(resources, search.facts)
     except BadParameter as error:
         refused["accelerator_seconds"] = error
@@ -253,29 +253,29 @@ def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParamete
     return refused
 
 
-def _hit_times(view: ReleaseView, search: Search, hits: Integers) -> Floats:
+def _hit_times(search: Search, hits: Integers) -> Floats:
     """Return by trial the seconds to its first hit; NaN without a hit, and where no time is known.
 
     hits: by trial, which record it is; NEVER for none.
     """
     if not (hits != NEVER).any():
         return np.full(len(hits), np.nan)
-    if search.direction == view.metrics[search.metric].direction:
+    if search.is_stored:
         times = search.records.elapsed_s
         elapsed = np.full(len(hits), np.nan) if times is None else at(times, hits)
     else:
-        elapsed = _times_of_measurements(view, search, hits)
+        elapsed = _times_of_measurements(search, hits)
     return np.where((hits != NEVER) & np.isfinite(elapsed) & (elapsed >= 0), elapsed, np.nan)
 
 
-def _times_of_measurements(view: ReleaseView, search: Search, hits: Integers) -> Floats:
+def _times_of_measurements(search: Search, hits: Integers) -> Floats:
     """Return the same for a direction without stored records, from the measurements."""
     elapsed = np.full(len(hits), np.nan)
     steps = at(search.records.step, hits)
     for _, study_rows, facts, stored in search.facts.parts():
         rows = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
         trials = search.facts.trials.trial_id[rows]
-        for part in measurements(view.store, facts.files(stored), search.metric, trials.tolist()):
+        for part in measurements(search.view.store, facts.files(stored), search.metric, trials.tolist()):
             numbers, measured_at = part["trial_id"].to_numpy(), part["step"].to_numpy()
             at_row = np.minimum(np.searchsorted(trials, numbers), len(trials) - 1)
             is_hit = (trials[at_row] == numbers) & (steps[rows][at_row] == measured_at)

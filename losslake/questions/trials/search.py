@@ -22,7 +22,7 @@ from losslake.index.records import TrialRecords, trial_records
 from losslake.index.study_files import StudyRecords
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import Pool
-from losslake.questions.release.view import Metric, ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.result_rule import ResultRule, result_rule
 from losslake.questions.trials.selection import Goal, Selection
@@ -37,30 +37,32 @@ class Search:
     """The trials of one workload, as in facts.trials, with the records that a selection admits.
 
     admitted: of a study with the metric and an admitted status, and among the first so many. limits: by study, the last
-    step within the budgets; None without a budget. open_records: gives the records. open_frontiers: gives the frontiers
-    of those admitted; None where there are none for them. open_ended: gives by trial the step of its last evaluation of
-    the metric, if it first reached a goal of its workload there, else NEVER; None where nothing is known of that.
+    step within the budgets; None without a budget. has_frontiers: True if there are frontiers of those admitted.
     open_rule: gives what the result of a study is.
     """
 
+    view: ReleaseView
     facts: WorkloadFacts
     metric: str
     direction: str
     admitted: Flags
     limits: Integers | None
-    open_records: Callable[[], TrialRecords]
-    open_frontiers: Callable[[], Frontiers] | None
+    has_frontiers: bool
     open_rule: Callable[[], ResultRule]
-    open_ended: Callable[[], Integers] | None = None
 
     def among(self, chosen: Flags) -> Search:
         """Return the search with only these trials admitted. chosen: by trial."""
-        return replace(self, admitted=self.admitted & chosen, open_frontiers=None)
+        return replace(self, admitted=self.admitted & chosen, has_frontiers=False)
 
     @cached_property
     def rule(self) -> ResultRule:
         """The result of a study: that of its best trial, or of its best setting."""
         return self.open_rule()
+
+    @property
+    def is_stored(self) -> bool:
+        """True for the metric's own direction, in which records are stored."""
+        return self.direction == self.view.metrics[self.metric].direction
 
     @property
     def sign(self) -> float:
@@ -70,7 +72,9 @@ class Search:
     @cached_property
     def records(self) -> TrialRecords:
         """The records of the trials that have any, admitted or not."""
-        return self.open_records()
+        if self.is_stored:
+            return self.facts.opened.records(self.metric)
+        return _records_of_measurements(self.view, self.facts, self.metric, self.sign)
 
     @property
     def rows(self) -> Integers:
@@ -85,7 +89,7 @@ class Search:
     @cached_property
     def frontiers(self) -> Frontiers | None:
         """The frontiers of the admitted trials; None where only their records can be searched."""
-        return None if self.open_frontiers is None else self.open_frontiers()
+        return self.facts.opened.frontiers(self.metric) if self.has_frontiers else None
 
     def first_hits(self, goal: Goal) -> Integers:
         """Return by trial its first record that reaches the goal; NEVER for none, or for a trial not admitted."""
@@ -110,9 +114,9 @@ class Search:
     @cached_property
     def ended_at_goal(self) -> Integers:
         """By trial, the step of its last evaluation, if it first reached a goal of its own there; else NEVER."""
-        if self.open_ended is None:
-            return np.full(len(self.admitted), NEVER, np.int64)
-        return self.open_ended()
+        if self.is_stored or self.view.metrics[self.metric].direction is None:
+            return _ended_at_goal(self.view, self.facts, self.metric, self.direction)
+        return np.full(len(self.admitted), NEVER, np.int64)
 
     @cached_property
     def best_records(self) -> Integers:
@@ -203,23 +207,17 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         why = f"it isn't known whether lower or higher values of {metric.name} are better"
         raise BadParameter("direction", f"{why}: give direction=minimize or direction=maximize")
     limits = _step_limits(facts, selection)
-    is_stored = direction == metric.direction
-    is_plain = is_stored and limits is None and selection.trials is None and selection.statuses == COUNTED
+    is_plain = limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
     admitted = _admitted(facts, selection)
     return Search(
+        view=view,
         facts=facts,
         metric=metric.name,
         direction=direction,
         admitted=admitted,
         limits=limits,
-        open_records=partial(facts.opened.records, metric.name)
-        if is_stored
-        else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
-        open_frontiers=partial(facts.opened.frontiers, metric.name) if is_plain else None,
-        open_ended=partial(_ended_at_goal, view, facts, metric.name, direction)
-        if metric.direction in (direction, None)
-        else None,
+        has_frontiers=is_plain and direction == metric.direction,
         open_rule=partial(result_rule, facts, selection, admitted),
     )
 
@@ -273,14 +271,14 @@ def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], F
     return first
 
 
-def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> TrialRecords:
+def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: str, sign: float) -> TrialRecords:
     """Return the records for the other direction, from the measurements."""
     if isinstance(facts, Pool):
         return facts.records(lambda member: _records_of_measurements(view, member, metric, sign))
     parameters = {
         "files": [view.store.name_for_queries(file.path) for file in view.measurement_files(facts)],
         "batch_sizes": facts.batch_sizes,
-        "metric": metric.name,
+        "metric": metric,
         "sign": sign,
     }
     columns = view.query("records_of_measurements", parameters).fetchnumpy()

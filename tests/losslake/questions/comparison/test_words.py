@@ -196,9 +196,9 @@ def test_every_batch_size_appears_in_exactly_one_statement(letters: Sequence[str
         "fewer": r"fewer (?:steps to \S+ < \S+ than sgd )?at",
         "more": r"more (?:steps to \S+ < \S+ than sgd )?at",
         "not told": r"[Nn]o difference (?:in steps to \S+ < \S+ )?can be detected (?:between momentum and sgd )?at",
-        "neither reaches": r"Neither (?:momentum nor sgd )?reaches (?:it|error < \S+) at",
         "too few trials": r"(?:^A|; a)t(?= [^;]*? there are too few)",
         "one submitter": r"(?:^A|; a)t(?= [^;]*? all trials of)",
+        "neither reaches": r"Neither (?:momentum nor sgd )?reaches (?:it|error < \S+) at",
     }
     assert list(clauses) == list(get_args(Verdict))
     for verdict, clause in clauses.items():
