@@ -3,7 +3,7 @@
 import { jsonOf } from "./answers.js";
 import { offerKeys } from "./chart_keys.js";
 import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
-import { loadVega } from "./vega.js";
+import { embed, loadVega } from "./vega.js";
 
 const STEP = 10;
 // The last label of an axis may reach beyond the figure by as many px.
@@ -66,10 +66,7 @@ async function redraw(figure) {
 }
 
 async function show(figure, specification, drawing) {
-  const place = document.createElement("div");
-  place.className = "live";
-  const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-  const { view } = await window.vegaEmbed(place, specification, options);
+  const { place, view } = await embed(specification);
   if (drawing.controller.signal.aborted) {
     view.finalize();
     return;

@@ -1,6 +1,8 @@
 // The marks of a chart by keyboard and pointer: the arrow keys move from mark to mark and read it out; Enter follows its
 // link; the pointer shows the tooltip of the nearest mark.
 
+import { element } from "./elements.js";
+
 // px from the pointer to a mark whose tooltip it shows.
 const NEAR = 40;
 
@@ -9,12 +11,8 @@ export function offerKeys(plot, view, title) {
   const marks = marksOf(view);
   if (!marks.length) return;
   showNearest(plot.querySelector("canvas"), view, marks.filter((mark) => mark.isPoint));
-  const spoken = document.createElement("p");
-  spoken.className = "said";
-  spoken.setAttribute("aria-live", "polite");
-  const ring = document.createElement("span");
-  ring.className = "ring";
-  ring.hidden = true;
+  const spoken = element("p", { className: "said", "aria-live": "polite" });
+  const ring = element("span", { className: "ring", hidden: true });
   plot.append(ring, spoken);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
@@ -26,7 +24,8 @@ export function offerKeys(plot, view, title) {
     else if (event.key === "Home") at = 0;
     else if (event.key === "End") at = marks.length - 1;
     else if (event.key === "Escape") at = -1;
-    else if (event.key === "Enter" && marks[at]?.href) follow(marks[at].href);
+    // As a click does: in a frame the link opens beside it, as the page's base target says.
+    else if (event.key === "Enter" && marks[at]?.href) element("a", { href: marks[at].href }).click();
     else return;
     event.preventDefault();
     point(plot, ring, spoken, marks[at]);
@@ -45,13 +44,6 @@ function showNearest(canvas, view, points) {
     for (const each of points) if (distance(each) < least) [nearest, least] = [each, distance(each)];
     view.tooltip()(null, event, nearest, nearest?.tooltip);
   });
-}
-
-/** Follows a link as a click does: in a frame it opens beside it, as the page's base target says. */
-function follow(href) {
-  const link = document.createElement("a");
-  link.href = href;
-  link.click();
 }
 
 function point(plot, ring, spoken, mark) {

@@ -1,6 +1,7 @@
 // The other estimates of the critical batch size, fetched on demand, since they take hundreds of fits.
 
 import { jsonOf } from "./answers.js";
+import { element } from "./elements.js";
 import { significant } from "./numbers.js";
 
 const METHODS = [
@@ -26,7 +27,7 @@ export function offerEstimates(node) {
     try {
       nodes = shown(await jsonOf(await fetch(link.href)));
     } catch (error) {
-      nodes = [withText("p", `The estimates couldn't be loaded. ${error.message}`)];
+      nodes = [element("p", {}, `The estimates couldn't be loaded. ${error.message}`)];
     }
     if (link.isConnected) place.replaceChildren(...nodes);
   });
@@ -34,44 +35,18 @@ export function offerEstimates(node) {
 
 function shown(answer) {
   const [mccandlish, zhang] = ["mccandlish2018", "zhang2024"].map((name) => answer.estimates.find((row) => row.definition === name));
-  const table = document.createElement("table");
-  table.append(withText("caption", `Estimates of the critical batch size for ${answer.metric}, target ${answer.target}`));
-  const head = table.createTHead().insertRow();
-  for (const text of ["Method", "Critical batch size", "From", "To"]) head.append(headed(text, "col"));
-  const body = table.createTBody();
-  for (const method of METHODS) addRow(body, method, mccandlish);
-  addRow(body, ZHANG, zhang);
-  const box = document.createElement("div");
-  box.className = "wide";
-  box.tabIndex = 0;
-  box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Table of estimates");
-  box.append(table);
-  const warnings = document.createElement("ul");
-  for (const text of [...answer.left_out, ...answer.warnings]) warnings.append(withText("li", text));
-  return [box, warnings];
+  const caption = element("caption", {}, `Estimates of the critical batch size for ${answer.metric}, target ${answer.target}`);
+  const heads = ["Method", "Critical batch size", "From", "To"].map((text, at) => element("th", { scope: "col", className: at ? "number" : "" }, text));
+  const rows = [...METHODS.map((method) => rowOf(method, mccandlish)), rowOf(ZHANG, zhang)];
+  const table = element("table", {}, caption, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+  const warnings = [...answer.left_out, ...answer.warnings].map((text) => element("li", {}, text));
+  return [element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": "Table of estimates" }, table), element("ul", {}, ...warnings)];
 }
 
-function addRow(body, [label, ...names], estimate) {
-  const row = body.insertRow();
-  row.append(headed(label, "row"));
-  for (const name of [names[0], names[1], names[2]]) {
-    const value = name ? estimate[name] : null;
-    const cell = row.insertCell();
-    cell.className = "number";
-    cell.textContent = value === null || value === undefined ? "–" : significant(value, 2);
-  }
-}
-
-function headed(text, scope) {
-  const cell = withText("th", text);
-  cell.scope = scope;
-  if (scope === "col" && text !== "Method") cell.className = "number";
-  return cell;
-}
-
-function withText(tag, text) {
-  const element = document.createElement(tag);
-  element.textContent = text;
-  return element;
+function rowOf([label, value, lower, upper], estimate) {
+  const cells = [value, lower, upper].map((name) => {
+    const number = name ? estimate[name] : null;
+    return element("td", { className: "number" }, number === null || number === undefined ? "–" : significant(number, 2));
+  });
+  return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
 }

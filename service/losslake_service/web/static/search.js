@@ -1,16 +1,14 @@
 // Suggests workloads while words are typed into a search field: a combobox whose options open their pages.
 
+import { element } from "./elements.js";
+
 const DELAY_MS = 120;
 const MOST = 8;
 
 /** Offers suggestions at a search field, from the list of workloads of the release that the page shows. */
 export function offerSuggestions(input) {
-  const list = document.createElement("ul");
-  list.id = `${input.id}-suggestions`;
-  list.className = "suggestions";
-  list.hidden = true;
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Workloads");
+  const id = `${input.id}-suggestions`;
+  const list = element("ul", { id, className: "suggestions", hidden: true, role: "listbox", "aria-label": "Workloads" });
   input.after(list);
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-autocomplete", "list");
@@ -43,20 +41,15 @@ async function suggest(field, words, signal) {
   }
 }
 
-function show(field, found) {
+function show(field, matches) {
   field.at = -1;
-  field.list.replaceChildren(...found.map(({ workload, release }, place) => {
-    const option = document.createElement("li");
-    option.id = `${field.list.id}-${place}`;
-    option.setAttribute("role", "option");
-    option.setAttribute("aria-selected", "false");
-    option.textContent = workload;
+  field.list.replaceChildren(...matches.map(({ workload, release }, place) => {
     const path = workload.split("/").map(encodeURIComponent).join("/");
-    option.addEventListener("click", () => location.assign(`/workloads/${path}${release ? `?release=${release}` : ""}`));
-    return option;
+    const onclick = () => location.assign(`/workloads/${path}${release ? `?release=${release}` : ""}`);
+    return element("li", { id: `${field.list.id}-${place}`, role: "option", "aria-selected": "false", onclick }, workload);
   }));
-  field.list.hidden = !found.length;
-  field.input.setAttribute("aria-expanded", String(found.length > 0));
+  field.list.hidden = !matches.length;
+  field.input.setAttribute("aria-expanded", String(matches.length > 0));
   field.input.removeAttribute("aria-activedescendant");
 }
 

@@ -1,6 +1,7 @@
 // The SQL page: an editor, results without a reload, a history, links to share.
 
 import { element } from "./elements.js";
+import { counted } from "./numbers.js";
 import { Problem, ask } from "./sql/ask.js";
 import { offerNames, tablesBelow } from "./sql/browser.js";
 import { remember, showHistory } from "./sql/history.js";
@@ -43,8 +44,7 @@ async function run(isNew) {
 }
 
 function show(result, ms) {
-  const rows = `${result.rows.length.toLocaleString("en")} row${result.rows.length === 1 ? "" : "s"}`;
-  part("status").textContent = `${rows} in ${(ms / 1000).toFixed(2)} s`;
+  part("status").textContent = `${counted(result.rows.length, "row")} in ${(ms / 1000).toFixed(2)} s`;
   const about = { ...known, pinned: state.pinned, statement: state.statement, source: `LossLake, release ${known.release}`, is_cut: Boolean(result.truncated) };
   showResult(part("result"), result, state.choices, about, (choices) => {
     state.choices = choices;

@@ -1,5 +1,7 @@
 // The values of an answer: their text, their numbers and their order.
 
+import { whole } from "./numbers.js";
+
 const NUMBER = /^u?int|^float|^double|^halffloat|^decimal/;
 const TIME = /^timestamp|^date/;
 const NESTED = /^list|^large_list|^fixed_size_list|^map|^struct/;
@@ -39,5 +41,5 @@ const collator = new Intl.Collator("en", { numeric: true });
 function shortened(text) {
   const rest = text.length - MOST_CHARACTERS;
   if (rest <= 0) return text;
-  return `${text.slice(0, MOST_CHARACTERS)}… (${rest.toLocaleString("en")} more characters)`;
+  return `${text.slice(0, MOST_CHARACTERS)}… (${whole(rest)} more characters)`;
 }

@@ -5,9 +5,8 @@ import { element } from "../elements.js";
 /** Turns the names inside a node into buttons. */
 export function offerNames(node, insert) {
   for (const name of node.querySelectorAll("[data-insert]")) {
-    const button = element("button", { type: "button", className: "insert", title: "Insert into the statement" }, name.textContent);
-    button.addEventListener("click", () => insert(name.dataset.insert));
-    name.replaceChildren(button);
+    const onclick = () => insert(name.dataset.insert);
+    name.replaceChildren(element("button", { type: "button", className: "insert", title: "Insert into the statement", onclick }, name.textContent));
   }
 }
 

@@ -3,7 +3,7 @@
 import { offerKeys } from "../chart_keys.js";
 import { element } from "../elements.js";
 import { chosen, drawable, specification } from "./chart.js";
-import { loadVega } from "../vega.js";
+import { embed, loadVega } from "../vega.js";
 
 const MARKS = [["line", "Line"], ["points", "Points"], ["bars", "Bars"]];
 const STEP = 40;
@@ -35,21 +35,19 @@ export function resultChart(result, choices, about, changed) {
 function inputs(state, changed) {
   const names = drawable(state.result).map((column) => [column.name, column.name]);
   const select = (text, name, options) => {
-    const input = element("select", {}, ...options.map(([value, label]) => element("option", { value, selected: value === state.choices[name] }, label)));
-    input.addEventListener("change", () => {
-      state.choices[name] = input.value;
+    const onchange = ({ target }) => {
+      state.choices[name] = target.value;
       changed();
-    });
-    return element("label", {}, text, input);
+    };
+    return element("label", {}, text, element("select", { onchange }, ...options.map(([value, label]) => element("option", { value, selected: value === state.choices[name] }, label))));
   };
   const check = (text, letter) => {
-    const input = element("input", { type: "checkbox", checked: state.choices.log.includes(letter) });
-    input.addEventListener("change", () => {
+    const onchange = ({ target }) => {
       const others = state.choices.log.replace(letter, "");
-      state.choices.log = [...(others + (input.checked ? letter : ""))].sort().join("");
+      state.choices.log = [...(others + (target.checked ? letter : ""))].sort().join("");
       changed();
-    });
-    return element("label", { className: "check" }, input, text);
+    };
+    return element("label", { className: "check" }, element("input", { type: "checkbox", checked: state.choices.log.includes(letter), onchange }), text);
   };
   return [
     select("Mark", "mark", MARKS),
@@ -67,9 +65,7 @@ async function draw(state, plot, problem) {
   problem.hidden = true;
   try {
     await loadVega();
-    const place = element("div", { className: "live" });
-    const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-    const { view } = await window.vegaEmbed(place, specified(state), options);
+    const { place, view } = await embed(specified(state));
     if (turn !== state.turn) return view.finalize();
     state.view?.finalize();
     state.view = view;
@@ -90,9 +86,8 @@ function specified({ result, choices, about, width }) {
 
 function downloads(state) {
   const download = (text, make) => {
-    const button = element("button", { type: "button" }, text);
-    button.addEventListener("click", async () => save(`losslake-chart.${text === "Vega-Lite" ? "vl.json" : text.toLowerCase()}`, await make()));
-    return button;
+    const name = `losslake-chart.${text === "Vega-Lite" ? "vl.json" : text.toLowerCase()}`;
+    return element("button", { type: "button", onclick: async () => save(name, await make()) }, text);
   };
   return element("figcaption", { className: "takes" }, "Picture: ",
     download("SVG", async () => new Blob([await state.view.toSVG()], { type: "image/svg+xml" })),

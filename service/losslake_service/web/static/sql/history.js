@@ -1,6 +1,7 @@
 // The history of statements run in this browser, newest first.
 
 import { element } from "../elements.js";
+import { counted } from "../numbers.js";
 
 const KEY = "losslake.sql.history";
 const MOST = 50;
@@ -20,8 +21,8 @@ export function showHistory(section, choose) {
   const entries = remembered();
   section.hidden = !entries.length;
   section.querySelector(".past").replaceChildren(...entries.map((entry) => {
-    const button = element("button", { type: "button", title: entry.statement }, entry.statement.replace(/\s+/g, " ").trim());
-    button.addEventListener("click", () => choose(entry.statement));
+    const onclick = () => choose(entry.statement);
+    const button = element("button", { type: "button", title: entry.statement, onclick }, entry.statement.replace(/\s+/g, " ").trim());
     return element("li", {}, button, element("span", { className: "quiet" }, summary(entry)));
   }));
   section.querySelector("#forget").onclick = () => {
@@ -32,7 +33,7 @@ export function showHistory(section, choose) {
 
 function summary({ at, rows, ms }) {
   const when = new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-  return `${when} · ${Number(rows).toLocaleString("en")} ${rows === 1 ? "row" : "rows"} · ${(ms / 1000).toFixed(2)} s`;
+  return `${when} · ${counted(Number(rows), "row")} · ${(ms / 1000).toFixed(2)} s`;
 }
 
 /** Returns the stored entries; none if the browser stores nothing, or anything else is there. */

@@ -1,6 +1,7 @@
 // The result of a statement, as a table or a chart.
 
 import { element } from "../elements.js";
+import { whole } from "../numbers.js";
 import { drawable } from "./chart.js";
 import { resultChart } from "./chart_view.js";
 import { resultTable } from "./table.js";
@@ -15,11 +16,8 @@ import { resultTable } from "./table.js";
  */
 export function showResult(section, result, choices, about, changed) {
   const place = element("div");
-  const buttons = ["table", "chart"].map((name) => {
-    const button = element("button", { type: "button", "aria-pressed": "false", data: { show: name } }, name === "table" ? "Table" : "Chart");
-    button.addEventListener("click", () => turnTo(name, true));
-    return button;
-  });
+  const buttons = [["table", "Table"], ["chart", "Chart"]].map(([name, text]) =>
+    element("button", { type: "button", "aria-pressed": "false", data: { show: name }, onclick: () => turnTo(name, true) }, text));
   const canDraw = result.rows.length > 0 && drawable(result).length > 1;
   buttons[1].hidden = !canDraw;
   let current = choices;
@@ -40,6 +38,6 @@ export function showResult(section, result, choices, about, changed) {
 
 function notice(result, about) {
   if (!result.rows.length) return element("p", { className: "said" }, "The result has no rows.");
-  const first = result.rows.length.toLocaleString("en");
+  const first = whole(result.rows.length);
   return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows; the result has more. The downloads below have them, up to the limits stated there.`) : "";
 }

@@ -1,6 +1,7 @@
 // A result as a table, sorted by its headers, one page at a time.
 
 import { element } from "../elements.js";
+import { whole } from "../numbers.js";
 import { linksOf } from "./links.js";
 import { cellOf, compare } from "../values.js";
 
@@ -15,7 +16,7 @@ export function resultTable(result, pinned) {
   const body = element("tbody");
   const place = element("p", { className: "pager" });
   const shown = { result, pinned, rows: result.rows, first: 0, body, place };
-  const headers = result.columns.map((column) => header(column, shown));
+  const headers = result.columns.map(header);
   const mark = (sorted, direction) => headers.forEach((each) => {
     each.ariaSort = each === sorted ? direction : "none";
   });
@@ -59,20 +60,15 @@ function tableRow(row, { result, pinned }) {
 function pager(shown, last) {
   if (shown.rows.length <= ROWS_ON_A_PAGE) return [];
   const turn = (text, first) => {
-    const button = element("button", { type: "button", disabled: first < 0 || first >= shown.rows.length }, text);
-    button.addEventListener("click", () => {
+    const onclick = () => {
       shown.first = first;
       fill(shown);
       // The pressed button was replaced: move the focus to its successor.
       const buttons = [...shown.place.querySelectorAll("button")];
       (buttons.find((each) => each.textContent === text && !each.disabled) ?? buttons.find((each) => !each.disabled)).focus();
-    });
-    return button;
+    };
+    return element("button", { type: "button", disabled: first < 0 || first >= shown.rows.length, onclick }, text);
   };
-  const range = ` Rows ${count(shown.first + 1)} to ${count(last)} of ${count(shown.rows.length)} `;
+  const range = ` Rows ${whole(shown.first + 1)} to ${whole(last)} of ${whole(shown.rows.length)} `;
   return [turn("Earlier rows", shown.first - ROWS_ON_A_PAGE), range, turn("Later rows", shown.first + ROWS_ON_A_PAGE)];
-}
-
-function count(number) {
-  return number.toLocaleString("en");
 }

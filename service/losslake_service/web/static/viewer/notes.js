@@ -50,17 +50,12 @@ function targetInWords({ target, text, isProposed }, isLog) {
 function unknownOutcomes(outcomes) {
   const count = (outcome) => [...outcomes.values()].filter((each) => each === outcome).length;
   const [nFlagged, nStopped] = [count(UNKNOWN.flagged), count(UNKNOWN.stopped)];
-  const texts = [];
-  if (nFlagged) {
-    const state = nFlagged === 1 ? "is flagged and counts" : "are flagged and count";
-    texts.push(`${counted(nFlagged, "trial")} ${state} for no target, as FROM flags in SQL explains.`);
-  }
-  if (nStopped) {
-    const they = nStopped === 1 ? "it" : "they";
-    const stopped = `${counted(nStopped, "trial")} stopped at an easier goal`;
-    texts.push(`${stopped}: whether ${they} would reach this one isn't known.`);
-  }
-  return texts;
+  const state = nFlagged === 1 ? "is flagged and counts" : "are flagged and count";
+  const they = nStopped === 1 ? "it" : "they";
+  return [
+    nFlagged && `${counted(nFlagged, "trial")} ${state} for no target, as FROM flags in SQL explains.`,
+    nStopped && `${counted(nStopped, "trial")} stopped at an easier goal: whether ${they} would reach this one isn't known.`,
+  ].filter(Boolean);
 }
 
 /** Says how many evaluations aren't drawn, since they aren't finite, or have no place on an axis. */
@@ -73,20 +68,17 @@ function withoutPlace(lines) {
       nUnplaced += Number.isNaN(x[at]) || (Number.isNaN(raw[at]) && !isOdd);
     });
   }
-  const texts = [];
-  if (nOdd) texts.push(`${whole(nOdd)} evaluations are NaN or infinite, and break their lines.`);
-  if (nUnplaced) {
-    const which = "evaluations at step 0, or with values of zero or below,";
-    texts.push(`${whole(nUnplaced)} ${which} have no place on a logarithmic axis.`);
-  }
-  return texts;
+  return [
+    nOdd && `${whole(nOdd)} evaluations are NaN or infinite, and break their lines.`,
+    nUnplaced && `${whole(nUnplaced)} evaluations at step 0, or with values of zero or below, have no place on a logarithmic axis.`,
+  ].filter(Boolean);
 }
 
 /** Says that values lie beyond the first view. */
 function beyondView({ all, y }, isLog) {
   const [least, most] = all.map((end) => tickText(from(end, isLog)));
-  const texts = [];
-  if (all[1] > y[1]) texts.push(`Values up to ${most} lie above the picture: zoom out to see them.`);
-  if (all[0] < y[0]) texts.push(`Values down to ${least} lie below the picture: zoom out to see them.`);
-  return texts;
+  return [
+    all[1] > y[1] && `Values up to ${most} lie above the picture: zoom out to see them.`,
+    all[0] < y[0] && `Values down to ${least} lie below the picture: zoom out to see them.`,
+  ].filter(Boolean);
 }
