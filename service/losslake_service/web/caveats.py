@@ -19,9 +19,9 @@ def by_reason(texts: Sequence[str]) -> list[str]:
     """Return the distinct texts; those that differ in a batch size alone as one, with the number and range of these."""
     groups: dict[tuple[str, ...], dict[str, int]] = {}
     for text in texts:
-        found = _BATCH_SIZE.search(text)
-        reason = (text,) if found is None else (text[: found.start()], text[found.end() :])
-        groups.setdefault(reason, {})[text] = 0 if found is None else int(found[1])
+        match = _BATCH_SIZE.search(text)
+        reason = (text,) if match is None else (text[: match.start()], text[match.end() :])
+        groups.setdefault(reason, {})[text] = 0 if match is None else int(match[1])
     return [_in_one(reason, sizes) for reason, sizes in groups.items()]
 
 

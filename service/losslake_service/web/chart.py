@@ -93,16 +93,22 @@ class Chart:
     @property
     def shares(self) -> Iterator[Line]:
         """The lines that show the chart elsewhere: its address, a picture, a frame, and a cell of a notebook."""
-        title = escape(self.title)
-        yield Line("Link", f"{self.address}{self.page}#{self.name}")
-        picture = escape(self.address + self.figure("svg", width=_WIDE, height=self.height))
-        yield Line("Image", f'<img src="{picture}" alt="{title}">')
-        frame = f'src="{escape(self.address + self.embedded)}" title="{title}"'
-        attributes = f'width="100%" height="{self.height + _BESIDE_CHART}" loading="lazy" style="border: 0"'
-        yield Line("Iframe", f"<iframe {frame} {attributes}></iframe>")
+        page, picture = f"{self.page}#{self.name}", self.figure("svg", width=_WIDE, height=self.height)
+        yield from share_lines(self.address, page, picture, self.embedded, self.title, self.height + _BESIDE_CHART)
         yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.options))
 
     @property
     def lines(self) -> list[Line]:
         """The code that gets the answer with other tools."""
         return list(snippets(self.address, _ANSWERS[self.kind], self.answer_query))
+
+
+def share_lines(address: str, page: str, picture: str, frame: str, title: str, height: int) -> Iterator[Line]:
+    """Yield the lines that show a figure elsewhere: its address, a picture, and a frame of a height in px.
+
+    address: of the service; page, picture, frame: paths.
+    """
+    yield Line("Link", address + page)
+    yield Line("Image", f'<img src="{escape(address + picture)}" alt="{escape(title)}">')
+    attributes = f'width="100%" height="{height}" loading="lazy" style="border: 0"'
+    yield Line("Iframe", f'<iframe src="{escape(address + frame)}" title="{escape(title)}" {attributes}></iframe>')

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from losslake_service.web.templates import Query, with_query
+from losslake_service.web.templates import Query, values_by_name, with_query
 
 _SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
 _TABULAR = frozenset({"application/json", "text/csv", "application/vnd.apache.parquet"})
@@ -59,10 +59,8 @@ def notebook_cell(address: str, path: str, query: Query, options: Query = ()) ->
 
 def _arguments(query: Query) -> dict[str, str]:
     """Return the literals of Python by parameter; a list of what is repeated."""
-    given: dict[str, list[str]] = {}
-    for name, value in query:
-        given.setdefault(name, []).append(_python(value))
-    return {name: each[0] if len(each) == 1 else f"[{', '.join(each)}]" for name, each in given.items()}
+    literals = {name: [*map(_python, values)] for name, values in values_by_name(query).items()}
+    return {name: each[0] if len(each) == 1 else f"[{', '.join(each)}]" for name, each in literals.items()}
 
 
 def _named(values: Mapping[str, str]) -> list[str]:

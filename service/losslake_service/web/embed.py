@@ -109,9 +109,9 @@ async def _framed(
         "etag": entity_tag(view, by, request.scope["path"], request.scope["query_string"], "html"),
         "content-security-policy": EMBED_POLICY.decode(),
     }
-    known = not_modified_response(request.headers, headers, exists=False)
-    if known is not None:
-        return known
+    not_modified = not_modified_response(request.headers, headers, exists=False)
+    if not_modified is not None:
+        return not_modified
     return await answers.respond(request, view.number, lambda: HTMLResponse(page(), headers=headers))
 
 

@@ -16,6 +16,7 @@ from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_schema.registry import metric_named
+from losslake_service.web.per_release import once_per_release
 from losslake_service.web.templates import Query, with_query
 
 
@@ -61,6 +62,7 @@ class Example:
         }
 
 
+@once_per_release
 def find_example(view: ReleaseView) -> Example | None:
     """Return the first goal that any trial reaches; None without data."""
     for workload, metric, target in _candidates(view):

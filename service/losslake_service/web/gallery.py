@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
-from weakref import WeakKeyDictionary
 
 from losslake.questions import regimes
 from losslake.questions.release.known_names import collection_name, display_name
@@ -16,6 +14,8 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of
+from losslake_service.web.measures import batch_unit
+from losslake_service.web.per_release import once_per_release
 from losslake_service.web.templates import in_unit
 
 _MOST, _FEWEST_SIZES = 12, 4
@@ -70,14 +70,10 @@ def _spread(values: Sequence[float], length: int) -> list[float]:
     return [round(_MARGIN + room * ((value - low) / (high - low) if high > low else 0.5), 1) for value in values]
 
 
-_CHOSEN: WeakKeyDictionary[ReleaseView, list[Miniature]] = WeakKeyDictionary()
-
-
+@once_per_release
 def gallery(view: ReleaseView) -> list[Miniature]:
     """Return the small charts of a release: the best covered workloads, one of each model and dataset."""
-    if view not in _CHOSEN:
-        _CHOSEN[view] = list(islice(_chosen(view), _MOST))
-    return _CHOSEN[view]
+    return list(islice(_chosen(view), _MOST))
 
 
 def _chosen(view: ReleaseView) -> Iterator[Miniature]:
@@ -94,16 +90,11 @@ def _chosen(view: ReleaseView) -> Iterator[Miniature]:
             models[dataset].append(model)
     ranked.sort(key=lambda each: each[0])
     for _, facts, goal in ranked:
-        rows = _rows(view, facts.workload, goal)
+        parameters = regimes.RegimesParameters.model_validate(
+            {"workload": [str(facts.workload)], **goal.with_comparator}
+        )
+        rows = regimes.QUESTION.answer(view, parameters).table().to_pylist()
         worse = frozenset(row["batch_size"] for row in rows if row["is_dominated"])
         steps = [(row["batch_size"], row["steps"]) for row in rows if row["batch_size"] > 0 and row["steps"]]
         if len(steps) - len(worse) >= _FEWEST_SIZES:
-            yield Miniature(facts.workload, goal, view.rows("batch_units", facts.study_ids)[0][0], steps, worse)
-
-
-def _rows(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[dict[str, Any]]:
-    """Return the rows of the regimes of a workload."""
-    parameters = regimes.RegimesParameters.model_validate({"workload": [str(workload)], **goal.asked})
-    answer = regimes.QUESTION.answer(view, parameters)
-    rows: list[dict[str, Any]] = answer.table().to_pylist()
-    return rows
+            yield Miniature(facts.workload, goal, batch_unit(view, facts), steps, worse)

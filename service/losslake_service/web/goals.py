@@ -64,7 +64,7 @@ class PageGoal:
         return {"metric": self.metric, "target": self.target}
 
     @property
-    def asked(self) -> dict[str, str | float]:
+    def with_comparator(self) -> dict[str, str | float]:
         """The parameters of questions about it, whatever comparators the workloads have."""
         return {**self.parameters, "comparator": self.comparator}
 
@@ -110,8 +110,8 @@ def page_goal(
         raise BadParameter("metric", f"no metric of {facts.workload} has a known direction")
     direction = view.metric(facts, name).direction or direction
     if direction is None:
-        known = ", ".join(metrics_of(view, facts))
-        raise BadParameter("metric", f"the direction of {name} is not known: choose one of {known}")
+        directed = ", ".join(metrics_of(view, facts))
+        raise BadParameter("metric", f"the direction of {name} is not known: choose one of {directed}")
     is_proposed = target is None
     target = reachable(view, facts, name, direction) if target is None else target
     check_targets(name, target=target)
@@ -120,10 +120,14 @@ def page_goal(
     return PageGoal(name, target, direction, source, "inclusive" if is_inclusive else "strict", is_proposed)
 
 
-def usual_metric(view: ReleaseView, facts: WorkloadFacts) -> str | None:
-    """Return the metric of the first goal, else one with a direction on validation data, on test data, or on any."""
-    first = next(iter(goals_of(view, facts)), None)
-    return first.metric if first else last_of_held_out(metrics_of(view, facts))
+def usual_metric(view: ReleaseView, facts: WorkloadFacts, measured: Sequence[str] | None = None) -> str | None:
+    """Return the metric of the first goal, else one with a direction on validation data, on test data, or on any.
+
+    measured: the metrics to choose from; default: all of the workload.
+    """
+    names = facts.measured if measured is None else measured
+    goals = (goal.metric for goal in goals_of(view, facts) if goal.metric in names)
+    return next(goals, None) or last_of_held_out([name for name in names if view.metrics[name].direction is not None])
 
 
 def last_of_held_out(metrics: Sequence[str]) -> str | None:
@@ -136,17 +140,17 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
 
     Without a trial that counts, that is the first goal.
     """
-    known: dict[str, list[float]] = {}
+    best_values: dict[str, list[float]] = {}
     for goal in goals:
-        if goal.metric not in known:
-            known[goal.metric] = _best_values(view, facts, goal.metric, goal.direction)
+        if goal.metric not in best_values:
+            best_values[goal.metric] = _best_values(view, facts, goal.metric, goal.direction)
         sign = sign_of(goal.direction)
-        if hits(sign * np.array(known[goal.metric]), sign * goal.target, goal.comparator).any():
+        if hits(sign * np.array(best_values[goal.metric]), sign * goal.target, goal.comparator).any():
             return goal
     first = goals[0]
-    if not known[first.metric]:
+    if not best_values[first.metric]:
         return first
-    target = _reached_by_all(known[first.metric], first.metric, first.direction)
+    target = _reached_by_all(best_values[first.metric], first.metric, first.direction)
     return (
         replace(first, target=target, source="", is_proposed=True, instead_of=first.text)
         if target != first.target
@@ -156,7 +160,7 @@ def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageG
 
 def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:
     """Return each batch size at which a trial reached the goal, with the fewest steps."""
-    parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **goal.asked})
+    parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **goal.with_comparator})
     rows = scaling.QUESTION.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]
@@ -180,9 +184,9 @@ def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: s
 
 
 def _reached_by_all(values: Sequence[float], metric: str, direction: str) -> float:
-    is_minimized, known = direction == "minimize", metric_named(metric)
+    is_minimized, registered = direction == "minimize", metric_named(metric)
     target = _rounded_away(max(values) if is_minimized else min(values), is_minimized)
-    return float(min(max(target, known.smallest), known.largest))
+    return float(min(max(target, registered.smallest), registered.largest))
 
 
 def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:

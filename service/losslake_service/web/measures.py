@@ -9,6 +9,7 @@ from typing import Any, get_args
 from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.measure import MeasureName, refusals
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Selection
@@ -49,6 +50,13 @@ class OfferedMeasure:
     label: str = ""
 
 
+def batch_unit(view: ReleaseView, facts: WorkloadFacts) -> str:
+    """Return what the batch sizes of a workload or a pool count, mostly examples."""
+    stored = next(stored for _, _, stored, _ in facts.parts())
+    unit: str = view.rows("batch_units", stored.study_ids)[0][0]
+    return unit
+
+
 def measured(parameters: MeasureParameters) -> dict[str, Any]:
     """Return the parameters of what is counted; none for steps."""
     names = set(MeasureParameters.model_fields) if parameters.measure != "steps" else set()
@@ -58,7 +66,7 @@ def measured(parameters: MeasureParameters) -> dict[str, Any]:
 def offered_measures(
     view: ReleaseView, selection: Selection, current: Mapping[str, Any], url: Callable[..., str]
 ) -> Iterator[OfferedMeasure]:
-    """Yield what the trials of all selected workloads can be counted in. url: returns the page with parameters."""
+    """Yield what the trials of all selected workloads can be counted in. url: returns the page with changes."""
     refused: dict[MeasureName, BadParameter] = {}
     for search in open_searches(view, selection):
         refused = refusals(view, search) | refused
@@ -66,6 +74,7 @@ def offered_measures(
         noun, why = name.replace("_", "-"), refused.get(name)
         is_current = name == current.get("measure", "steps")
         if why is None or is_current:
-            yield OfferedMeasure(name, noun, url(measure=None if name == "steps" else name), is_current)
+            changes = dict.fromkeys(MeasureParameters.model_fields) | {"measure": None if name == "steps" else name}
+            yield OfferedMeasure(name, noun, url(**changes), is_current)
         else:
             yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, _FIELD_LABELS.get(why.parameter, ""))

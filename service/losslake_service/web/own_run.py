@@ -68,7 +68,7 @@ def own_run(
     if goal is None:
         return about | {"instead": "There is no target to reach, so the curve alone is drawn."}
     query = [
-        *goal.asked.items(),
+        *goal.with_comparator.items(),
         ("direction", goal.direction if view.metrics[metric].direction is None else None),
         ("batch_size", batch_size),
         ("where", where or None),

@@ -31,7 +31,7 @@ from losslake_service.sandbox.errors import SqlLimits
 from losslake_service.web.bare_page import SITE, accepts_html, empty_page
 from losslake_service.web.chart import Chart
 from losslake_service.web.reference import Interface
-from losslake_service.web.templates import Query, digest, page_path, render, with_query
+from losslake_service.web.templates import digest, page_path, query_pairs, render, with_query
 
 # Width and height in px of the preview picture of a link.
 PICTURE_SIZE = 1200, 630
@@ -111,9 +111,18 @@ class PageRequest:
         workloads = {facts.workload for facts in self.view.matching(what)}
         return together(each for study, many in notices.items() if study.workload in workloads for each in many)
 
-    def chart(self, kind: str, query: Query, title: str, name: str = "", **options: Any) -> Chart:
-        """Return a chart of this release. name: unique on the page, default: the kind; options: fields of Chart."""
-        return Chart(kind, query, self.view.number, title, self.address, name or kind, **options)
+    def chart(
+        self,
+        kind: str,
+        query: Mapping[str, object],
+        title: str,
+        *,
+        options: Mapping[str, object] | None = None,
+        **more: Any,
+    ) -> Chart:
+        """Return a chart of this release. query, options: as for a URL; more: fields of Chart."""
+        about = {"name": kind, "options": query_pairs((options or {}).items())} | more
+        return Chart(kind, query_pairs(query.items()), self.view.number, title, self.address, **about)
 
 
 @dataclass(frozen=True)
@@ -141,6 +150,14 @@ class Page:
     withdrawn: Sequence[TrialNotices] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocsPage(Page):
+    """A page of the documentation."""
+
+    styles: tuple[str, ...] = ("docs.css",)
+    scripts: tuple[str, ...] = ("docs.js",)
 
 
 Prepare = Callable[[Request, PageParameters, ReleaseView, SqlStatements | None], Awaitable[object | None]]
@@ -234,9 +251,9 @@ def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Aw
             notices = f"{sources.notice} {releases.notices.version}"
             by = f"{__version__} {digest()} {address} {releases.newest} {statements is None} {notices}"
             headers["etag"] = entity_tag(view, by, http.scope["path"], query, "html")
-            known = not_modified_response(http.headers, headers, exists=False)
-            if known is not None:
-                return known
+            not_modified = not_modified_response(http.headers, headers, exists=False)
+            if not_modified is not None:
+                return not_modified
 
         def page() -> Response:
             request = PageRequest(

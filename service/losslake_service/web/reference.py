@@ -92,7 +92,7 @@ class Reference:
 
     def _section(self, path: str, method: str, operation: Operation) -> Section:
         name = anchor(method, path)
-        given = sorted(
+        parameters = sorted(
             operation.get("parameters", ()),
             key=lambda each: (not each.get("required"), each["name"] in ("release", "format")),
         )
@@ -105,16 +105,18 @@ class Reference:
         heading = "Fields of the answer in JSON; columns in the other formats: those of rows"
         answers = [(heading, self.fields(name, schema)) for schema in map(_json_schema, good) if schema]
         # Many parameters of a list are filters of a column.
-        columns = self._columns_of_rows(operation) if any(each["name"] == "cursor" for each in given) else set()
+        columns = self._columns_of_rows(operation) if any(each["name"] == "cursor" for each in parameters) else set()
         filters = [
-            each for each in given if columns & {each["name"], each["name"].removesuffix("_min").removesuffix("_max")}
+            each
+            for each in parameters
+            if columns & {each["name"], each["name"].removesuffix("_min").removesuffix("_max")}
         ]
         return Section(
             anchor=name,
             name=f"{method.upper()} {path}",
             text=operation.get("description", ""),
             lines=list(self._lines(path, operation)) if method == "get" else (),
-            parameters=[_parameter(name, each) for each in given if each not in filters],
+            parameters=[_parameter(name, each) for each in parameters if each not in filters],
             filters=[_parameter(name, each) for each in filters],
             fields=[*bodies, *answers],
             headers=[item for response in good for item in response.get("headers", {}).items()],
@@ -199,13 +201,13 @@ def _parameter(place: str, parameter: Mapping[str, Any]) -> Entry:
 
 
 def _field(name: str, place: str, schema: Schema) -> Entry:
-    given = next(iter(schema.get("examples", ())), None)
+    example = next(iter(schema.get("examples", ())), None)
     return Entry(
         anchor=f"{name}:{place}",
         name=place,
         details=_details(_kind_words(schema), schema),
         text=schema.get("description", ""),
-        example=_shown(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)),
+        example=_shown(example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)),
     )
 
 

@@ -15,29 +15,27 @@ from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 from losslake_service.bounded_cache import BoundedCache
 
 _SAME_COLUMNS = {"steps_to": "steps_to_target", "result_at": "steps_to_result"}
+_TRIAL_KEYS = (*STUDY_KEYS, "trial_id")
+_LISTED = {listing.name: listing.key for listing in LISTINGS}
+# In the order of the page.
 _KEYS: Mapping[str, Sequence[str]] = {
-    **{listing.name: listing.key for listing in LISTINGS},
-    "contributors": (*STUDY_KEYS, "trial_id", "name", "orcid", "role", "contribution"),
+    **{name: _LISTED[name] for name in ("collections", "workloads", "studies", "trials")},
     "measurements": (*STUDY_KEYS, "metric", "trial_id", "step"),
     "records": (*STUDY_KEYS, "metric", "trial_id", "step"),
-    "steps_to_target": (*STUDY_KEYS, "trial_id", "metric", "target"),
+    **{name: _LISTED[name] for name in ("metrics", "goals")},
+    "contributors": (*_TRIAL_KEYS, "name", "orcid", "role", "contribution"),
+    "copies": (*_TRIAL_KEYS, "source", "source_sha256", "attributes"),
+    "trial_resources": _TRIAL_KEYS,
+    "flags": (*_TRIAL_KEYS, "rule"),
+    "steps_to_target": (*_TRIAL_KEYS, "metric", "target"),
     "steps_to_result": (*STUDY_KEYS, "metric", "target"),
-    "steps_to": (*STUDY_KEYS, "trial_id"),
+    "steps_to": _TRIAL_KEYS,
     "result_at": STUDY_KEYS,
     "pooled_result_at": ("batch_size",),
     "best_setting_at": STUDY_KEYS,
-    "trial_resources": (*STUDY_KEYS, "trial_id"),
-    "amounts_to": (*STUDY_KEYS, "trial_id"),
+    "amounts_to": _TRIAL_KEYS,
     "amount_at": STUDY_KEYS,
-    "flags": (*STUDY_KEYS, "trial_id", "rule"),
-    "copies": (*STUDY_KEYS, "trial_id", "source", "source_sha256", "attributes"),
 }
-_ORDER = (
-    "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals",
-    "contributors", "copies",
-    "trial_resources", "flags", "steps_to_target", "steps_to_result", "steps_to", "result_at", "pooled_result_at",
-    "best_setting_at", "amounts_to", "amount_at",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ _DESCRIBED: BoundedCache[Sequence[SchemaTable]] = BoundedCache(1)
 
 def schema_tables(view: ReleaseView) -> Sequence[SchemaTable]:
     """Return every view and macro, cached since they are the same for all releases."""
-    return _DESCRIBED.get(None, lambda: [_table(view, name) for name in _ORDER])
+    return _DESCRIBED.get(None, lambda: [_table(view, name) for name in _KEYS])
 
 
 def call(name: str, arguments: str = "metric, target") -> str:

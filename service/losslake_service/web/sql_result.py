@@ -72,16 +72,16 @@ def _cell(text: str | None, is_number: bool) -> Cell:
 
 def _linked(row: Mapping[str, Cell], link: Link) -> list[Cell]:
     """Return the cells of a row, with links to the workloads, studies and trials that they name."""
-    given = {name: cell.text for name, cell in row.items() if cell.kind in ("text", "number")}
-    urls = {name: _url(parse, given[name], link) for name, parse in _PARSERS.items() if name in given}
-    if all(given.get(name) for name in _NAMES):
-        path = "/".join(given[name] for name in _NAMES)
+    texts = {name: cell.text for name, cell in row.items() if cell.kind in ("text", "number")}
+    urls = {name: _url(parse, texts[name], link) for name, parse in _PARSERS.items() if name in texts}
+    if all(texts.get(name) for name in _NAMES):
+        path = "/".join(texts[name] for name in _NAMES)
         urls["optimizer"] = _url(Workload.parse, path, link)
-        if "batch_size" in given:
-            path = f"{path}/{given['batch_size']}"
+        if "batch_size" in texts:
+            path = f"{path}/{texts['batch_size']}"
             urls["batch_size"] = _url(Study.parse, path, link)
-            if "trial_id" in given:
-                urls["trial_id"] = _url(Trial.parse, f"{path}/{given['trial_id']}", link)
+            if "trial_id" in texts:
+                urls["trial_id"] = _url(Trial.parse, f"{path}/{texts['trial_id']}", link)
     return [dataclasses.replace(cell, url=urls[name]) if urls.get(name) else cell for name, cell in row.items()]
 
 

@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from losslake.questions import compare
 from losslake.questions.release.known_names import display_name, heading_of
@@ -22,6 +21,7 @@ from losslake_service.web.code_lines import statement
 from losslake_service.web.examples import find_example
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, steps_by_size
 from losslake_service.web.page import PageRequest
+from losslake_service.web.per_release import once_per_release
 from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
 
 _BY_MOMENTUM = ("sgd", "momentum", "nesterov_momentum")
@@ -63,16 +63,6 @@ class StartingExample:
     def request(self, page: PageRequest) -> WorkloadRequest:
         """Return a request for the workload with its goal."""
         return WorkloadRequest(page, page.view.workload(self.workload), self.goal)
-
-
-_CHOSEN: WeakKeyDictionary[ReleaseView, StartingExample | None] = WeakKeyDictionary()
-
-
-def starting_example(view: ReleaseView) -> StartingExample | None:
-    """Return the example for new visitors; None if no trial can reach a goal."""
-    if view not in _CHOSEN:
-        _CHOSEN[view] = _chosen(view)
-    return _CHOSEN[view]
 
 
 def first_chart(request: PageRequest) -> Chart | None:
@@ -140,7 +130,10 @@ def group_by_model(view: ReleaseView) -> dict[tuple[str, str, str], list[Workloa
     return rows
 
 
-def _chosen(view: ReleaseView) -> StartingExample | None:
+@once_per_release
+def starting_example(view: ReleaseView) -> StartingExample | None:
+    """Return the example for new visitors; None if no trial can reach a goal."""
+
     def worth(workloads: Sequence[Workload]) -> tuple[int, bool, int, int]:
         """Return the sort key: at how many batch sizes, and how well, the workloads can be compared."""
         names = {workload.optimizer for workload in workloads}
@@ -171,10 +164,12 @@ def _is_judged(view: ReleaseView, pair: Sequence[Workload], goal: PageGoal) -> b
     """Return False if all trials of either are of one submitter wherever two workloads could be compared."""
     if not pair:
         return False
-    parameters = compare.CompareParameters.model_validate({"workload": [*map(str, pair)], **goal.asked})
+    parameters = compare.CompareParameters.model_validate({"workload": [*map(str, pair)], **goal.with_comparator})
     answer = compare.QUESTION.answer(view, parameters)
-    (said,) = answer.facts["conclusions"]
-    return not said["one_submitter_at"] or any(said[name] for name in ("fewer_at", "more_at", "not_told_at"))
+    (conclusion,) = answer.facts["conclusions"]
+    return not conclusion["one_submitter_at"] or any(
+        conclusion[name] for name in ("fewer_at", "more_at", "not_told_at")
+    )
 
 
 def _momentum(workload: Workload) -> int:

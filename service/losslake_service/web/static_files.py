@@ -99,9 +99,9 @@ async def static_file(request: Request) -> Response:
         "cache-control": PINNED if request.path_params["digest"] == STATIC_FILES.digest else REVALIDATED,
         "etag": file.etag,
     }
-    known = not_modified_response(request.headers, headers)
-    if known is not None:
-        return known
+    not_modified = not_modified_response(request.headers, headers)
+    if not_modified is not None:
+        return not_modified
     coding = preferred_coding(request.headers.get("accept-encoding", "").encode())
     gets_smaller = len(file.content) >= _WORTH_KEEPING and file.media_type.startswith("text/")
     if coding is None or request.method == "HEAD" or not gets_smaller:

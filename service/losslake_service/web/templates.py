@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from losslake.analysis.measured_levels import stated
 from losslake.questions.release.changes import changes_in_words
+from losslake.questions.trials.batch_size_words import joined
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.quantities import amount, counted, plural
 from losslake_service.web.documentation import site_documents
@@ -35,10 +36,15 @@ def prose(text: str) -> Markup:
 
 
 def with_query(path: str, query: Iterable[tuple[str, object]], safe: str = "/") -> str:
-    """Return a path with a query, without values that are None. A list repeats its parameter."""
-    each = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in query)
-    pairs = [(name, str(value)) for name, values in each for value in values if value is not None]
+    """Return a path with a query, as `query_pairs` has it."""
+    pairs = query_pairs(query)
     return f"{path}?{urlencode(pairs, safe=safe, quote_via=quote)}" if pairs else path
+
+
+def query_pairs(query: Iterable[tuple[str, object]]) -> Query:
+    """Return the names and values of a query as texts, without values that are None. A list repeats its parameter."""
+    each = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in query)
+    return [(name, str(value)) for name, values in each for value in values if value is not None]
 
 
 def page_path(what: Workload | Study | Trial) -> str:
@@ -49,11 +55,9 @@ def page_path(what: Workload | Study | Trial) -> str:
 
 def subject_page(query: Query) -> str:
     """Return the path of the page about what the parameters of an answer name: a trial, study, workload, or several."""
-    given: dict[str, list[str]] = {}
-    for name, value in query:
-        given.setdefault(name, []).append(value)
-    places = {name: given.get(name, []) for name in ("trial", "study", "workload", "batch_size")}
-    state = [(name, given.get(name)) for name in ("metric", "target", "direction", "release")]
+    values = values_by_name(query)
+    places = {name: values.get(name, []) for name in ("trial", "study", "workload", "batch_size")}
+    state = [(name, values.get(name)) for name in ("metric", "target", "direction", "release")]
     if len(places["trial"]) == 1:
         return with_query(f"/trials/{quote(places['trial'][0], safe='/')}", state)
     studies = dict.fromkeys([*places["study"], *(trial.rpartition("/")[0] for trial in places["trial"])])
@@ -65,6 +69,14 @@ def subject_page(query: Query) -> str:
     if len(workloads) == 1:
         return with_query(f"/workloads/{quote(next(iter(workloads)), safe='/')}", state)
     return with_query("/compare", [("workload", list(workloads)), *state])
+
+
+def values_by_name(query: Query) -> dict[str, list[str]]:
+    """Return the values of each parameter of a query."""
+    values: dict[str, list[str]] = {}
+    for name, value in query:
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def without_release(url: str) -> str:
@@ -97,6 +109,11 @@ def significant(number: float | None) -> str:
 def in_unit(batch_size: int, unit: str | None) -> str:
     """Return a batch size with what it counts, unless that is examples."""
     return f"{batch_size:,}" if unit in (None, "examples") else f"{batch_size:,} {unit}"
+
+
+def first_few(parts: Sequence[str], most: int) -> str:
+    """Return the first parts as in a sentence, and how many more there are: a, b and 2 more."""
+    return joined([*parts[:most], *([f"{len(parts) - most} more"] if len(parts) > most else [])])
 
 
 def ratio(number: float) -> str:

@@ -16,7 +16,7 @@ from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.page import PageRequest
 
-_POINTS = "200"
+_POINTS = 200
 _HEIGHT = 460
 
 
@@ -45,14 +45,13 @@ def best_trials(
 
 
 def curves_of_best(
-    request: PageRequest, trials: Sequence[Trial], goal: PageGoal, counted: Mapping[str, Any], noun: str
+    request: PageRequest, trials: list[Trial], goal: PageGoal, counted: Mapping[str, Any], noun: str
 ) -> Chart:
     """Return the chart of the curves of these trials."""
-    query = [("trial", str(trial)) for trial in trials]
-    more = [("metric", goal.metric), ("points", _POINTS), *((name, str(value)) for name, value in counted.items())]
+    query = {"trial": trials, "metric": goal.metric, "points": _POINTS, **counted}
     heading = f"{goal.metric} by {noun}, the best trial of each"
     text = f"{heading}: {', '.join(map(str, trials))}"
-    options = [("target", repr(goal.target))]
     keys = tuple((*astuple(trial.study.workload), trial.study.batch_size, trial.trial_id) for trial in trials)
     sql = statement("curves_of_trials", metric=goal.metric, trials=keys)
-    return request.chart("curves", [*query, *more], text, height=_HEIGHT, heading=heading, options=options, sql=sql)
+    options = {"target": goal.target}
+    return request.chart("curves", query, text, height=_HEIGHT, heading=heading, options=options, sql=sql)

@@ -11,6 +11,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import joined
 from losslake_schema.names import Workload
 from losslake_service.web.goals import metrics_of
+from losslake_service.web.templates import first_few
 
 _MOST_OFFERED = 6
 _MOST_LISTED = 12
@@ -72,5 +73,4 @@ def _offer(first: Workload, second: Workload) -> Offer:
 
 
 def _few(parts: Sequence[str]) -> str:
-    more = [f"{len(parts) - _MOST_LISTED} more"] if len(parts) > _MOST_LISTED else []
-    return joined([*parts[:_MOST_LISTED], *more]) if parts else "nothing"
+    return first_few(parts, _MOST_LISTED) or "nothing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from losslake.questions import atlas
-from losslake.questions.release.known_names import collection_name, heading_of
+from losslake.questions.release.known_names import heading_of
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
@@ -22,7 +22,7 @@ class AtlasPageParameters(PageParameters):
     optimizer: str = ""
 
     @property
-    def given(self) -> dict[str, str]:
+    def filters(self) -> dict[str, str]:
         """The filters that are set."""
         return {name: value for name in _FILTERS if (value := getattr(self, name))}
 
@@ -30,31 +30,31 @@ class AtlasPageParameters(PageParameters):
 def atlas_page(request: PageRequest) -> Page:
     """Return the page; raises BadParameter for a name that no workload has."""
     parameters: AtlasPageParameters = request.parameters
-    given = parameters.given
-    filters = atlas.AtlasParameters.model_validate({name: [value] for name, value in given.items()})
-    answer = atlas.QUESTION.answer(request.view, filters)
+    filters = parameters.filters
+    query = atlas.AtlasParameters.model_validate({name: [value] for name, value in filters.items()})
+    answer = atlas.QUESTION.answer(request.view, query)
     rows = answer.table().to_pylist()
-    known = [row for row in rows if row["critical_batch_size"] is not None]
-    title = "Critical batch sizes" + (f": {', '.join(given.values())}" if given else "")
-    chart = request.chart("atlas", list(given.items()), title, heading="Critical batch sizes")
+    numbers = [row for row in rows if row["critical_batch_size"] is not None]
+    title = "Critical batch sizes" + (f": {', '.join(filters.values())}" if filters else "")
+    chart = request.chart("atlas", filters, title, heading="Critical batch sizes")
     return Page(
         template="atlas.html",
         title=title,
-        description=f"The critical batch sizes of {len(known)} workloads at their goals, with intervals where known.",
-        url=request.url(PATH, **given),
+        description=f"The critical batch sizes of {len(numbers)} workloads at their goals, with intervals where known.",
+        url=request.url(PATH, **filters),
         content={
             "parameters": parameters,
             "choices": {name: sorted({getattr(each, name) for each in request.view.workloads}) for name in _FILTERS},
             "names": {name: _shown(name) for name in _FILTERS},
             "chart": chart if any(row["lower"] or row["upper"] or row["critical_batch_size"] for row in rows) else None,
-            "known": [_row(request, row) for row in known],
+            "known": [_row(request, row) for row in numbers],
             "unknown": [_row(request, row) for row in rows if row["critical_batch_size"] is None],
             "facts": answer.facts,
         },
-        picture=chart if known else first_chart(request),
+        picture=chart if numbers else first_chart(request),
         above=(("Workloads", request.url("/workloads")),),
         styles=("atlas.css",),
-        data=request.url("/v1/analysis/atlas.json", **given),
+        data=request.url("/v1/analysis/atlas.json", **filters),
     )
 
 
@@ -73,7 +73,6 @@ def _row(request: PageRequest, row: dict[str, object]) -> dict[str, object]:
     return {
         **row,
         "heading": heading_of(workload),
-        "collection": collection_name(workload.collection),
         "url": request.page_url(workload, **goal),
         "goal": comparison.in_words(str(row["metric"]), str(row["direction"])),
     }

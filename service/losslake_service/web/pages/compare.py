@@ -25,10 +25,10 @@ from losslake_service.web.code_lines import statement
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
 from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
-from losslake_service.web.measures import CountedParameters, OfferedMeasure, measured, offered_measures
+from losslake_service.web.measures import CountedParameters, OfferedMeasure, batch_unit, measured, offered_measures
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.starting_example import group_by_model
-from losslake_service.web.templates import Query
+from losslake_service.web.templates import first_few
 
 _MOST_SUGGESTED = 8
 _MOST_NAMES = 1000
@@ -88,16 +88,9 @@ class CompareRequest:
         return self.parameters.measure.replace("_", "-")
 
     @property
-    def counted_query(self) -> Query:
-        """The parameters of an answer in what is counted."""
-        return [*self.goal_query, *((name, str(value)) for name, value in self.counted.items())]
-
-    @property
-    def goal_query(self) -> Query:
+    def of_goal(self) -> dict[str, Any]:
         """The parameters of an answer about these workloads and the goal."""
-        names = [("workload", str(each)) for each in self.workloads]
-        of_goal = [("metric", self.goal.metric), ("target", repr(self.goal.target))]
-        return [*names, *of_goal, *((name, str(value)) for name, value in self.comparator.items())]
+        return {"workload": [*map(str, self.workloads)], **self.goal.parameters, **self.comparator}
 
     @property
     def comparator(self) -> dict[str, Any]:
@@ -120,9 +113,9 @@ class CompareRequest:
         }
         return self.page.url("/compare", **(state | changed))
 
-    def chart(self, kind: str, query: Query, title: str, sql: str, is_sql_behind: bool = True) -> Chart:
+    def chart(self, kind: str, query: Mapping[str, object], title: str, sql: str, is_sql_behind: bool = True) -> Chart:
         """Return a chart about the workloads. sql: the name of a statement."""
-        text = statement(sql, **self.goal.asked, workloads=tuple(map(astuple, self.workloads)))
+        text = statement(sql, **self.goal.with_comparator, workloads=tuple(map(astuple, self.workloads)))
         return self.page.chart(kind, query, title, sql=text, is_sql_behind=is_sql_behind)
 
 
@@ -226,17 +219,9 @@ def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[s
 
 def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any]:
     """Return the comparison for the template."""
-    goal, budget, baseline, page = request.goal, request.parameters.budget, request.baseline, request.page
-    parameters = compare.CompareParameters(
-        workload=[str(workload) for workload in request.workloads],
-        metric=goal.metric,
-        target=goal.target,
-        baseline=str(baseline),
-        budget=budget,
-        **request.comparator,
-        **request.counted,
-    )
-    answer = compare.QUESTION.answer(page.view, parameters)
+    goal, baseline, page = request.goal, request.baseline, request.page
+    query = {**request.of_goal, **request.counted, "baseline": str(baseline), "budget": request.parameters.budget}
+    answer = compare.QUESTION.answer(page.view, compare.CompareParameters(**query))
     facts, sizes = answer.facts, _sizes(request, answer)
     common = sorted(set.intersection(*(set(each.batch_sizes) for each in request.facts)))
     # Relative steps start at the first batch size at which every workload reaches the target after step 0.
@@ -247,13 +232,11 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         raise BadParameter("at", f"at={at}: the workloads have no such batch size in common")
     ratio, profile, scaling = None, None, None
     if len(request.workloads) > 1 and len(common) >= _FEWEST_FOR_SCALING:
-        more = [] if budget is None else [("budget", str(budget))]
-        query = [*request.counted_query, ("baseline", str(baseline)), *more]
         title = f"{request.noun.capitalize()} to {goal.text}, relative to {baseline}, by batch size"
         ratio = request.chart("ratio", query, title, "trials_of_workloads")
         if not request.counted:
             title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
-            profile = request.chart("profile", request.goal_query, title, "trials_of_workloads")
+            profile = request.chart("profile", request.of_goal, title, "trials_of_workloads")
     if max(len(each.batch_sizes) for each in request.facts) >= _FEWEST_FOR_SCALING:
         scaling = _scaling_chart(request, start)
     trials = best_trials(page.view, request.workloads, goal, request.comparator | request.counted, at)
@@ -263,7 +246,6 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         "noun": request.noun,
         "units": _units(request, labels),
         "metrics": request.metrics,
-        "baseline": baseline,
         "baseline_label": labels[request.workloads.index(baseline)],
         "sentences": no_common_size(request.facts, labels)
         if has_none
@@ -276,7 +258,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         "measured": request.counted,
         "kept": [
             *(("workload", each) for each in request.workloads),
-            *((name, value) for name, value in request.parameters.kept(*_NOT_KEPT)),
+            *request.parameters.kept(*_NOT_KEPT),
             ("release", page.pinned),
         ],
         "sizes": sizes,
@@ -295,18 +277,13 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
 
 def _measures(request: CompareRequest) -> list[OfferedMeasure]:
     """Return what the page can count in."""
-
-    def url(measure: str | None) -> str:
-        changes: dict[str, Any] = {**dict.fromkeys(request.counted), "measure": measure}
-        return request.url(**changes)
-
     selection = Selection(request.workloads, request.goal.metric)
-    return list(offered_measures(request.page.view, selection, request.counted, url))
+    return list(offered_measures(request.page.view, selection, request.counted, request.url))
 
 
 def _units(request: CompareRequest, labels: Sequence[str]) -> tuple[str, str]:
     """Return what batch sizes count, empty for examples, and in a sentence that they count different things."""
-    units = [request.page.view.rows("batch_units", each.study_ids)[0][0] for each in request.facts]
+    units = [batch_unit(request.page.view, each) for each in request.facts]
     if len(set(units)) > 1:
         each = joined([f"{unit} ({label})" for label, unit in zip(labels, units, strict=True)])
         return "", f"Batch sizes count different things, so equal ones aren't alike: {each}."
@@ -315,9 +292,9 @@ def _units(request: CompareRequest, labels: Sequence[str]) -> tuple[str, str]:
 
 def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
     """Return what is counted by batch size; steps relative to those at `start` where that is requested and can be."""
-    query, title = request.counted_query, f"{request.noun.capitalize()} to {request.goal.text}"
+    query, title = request.of_goal | request.counted, f"{request.noun.capitalize()} to {request.goal.text}"
     if request.parameters.scale == "relative" and start is not None:
-        query = [*query, ("normalize_to", str(start))]
+        query["normalize_to"] = start
         title += f", relative to those at batch size {start}"
     return request.chart("scaling", query, f"{title}, by batch size", "results_of_workloads", is_sql_behind=False)
 
@@ -382,9 +359,8 @@ def _to_begin_with(page: PageRequest) -> list[Suggestion]:
     suggestions = []
     for _, _, group in sorted(groups)[:_MOST_SUGGESTED]:
         common, labels = labels_of(group)
-        more = [f"{len(group) - _MOST_NAMED} more"] if len(group) > _MOST_NAMED else []
         url = page.url("/compare", workload=group)
-        suggestions.append((f"{common}: {joined([*labels[:_MOST_NAMED], *more])}", url))
+        suggestions.append((f"{common}: {first_few(labels, _MOST_NAMED)}", url))
     return suggestions
 
 

@@ -10,7 +10,7 @@ from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.entity_tags import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.markdown import rendered
 from losslake_service.web.documentation.site_documents import INDEX, by_name, documents, groups, neighbours, picture
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.pages.reference import REFERENCE_PATH
 from losslake_service.web.starting_example import first_chart
 
@@ -27,15 +27,13 @@ def index_page(request: PageRequest) -> Page:
     words = request.parameters.q.strip()
     moved = {"location": request.url(REFERENCE_PATH, q=words)} if words else {}
     index = rendered(documents()[INDEX], request.pinned)
-    return Page(
+    return DocsPage(
         template="documentation.html",
         title=index.title,
         description="How to query LossLake, ingest logs into it and host it: every document, and the reference.",
         url=request.url("/docs"),
         content={"document": index, "before": None, "after": None, "is_index": True},
         picture=first_chart(request),
-        styles=("docs.css",),
-        scripts=("docs.js",),
         status=308 if moved else 200,
         headers=moved,
     )
@@ -49,7 +47,7 @@ def document_page(request: PageRequest) -> Page:
         raise UnknownName("path", f"/docs/{request.name}", [f"/docs/{name}" for name in near], "the documentation")
     text = rendered(document, request.pinned)
     before, after = neighbours(document.name)
-    return Page(
+    return DocsPage(
         template="documentation.html",
         title=text.title,
         description=text.description,
@@ -57,8 +55,6 @@ def document_page(request: PageRequest) -> Page:
         content={"document": text, "before": before, "after": after, "is_index": False},
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
-        styles=("docs.css",),
-        scripts=("docs.js",),
     )
 
 
@@ -69,8 +65,8 @@ async def picture_of_document(request: Request) -> Response:
     except KeyError:
         raise HTTPException(404) from None
     headers = {"cache-control": REVALIDATED, "etag": file.etag}
-    known = not_modified_response(request.headers, headers)
-    return known or Response(file.content, headers=headers, media_type=file.media_type)
+    not_modified = not_modified_response(request.headers, headers)
+    return not_modified or Response(file.content, headers=headers, media_type=file.media_type)
 
 
 DOCS = PageKind("/docs", DocsParameters, index_page)

@@ -49,21 +49,19 @@ def frontier_page(request: PageRequest) -> Page:
     metric = parameters.metric or next(iter(metrics), None)
     if metric is None:
         raise BadParameter("dataset", f"it isn't known for any metric of {dataset} whether lower or higher is better")
-    pattern = f"*/{dataset}/*/*"
-    request_fields = {"workload": [pattern], "metric": metric, "measure": parameters.measure}
+    query = {"workload": [f"*/{dataset}/*/*"], "metric": metric, "measure": parameters.measure}
     state = {"dataset": dataset, "metric": metric, "measure": parameters.measure, "colour": parameters.colour}
     answer, trouble = None, ""
     try:
-        answer = frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(request_fields))
+        answer = frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(query))
     except BadParameter as error:
         trouble = str(error)
     shown = display_name("dataset", next(each for each in view.workloads if each.dataset == dataset))
     title = f"Best {metric} on {shown} by {parameters.measure}"
     chart = None
     if answer is not None:
-        query = [("workload", pattern), ("metric", metric), ("measure", parameters.measure)]
         text = statement("frontier", dataset=dataset, metric=metric, measure=parameters.measure)
-        options = [("colour_by", parameters.colour)]
+        options = {"colour_by": parameters.colour}
         chart = request.chart("frontier", query, title, sql=text, options=options, height=480)
     return Page(
         template="frontier.html",
@@ -93,21 +91,13 @@ FRONTIER = PageKind(PATH, FrontierPageParameters, frontier_page)
 
 
 def _without_data(request: PageRequest) -> Page:
-    content: dict[str, object] = {
-        "state": {},
-        "datasets": (),
-        "metrics": (),
-        "measures": (),
-        "colours": (),
-        "chart": None,
-    }
     title = "Best values by steps, examples or time"
     return Page(
         template="frontier.html",
         title=title,
         description=title,
         url=request.url(PATH),
-        content={**content, "trouble": "this release has no trials", "front": [], "most": 0, "facts": None},
+        content={"datasets": (), "trouble": "this release has no trials", "chart": None, "front": (), "facts": None},
         styles=("atlas.css",),
     )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
 
 from losslake.lake.readme_and_licences import URL_SCHEMES
 from losslake.questions import regimes
@@ -15,7 +14,9 @@ from losslake_service.web.bare_page import SITE
 from losslake_service.web.code_lines import Line, snippets
 from losslake_service.web.gallery import HEIGHT, WIDTH, gallery
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.per_release import once_per_release
 from losslake_service.web.starting_example import StartingExample, first_chart, starting_example, starting_questions
+from losslake_service.web.templates import query_pairs
 from losslake_service.web.workload.answer_words import regime_sentences
 
 _MOST_COLLECTIONS = 20
@@ -68,29 +69,19 @@ def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
     return regime_sentences(answer, answer.table().to_pylist())
 
 
-_COVERED: WeakKeyDictionary[ReleaseView, list[dict[str, object]]] = WeakKeyDictionary()
-
-
+@once_per_release
 def _coverage(view: ReleaseView) -> list[dict[str, object]]:
-    """Return the largest collections with what each covers; made once per release."""
-    if view not in _COVERED:
-        _COVERED[view] = list(_covered(view))
-    return _COVERED[view]
-
-
-def _covered(view: ReleaseView) -> Iterator[dict[str, object]]:
-    counted = ("smallest", "largest", "n_trials", "n_measurements")
-    names = ("collection", "title", "licence", "source", "n_workloads")
-    for row in view.rows("coverage_of_collections")[:_MOST_COLLECTIONS]:
-        yield {"name": collection_name(row[0])} | dict(zip((*names, *counted), row, strict=True))
+    """Return the largest collections with what each covers."""
+    rows = view.table("coverage_of_collections", {}).slice(0, _MOST_COLLECTIONS).to_pylist()
+    return [row | {"name": collection_name(row["collection"])} for row in rows]
 
 
 def _ways(request: PageRequest, example: StartingExample | None) -> dict[str, list[Line]]:
     """Return the lines to copy, by interface: REST, SQL and files."""
     address, release = request.address, request.view.number
-    query = {} if example is None else {"workload": str(example.workload), **example.goal.parameters}
+    query: dict[str, object] = {} if example is None else {"workload": example.workload, **example.goal.parameters}
     path = "/v1/workloads" if example is None else "/v1/scaling"
-    lines = snippets(address, path, [(name, str(value)) for name, value in query.items()])
+    lines = snippets(address, path, query_pairs(query.items()))
     sql = _statement(example)
     dataset = shlex.quote(example.workload.dataset) if example is not None else "mnist"
     database = f"ATTACH '{address}/v1/releases/{release}/losslake.duckdb' AS losslake; USE losslake; {sql};"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 
 from losslake.analysis.break_points import OF_BEST_SETTING, OF_BEST_TRIAL, PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
@@ -25,8 +22,9 @@ from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
 from losslake.questions.trials.confirmation import DEFAULT_K
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.examples import find_example
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import with_query
 
@@ -63,23 +61,15 @@ _WAYS = (
 
 def methods_page(request: PageRequest) -> Page:
     """Return the page."""
-    return Page(
+    return DocsPage(
         template="methods.html",
         title="The methods",
         description="How steps to a target, records, regimes, critical batch sizes and comparisons are computed.",
         url=request.url("/docs/methods"),
-        content={"n": _NUMBERS, "sources": sources(), "ways": _ways(request.view)},
+        content={"n": _NUMBERS, "sources": toml_file("sources.toml"), "ways": _ways(request.view)},
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
-        styles=("docs.css",),
-        scripts=("docs.js",),
     )
-
-
-@functools.cache
-def sources() -> Mapping[str, Mapping[str, str]]:
-    """Return label, text and URL of each cited paper, by its key in the template."""
-    return tomllib.loads(resources.files("losslake_service.web").joinpath("sources.toml").read_text("utf-8"))
 
 
 def _ways(view: ReleaseView) -> Mapping[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from itertools import groupby
 from typing import Any
 
 from losslake.figures.papers import listing
 from losslake.figures.papers.paper import paper
 from losslake.questions.declaration.parameters import ReleaseParameters
+from losslake_service.web.chart import share_lines
 from losslake_service.web.code_lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
@@ -60,11 +60,8 @@ def _figure(request: PageRequest, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shares(request: PageRequest, row: Mapping[str, Any], picture: str) -> Iterator[Line]:
-    """Yield the lines that show a figure elsewhere: its address, a picture, and a frame."""
-    release, place = [("release", request.view.number)], f"{row['paper']}/{row['figure']}"
-    title = escape(f"Figure {row['figure']} of {paper(str(row['paper'])).title}")
-    yield Line("Link", f"{request.address}{with_query(PATH, release)}#{row['paper']}-{row['figure']}")
-    yield Line("Image", f'<img src="{escape(request.address + picture)}" alt="{title}">')
-    frame = escape(request.address + with_query(f"/embed/papers/{place}", release))
-    attributes = f'width="100%" height="{_FRAME_HEIGHT}" loading="lazy" style="border: 0"'
-    yield Line("Iframe", f'<iframe src="{frame}" title="{title}" {attributes}></iframe>')
+    """Return the lines that show a figure elsewhere."""
+    name, number, release = str(row["paper"]), row["figure"], [("release", request.view.number)]
+    page, frame = with_query(PATH, release), with_query(f"/embed/papers/{name}/{number}", release)
+    title = f"Figure {number} of {paper(name).title}"
+    return share_lines(request.address, f"{page}#{name}-{number}", picture, frame, title, _FRAME_HEIGHT)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from losslake.output.formats import FORMATS
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.problems import KINDS, TYPE
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
 from losslake_service.web.starting_example import first_chart
 
@@ -45,7 +43,7 @@ def reference_page(request: PageRequest) -> Page:
     reference = Reference(document, example, request.view.number, request.address)
     words = request.parameters.q.strip()
     paths = list(path_summaries(document))
-    return Page(
+    return DocsPage(
         template="reference_index.html",
         title="The REST interface",
         description="Every path, parameter, field and problem of LossLake's REST interface, with lines to copy.",
@@ -63,8 +61,6 @@ def reference_page(request: PageRequest) -> Page:
         },
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
-        styles=("docs.css",),
-        scripts=("docs.js",),
         data="/openapi.json",
     )
 
@@ -79,7 +75,7 @@ def path_page(request: PageRequest) -> Page:
         near = near_names(request.name, sections) or list(sections)[:1]
         address = f"{REFERENCE_PATH}/{request.name}"
         raise UnknownName("path", address, [f"{REFERENCE_PATH}/{name}" for name in near], "the reference")
-    return Page(
+    return DocsPage(
         template="reference_path.html",
         title=section.name,
         description=first_sentence(section.text) or f"{section.name} of LossLake's REST interface.",
@@ -87,8 +83,6 @@ def path_page(request: PageRequest) -> Page:
         content={"section": section},
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")), ("REST", request.url(REFERENCE_PATH))),
-        styles=("docs.css",),
-        scripts=("docs.js",),
         data="/openapi.json",
     )
 
@@ -118,17 +112,11 @@ def first_sentence(text: str) -> str:
 
 def problems() -> Sequence[Entry]:
     """Return an entry for each kind of problem, by status."""
-    advice = problem_advice()
+    advice = toml_file("problem_kinds.toml")
     return [
         Entry(f"problem:{kind}", kind, f"status {status}", f"{title}. {advice.get(kind, '')}")
         for kind, (status, title) in sorted(KINDS.items(), key=lambda entry: entry[1][0])
     ]
-
-
-@functools.cache
-def problem_advice() -> Mapping[str, str]:
-    """Return, by kind of problem, what to do about it."""
-    return tomllib.loads(resources.files("losslake_service.web").joinpath("problem_kinds.toml").read_text("utf-8"))
 
 
 def _statement(example: Example | None) -> Mapping[str, object]:

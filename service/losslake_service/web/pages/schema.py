@@ -11,7 +11,7 @@ from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
 from losslake_service.web.code_lines import purpose, statement
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.schema_tables import schema_tables
 from losslake_service.web.starting_example import first_chart
 
@@ -27,7 +27,7 @@ def schema_page(request: PageRequest) -> Page:
         text = statement(f"schema/{name}", **values)
         return purpose(f"schema/{name}"), text, request.url("/sql", q=text)
 
-    return Page(
+    return DocsPage(
         template="schema.html",
         title="The schema",
         description="The views and columns of LossLake with type, unit and meaning, and how Parquet files store them.",
@@ -40,8 +40,6 @@ def schema_page(request: PageRequest) -> Page:
         },
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
-        styles=("docs.css",),
-        scripts=("docs.js",),
     )
 
 

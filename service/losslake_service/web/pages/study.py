@@ -42,39 +42,30 @@ def study_page(request: PageRequest) -> Page:
     facts, index = view.study(study)
     workload, study_id = study.workload, facts.first_study + index
     selected = select_goal(view, facts, index, state.metric, state.target)
-    trials = study_trials(view, facts, index, selected.goal, state)
+    metric, goal = selected.metric, selected.goal
+    trials = study_trials(view, facts, index, goal, state)
     metaparameters = metaparameters_of_study(view, study_id)
-    known = study_facts(view, study_id)
-    space = search_space(known["parameter_configs"])
-    table = table_section(request, study, state, trials, selected.goal, metaparameters)
+    of_study = study_facts(view, study_id)
+    space = search_space(of_study["parameter_configs"])
+    table = table_section(request, study, state, trials, goal, metaparameters)
     state = state.model_copy(update={"page": table["pages"].number})
-    answer = study_answer(selected.goal, trials, metaparameters) if selected.goal else None
+    answer = study_answer(goal, trials, metaparameters) if goal else None
     best = answer.trial_id if answer else None
-    curves, has_means = None, can_have_means(facts, index, known["n_evaluations"])
-    if selected.metric is not None and (trials.last_step >= 0).any():
-        curves = curves_of_study(
-            request,
-            study,
-            selected.metric,
-            selected.goal,
-            state,
-            state.axis,
-            trials,
-            state.colour,
-            has_means and state.mean is not None,
-        )
+    curves, has_means = None, can_have_means(facts, index, of_study["n_evaluations"])
+    if metric is not None and (trials.last_step >= 0).any():
+        is_mean = has_means and state.mean is not None
+        curves = curves_of_study(request, study, metric, goal, state, trials, state.colour, is_mean)
     name = heading_of(workload)
     workload_url = request.page_url(workload, **state.goal)
-    plain = f"{known['n_trials']:,} trials of {study}: curves, metaparameters, sources."
+    plain = f"{of_study['n_trials']:,} trials of {study}: curves, metaparameters, sources."
     return Page(
         template="study.html",
-        title=f"Batch size {in_unit(study.batch_size, known['batch_unit'])}: {name}",
+        title=f"Batch size {in_unit(study.batch_size, of_study['batch_unit'])}: {name}",
         description=answer.text if answer else plain,
         url=state.url(request, study),
         content={
             "study": study,
-            "workload_url": workload_url,
-            "facts": known,
+            "facts": of_study,
             "contributors": contributors(view, study_id),
             "metrics": facts.metrics[index],
             "goals": [each for each in goals_of(view, facts) if each.metric in facts.metrics[index]],
@@ -84,18 +75,18 @@ def study_page(request: PageRequest) -> Page:
             "statuses": list(_statuses(request, study, state, trials)),
             "is_searched": bool(space),
             "of_trials": in_words(metaparameters, space, len(trials.trial_id)),
-            "measures": _measures(request, study, selected.goal),
+            "measures": _measures(request, study, goal),
             "metaparameters": list(metaparameter_groups(trials, metaparameters, space)),
             "choices": choices(metaparameters),
             "curves": curves,
             "axes": [(axis, state.url(request, study, axis=axis)) for axis in ("linear", "log")],
             "means": state.url(request, study, mean=None if state.mean else "settings") if has_means else None,
-            "map": _map(request, study, selected.goal, metaparameters) if is_search(metaparameters, space) else None,
+            "map": _map(request, study, goal, metaparameters) if is_search(metaparameters, space) else None,
             "table": table,
-            "downloads": _downloads(request, study, selected.goal),
+            "downloads": _downloads(request, study, goal),
             "files": data_files(view, facts, index),
             "state": state,
-            "own_run": own_run(view, workload, study.batch_size, selected.metric, selected.goal),
+            "own_run": own_run(view, workload, study.batch_size, metric, goal),
             **_sizes(request, facts, index),
         },
         picture=curves,
@@ -111,9 +102,8 @@ def _measures(request: PageRequest, study: Study, goal: PageGoal | None) -> list
     """Return what the page can count in; nothing without a goal."""
     state: StudyParameters = request.parameters
 
-    def url(measure: str | None) -> str:
-        changes = {"measure": measure or "steps", "examples_per_epoch": None, "accelerators": None}
-        return state.url(request, study, **changes, sort="amount", page=1)
+    def url(measure: str | None, **others: None) -> str:
+        return state.url(request, study, measure=measure or "steps", **others, sort="amount", page=1)
 
     if goal is None:
         return []
@@ -154,9 +144,9 @@ def _map(
 
 
 def _downloads(request: PageRequest, study: Study, goal: PageGoal | None) -> Iterator[dict[str, object]]:
-    query = [("study", str(study))]
+    query = {"study": study}
     if goal:
-        of_goal = [*goal_query(study, goal), *(("status", status) for status in STATUSES)]
+        of_goal = goal_query(study, goal) | {"status": STATUSES}
         sql = statement("trials_of_study", **goal.parameters, **study.key())
         yield data_downloads(request, "of-steps", "Steps to the target", "/v1/steps-to-target", of_goal, sql)
     yield data_downloads(request, "of-trials", "Trials and metaparameters", "/v1/trials", query)

@@ -12,11 +12,11 @@ from losslake_schema.names import Trial
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import goals_of
-from losslake_service.web.measures import CountedParameters, measured, offered_measures
+from losslake_service.web.measures import measured, offered_measures
 from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
-from losslake_service.web.studies.charts import StepAxis, curves_of_trial
+from losslake_service.web.studies.charts import CurveParameters, curves_of_trial
 from losslake_service.web.studies.metaparameters import Text, joined, search_space
 from losslake_service.web.studies.sources import (
     Facts,
@@ -33,13 +33,6 @@ from losslake_service.web.templates import in_unit, with_query
 MOST_METRICS = 24
 
 
-class TrialParameters(CountedParameters):
-    """The query of the page."""
-
-    axis: StepAxis = "linear"
-    """The scale of the steps of curves."""
-
-
 def trial_page(request: PageRequest) -> Page:
     """Return the page of the trial that the path names; raises BadParameter and UnknownName."""
     view, state, trial = request.view, request.parameters, parse_trial(request.name)
@@ -54,7 +47,7 @@ def trial_page(request: PageRequest) -> Page:
     metrics = facts.metrics[index]
     is_measured = bool(facts.trials.last_step[facts.rows_of(index)][row] >= 0)
     drawn = sorted(metrics, key=lambda name: name != selected.metric)[:MOST_METRICS] if is_measured else []
-    charts = list(curves_of_trial(request, trial, drawn, state, state.axis))
+    charts = list(curves_of_trial(request, trial, drawn, state))
     answer, place = trial_answer(selected.goal, trials, row), trial_place(selected.goal, trials, row)
 
     def neighbour(at: int | None) -> tuple[int, str] | None:
@@ -68,10 +61,10 @@ def trial_page(request: PageRequest) -> Page:
     study_url = request.page_url(study, **state.goal)
     urls = {axis: request.page_url(trial, **state.goal, axis=axis) for axis in (None, "log")}
     selection = Selection((workload,), selected.goal.metric, statuses=STATUSES) if selected.goal else None
-    counted = {**dict.fromkeys(measured(state)), "axis": None if state.axis == "linear" else state.axis}
+    axis = None if state.axis == "linear" else state.axis
 
-    def url(measure: str | None) -> str:
-        return request.page_url(trial, **{**state.goal, **counted, "measure": measure})
+    def url(**measure: str | None) -> str:
+        return request.page_url(trial, **(state.goal | {"axis": axis} | measure))
 
     measures = list(offered_measures(view, selection, measured(state), url)) if selection else []
     sql = statement("curves_of_trial", trial_id=trial.trial_id, **study.key())
@@ -79,10 +72,9 @@ def trial_page(request: PageRequest) -> Page:
         template="trial.html",
         title=f"Trial {trial.trial_id}, batch size {in_unit(study.batch_size, of_study['batch_unit'])}: {name}",
         description=f"{answer} {place}".strip(),
-        url=urls[None if state.axis == "linear" else state.axis],
+        url=urls[axis],
         content={
             "trial": trial,
-            "study_url": study_url,
             "study_facts": of_study,
             "facts": of_trial,
             "contributors": contributors(view, study_id, trial.trial_id),
@@ -99,7 +91,7 @@ def trial_page(request: PageRequest) -> Page:
             "axes": [("linear", urls[None]), ("log", urls["log"])],
             "files": data_files(view, facts, index),
             "data_downloads": data_downloads(
-                request, "of-curves", "Every measurement", "/v1/curves", [("trial", str(trial))], sql
+                request, "of-curves", "Every measurement", "/v1/curves", {"trial": trial}, sql
             ),
             "same_as": neighbour(trials.row_of(of_trial["same_as"])) if of_trial["same_as"] is not None else None,
             "before": neighbour(row - 1),
@@ -138,4 +130,4 @@ def _in_full(value: float) -> str:
     return str(json_number(value)).removesuffix(".0")
 
 
-TRIAL = PageKind("/trials/{name:path}", TrialParameters, trial_page)
+TRIAL = PageKind("/trials/{name:path}", CurveParameters, trial_page)

@@ -24,8 +24,7 @@ from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import own_run
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
-from losslake_service.web.studies.charts import StepAxis, curves_of_study
-from losslake_service.web.studies.trial_table import StudyParameters
+from losslake_service.web.studies.charts import CurveParameters, curves_of_study
 from losslake_service.web.studies.trials import SelectedGoal, StudyTrials, select_goal, study_trials
 
 _MOST_CURVES = 2000
@@ -141,10 +140,9 @@ def viewer_page(request: PageRequest) -> Page:
     workload = workloads[0] if len(workloads) == 1 else None
     batch_size = first.batch_size if len(wanted) == 1 else None
     name = heading_of(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
-    known = StudyParameters(metric=selected.metric)
-    axis: StepAxis = "log" if "x" in state.log else "linear"
+    how = CurveParameters(metric=selected.metric, axis="log" if "x" in state.log else "linear")
     drawn = next(each for each in every if len(each.rows))
-    fallback = curves_of_study(request, drawn.study, selected.metric, selected.goal, known, axis, drawn.trials)
+    fallback = curves_of_study(request, drawn.study, selected.metric, selected.goal, how, drawn.trials)
     return Page(
         template="viewer.html",
         title=f"Curves: {name}",
@@ -159,7 +157,7 @@ def viewer_page(request: PageRequest) -> Page:
             "n_trials": n_trials,
             "n_studies": len(shown),
             "n_unmeasured": sum(each.n_unmeasured for each in every),
-            "left_out": [str(each) for each in wanted if each not in {known.study for known in every}],
+            "left_out": [str(each) for each in wanted if each not in {one.study for one in every}],
             "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not state.trial else [],
             "kept": list(state.model_dump(exclude_defaults=True, include={"trial"}).items()),
             "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal),

@@ -9,14 +9,12 @@ from functools import partial
 
 from losslake.questions import regimes, scaling
 from losslake.questions.cite import cite
-from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.declaration.parameters import BudgetParameters, SelectionParameters
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.pool import ANY
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.selection import Selection
 from losslake.questions.trials.trials_where import facts_of_trials
 from losslake_schema.names import Workload
 from losslake_schema.quantities import plural
@@ -114,6 +112,8 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
     goal, view = request.goal, request.page.view
     counted = scaling.QUESTION.answer(view, scaling.ScalingParameters(**request.of_goal, **request.measured))
     ends = regimes.QUESTION.answer(view, regimes.RegimesParameters(**request.of_goal)) if request.has_regimes else None
+    selection = SelectionParameters(**request.of_metric).selection()
+    in_measure = partial(request.page_url, request.workload)
     row, reach = row_of_target(request)
     studies = study_rows(request, counted, ends)
     sentences = answer_sentences(request, studies, ends, row)
@@ -123,7 +123,7 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "measured": request.measured,
         "where": request.where,
         "choices": _choices(request),
-        "measures": list(offered_measures(view, _selection(request), request.measured, partial(_in_measure, request))),
+        "measures": list(offered_measures(view, selection, request.measured, in_measure)),
         "noun": request.noun,
         "batch_unit": request.batch_unit,
         "sentences": sentences,
@@ -171,28 +171,19 @@ def _choices(request: WorkloadRequest) -> list[tuple[str, Mapping[str, int]]]:
     return choices
 
 
-def _selection(request: WorkloadRequest) -> Selection:
-    return SelectionParameters(**request.of_metric).selection()
-
-
-def _in_measure(request: WorkloadRequest, measure: str | None) -> str:
-    """Return the address of the page in a measure."""
-    return request.page_url(request.workload, **{**dict.fromkeys(MeasureParameters.model_fields), "measure": measure})
-
-
 def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]) -> Content:
     """Return what the template shows only of several batch sizes, counted in steps."""
     behind = partial(request.chart, is_sql_behind=True)
     records, trials = "records_of_workload", "trials_of_workload"
-    sweep = behind("target-sweep", f"Regimes by target of {request.goal.metric}", records, request.metric_query)
+    sweep = behind("target-sweep", f"Regimes by target of {request.goal.metric}", records, request.of_metric)
     rates = behind("metaparameters", f"Best learning rates for {request.goal.text} by batch size", trials)
     has_rates = any(study["learning_rate"] is not None for study in studies)
-    estimates = [*request.goal_query, ("release", request.page.view.number)]
+    estimates = request.of_goal | {"release": request.page.view.number}
     return {
         "slider": {"stops": stops_url(request), "current": stop_at(request, row)},
         "target_sweep": sweep,
         "metaparameters": rates if has_rates else None,
-        "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates),
+        "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates.items()),
     }
 
 

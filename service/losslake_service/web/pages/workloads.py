@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Annotated, Any, Literal
-from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
@@ -20,6 +19,7 @@ from losslake.questions.release.workload_words import words_of
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate
+from losslake_service.web.per_release import once_per_release
 from losslake_service.web.starting_example import first_chart
 
 ROWS_ON_A_PAGE = 50
@@ -130,12 +130,12 @@ class WorkloadTable:
 
     def matches(self, words: Sequence[str], names: Names) -> list[WorkloadListed]:
         """Return the workloads that contain every word and pass the filters."""
-        given = {key: value for key, value in names.items() if value is not None}
+        filters = {key: value for key, value in names.items() if value is not None}
         matching = set(self._words.matches(words))
         return [
             row
             for row in self.rows
-            if row.workload in matching and all(getattr(row.workload, key) == value for key, value in given.items())
+            if row.workload in matching and all(getattr(row.workload, key) == value for key, value in filters.items())
         ]
 
     def fewest_steps(self, view: ReleaseView, row: WorkloadListed) -> tuple[int, int] | None:
@@ -154,13 +154,7 @@ class WorkloadTable:
         yield from islice(searches, _MOST_SEARCHES)
 
 
-_TABLES: WeakKeyDictionary[ReleaseView, WorkloadTable] = WeakKeyDictionary()
-
-
-def _table(view: ReleaseView) -> WorkloadTable:
-    if view not in _TABLES:
-        _TABLES[view] = WorkloadTable(view)
-    return _TABLES[view]
+_table = once_per_release(WorkloadTable)
 
 
 def _listed(view: ReleaseView, row: Mapping[str, Any]) -> WorkloadListed:
@@ -177,8 +171,8 @@ def _listed(view: ReleaseView, row: Mapping[str, Any]) -> WorkloadListed:
 
 def _chosen(request: PageRequest) -> list[str]:
     """Return the selected workloads that exist."""
-    known = set(map(str, request.view.workloads))
-    return [name for name in dict.fromkeys(request.parameters.workload) if name in known]
+    names = set(map(str, request.view.workloads))
+    return [name for name in dict.fromkeys(request.parameters.workload) if name in names]
 
 
 def _url(request: PageRequest, **changed: object) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake_schema.quantities import counted
-from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED, Status
+from losslake_schema.statuses import STATUSES, Status
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
@@ -21,40 +22,16 @@ from losslake_service.web.templates import significant
 
 @dataclass(frozen=True)
 class StatusWords:
-    """The words for a status. short: for a table. verb, verbs: for one and for several trials. meaning: a sentence."""
+    """The words for a status. short: for a table. verb: for one or several trials. meaning: a sentence."""
 
     status: Status
     short: str
     verb: str
-    verbs: str
     meaning: str
 
 
 # In the order of STATUSES.
-STATUS_WORDS = (
-    StatusWords(COMPLETE, "complete", "completed", "completed", "It ended after the planned steps, or at its goal."),
-    StatusWords(
-        MISSED,
-        "missed",
-        "ended without reaching a goal",
-        "ended without reaching a goal",
-        "It ran for its whole schedule, or as long as the slowest trial that reached a goal, and missed that goal.",
-    ),
-    StatusWords(
-        INCOMPLETE,
-        "stopped",
-        "ended early",
-        "ended early",
-        "It ended early: its log doesn't say why, and its further course is unknown.",
-    ),
-    StatusWords(
-        INFEASIBLE,
-        "diverged",
-        "diverged",
-        "diverged",
-        "It diverged: training failed and could not continue, for example because the loss was NaN.",
-    ),
-)
+STATUS_WORDS = [StatusWords(status, **toml_file("studies/statuses.toml")[status]) for status in STATUSES]
 
 
 @dataclass(frozen=True)
@@ -84,8 +61,7 @@ def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[M
         return StudyAnswer(f"{why}, so none counts for steps to {goal.text}." if n_all else "No trials.", more=more)
     if best is None:
         return StudyAnswer(f"No trial that completed has a finite value of {goal.metric}.", more=more)
-    who = _of(n_reached, n_counted, n_all) if n_reached else _none(n_counted, n_all)
-    headline = f"{who} reached {goal.text}."
+    headline = f"{_who(n_reached, n_counted, n_all)} reached {goal.text}."
     its = distinguishing(metaparameters, best)
     ending = f", with {its}." if its else "."
     number = int(trials.trial_id[best])
@@ -98,18 +74,15 @@ def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[M
     return StudyAnswer(headline, "The fastest" if n_reached > 1 else "It", number, did, more)
 
 
-def _of(n_reached: int, n_counted: int, n_all: int) -> str:
+def _who(n_reached: int, n_counted: int, n_all: int) -> str:
+    """Return who reached the goal: 3 of 8 trials; None of the 8 trials that completed ever."""
+    completed = "" if n_counted == n_all else " that completed"
     if n_counted == 1:
-        return "The only trial" if n_all == 1 else "The only trial that completed"
-    which = f"{n_counted:,} trials" if n_counted == n_all else f"the {n_counted:,} trials that completed"
-    return f"All {which.removeprefix('the ')}" if n_reached == n_counted else f"{n_reached:,} of {which}"
-
-
-def _none(n_counted: int, n_all: int) -> str:
-    if n_counted == 1:
-        return "The only trial that completed never" if n_all > 1 else "The only trial never"
-    which = f"{n_counted:,} trials" if n_counted == n_all else f"{n_counted:,} trials that completed"
-    return f"None of the {which} ever"
+        return f"The only trial{completed}{'' if n_reached else ' never'}"
+    trials = f"{n_counted:,} trials{completed}"
+    if not n_reached:
+        return f"None of the {trials} ever"
+    return f"All {trials}" if n_reached == n_counted else f"{n_reached:,} of {'the ' if completed else ''}{trials}"
 
 
 def _since(previous: int) -> str:
@@ -132,8 +105,8 @@ def _more(trials: StudyTrials) -> Iterator[str]:
     stopped = trials.counts & trials.censored
     if stopped.any():
         n = int(stopped.sum())
-        known = "it would have isn't known" if n == 1 else "they would have isn't known"
-        yield f"{n:,} stopped earlier, at an easier goal of {'its' if n == 1 else 'their'} own: whether {known}."
+        would = "it would have isn't known" if n == 1 else "they would have isn't known"
+        yield f"{n:,} stopped earlier, at an easier goal of {'its' if n == 1 else 'their'} own: whether {would}."
     never = trials.counts & ~trials.reached & ~stopped
     if trials.ranked and never.any():
         last = int(trials.last_step[never].max())
@@ -145,7 +118,7 @@ def _more(trials: StudyTrials) -> Iterator[str]:
             n, before = int(uncounted.sum()), int((uncounted & trials.reached).sum())
             had = f", though {before:,} had reached it before" if before else ""
             none = "" if not trials.counts.any() else ": it does not count" if n == 1 else ": they do not count"
-            yield f"{n:,} {words.verb if n == 1 else words.verbs}{had}{none}."
+            yield f"{n:,} {words.verb}{had}{none}."
 
 
 def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
@@ -169,7 +142,7 @@ def trial_place(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
     if goal is None or trials.last_step[row] < 0:
         return ""
     if not trials.counts[row]:
-        return f"Trials that {STATUS_WORDS[trials.status[row]].verbs} have no rank in their study."
+        return f"Trials that {STATUS_WORDS[trials.status[row]].verb} have no rank in their study."
     reached = rank_in(trials.ranked, row)
     if reached:
         others = f", of {int(trials.counts.sum()):,} that completed" if len(trials.ranked) < trials.counts.sum() else ""

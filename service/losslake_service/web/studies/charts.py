@@ -18,7 +18,6 @@ from losslake_service.web.measures import CountedParameters, measured
 from losslake_service.web.page import PageRequest
 from losslake_service.web.studies.trials import StudyTrials
 
-StepAxis = Literal["linear", "log"]
 # The evaluations that are thinned and drawn in well under a second.
 _MOST_EVALUATIONS = 100_000
 _MOST_OF_FIGURE = 250_000
@@ -26,6 +25,23 @@ _POINTS = (200, 100, 48, 24, 12, 4)
 # The number of sampled trials if there are too many to draw.
 _MOST_OF_MANY = 100
 _HEIGHT = 400
+
+
+class CurveParameters(CountedParameters):
+    """The query of a page of curves."""
+
+    axis: Literal["linear", "log"] = "linear"
+    """The scale of the steps of curves."""
+
+    @property
+    def of_curves(self) -> dict[str, object]:
+        """The parameters of an answer with curves: the axis, and what is counted."""
+        return {"axis": self.axis, **measured(self)}
+
+    @property
+    def noun(self) -> str:
+        """The measure in words, in the singular but for times: step, example, seconds."""
+        return {"steps": "step", "examples": "example"}.get(self.measure, self.measure.replace("_", "-"))
 
 
 @dataclass(frozen=True)
@@ -42,8 +58,7 @@ def curves_of_study(
     study: Study,
     metric: str,
     goal: PageGoal | None,
-    counted: CountedParameters,
-    axis: StepAxis,
+    state: CurveParameters,
     trials: StudyTrials,
     colour: str = "",
     has_means: bool = False,
@@ -54,15 +69,15 @@ def curves_of_study(
     """
     n_measured = int((trials.last_step >= 0).sum())
     drawn = select_curves(trials)
-    which, who = [("study", str(study))], "all trials"
+    which, who = {"study": [str(study)]}, "all trials"
     if len(drawn.rows) < n_measured:
-        which = [("trial", f"{study}/{trials.trial_id[row]}") for row in drawn.rows]
+        which = {"trial": [f"{study}/{trials.trial_id[row]}" for row in drawn.rows]}
         who = f"{len(drawn.rows)} of {n_measured:,} trials"
-    points = [] if has_means else [("points", str(drawn.points))]
+    points = None if has_means else drawn.points
     return request.chart(
         "curves",
-        [*which, ("metric", metric), *points, ("axis", axis), *_counted(counted)],
-        f"{metric} of {who}{', and means of settings,' if has_means else ''} by {_noun(counted)}, {study}",
+        {**which, "metric": metric, "points": points, **state.of_curves},
+        f"{metric} of {who}{', and means of settings,' if has_means else ''} by {state.noun}, {study}",
         height=_HEIGHT,
         sql=statement("curves_of_study", metric=metric, **study.key()),
         options=_options(goal, colour, has_means),
@@ -75,23 +90,11 @@ def can_have_means(facts: WorkloadFacts, index: int, n_evaluations: int) -> bool
     return n_evaluations <= _MOST_EVALUATIONS and len(np.unique(settings)) < len(settings)
 
 
-def _counted(counted: CountedParameters) -> list[tuple[str, str]]:
-    return [(name, str(value)) for name, value in measured(counted).items()]
-
-
-def _noun(counted: CountedParameters) -> str:
-    """Return what is counted, in the singular but for times."""
-    return {"steps": "step", "examples": "example"}.get(counted.measure, counted.measure.replace("_", "-"))
-
-
-def _options(goal: PageGoal | None, colour: str, has_means: bool) -> list[tuple[str, str]]:
-    target = [] if goal is None else [("target", repr(goal.target))]
-    means = [("mean", "settings")] if has_means else []
-    if colour:
-        return [("colour_by", "fact"), ("fact", colour), *means, *target]
-    if means:
-        return [*means, *target]
-    return [("colour_by", "status" if goal is None else "outcome"), *target]
+def _options(goal: PageGoal | None, colour: str, has_means: bool) -> dict[str, object]:
+    colours = {"colour_by": "fact", "fact": colour} if colour else {}
+    if not colour and not has_means:
+        colours = {"colour_by": "status" if goal is None else "outcome"}
+    return {**colours, "mean": "settings" if has_means else None, "target": goal and goal.target}
 
 
 def map_of_study(request: PageRequest, study: Study, goal: PageGoal) -> Chart:
@@ -106,21 +109,20 @@ def map_of_study(request: PageRequest, study: Study, goal: PageGoal) -> Chart:
     )
 
 
-def goal_query(study: Study, goal: PageGoal) -> list[tuple[str, str]]:
+def goal_query(study: Study, goal: PageGoal) -> dict[str, object]:
     """Return the parameters of an answer about a study and a goal."""
-    of_study = [("workload", str(study.workload)), ("batch_size", str(study.batch_size))]
-    return [*of_study, ("metric", goal.metric), ("target", repr(goal.target))]
+    return {"workload": study.workload, "batch_size": study.batch_size, **goal.parameters}
 
 
 def curves_of_trial(
-    request: PageRequest, trial: Trial, metrics: Sequence[str], counted: CountedParameters, axis: StepAxis
+    request: PageRequest, trial: Trial, metrics: Sequence[str], state: CurveParameters
 ) -> Iterator[Chart]:
     """Yield the chart of a trial's curve for each metric."""
     for number, metric in enumerate(metrics, start=1):
         yield request.chart(
             "curves",
-            [("trial", str(trial)), ("metric", metric), ("points", "400"), ("axis", axis), *_counted(counted)],
-            f"{metric} by {_noun(counted)}, {trial}",
+            {"trial": trial, "metric": metric, "points": 400, **state.of_curves},
+            f"{metric} by {state.noun}, {trial}",
             name=f"curve-{number}",
             height=300,
             sql=statement("curves_of_trial", trial_id=trial.trial_id, **trial.study.key()),

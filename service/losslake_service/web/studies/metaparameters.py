@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from losslake.questions.release.view import ReleaseView
 from losslake.record.numbers import json_number
 from losslake_schema.quantities import counted
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.studies.trials import StudyTrials
-from losslake_service.web.templates import significant
+from losslake_service.web.templates import first_few, significant
 
 MOST_NAMED = 4
+_FACTS_OF_RUNS = "studies/facts_of_runs.toml"
 _LONGEST = 60
 _TYPES = {str: "text", bool: "true or false", type(None): "null", list: "list", dict: "object"}
 
@@ -51,8 +50,8 @@ class Metaparameter:
     @property
     def is_fact(self) -> bool:
         """True for a fact of the run, such as its organisation, instead of a metaparameter of training."""
-        known = _facts_of_runs()
-        return self.name in known["names"] or self.name.startswith(tuple(known["prefixes"]))
+        facts = toml_file(_FACTS_OF_RUNS)
+        return self.name in facts["names"] or self.name.startswith(tuple(facts["prefixes"]))
 
     @property
     def is_identity(self) -> bool:
@@ -95,13 +94,8 @@ def _identity(names: Collection[str]) -> list[str]:
 
 def identity_of_runs() -> Sequence[Sequence[str]]:
     """Return the names of who ran a trial, when, and on what; for each the best one first."""
-    identity: list[list[str]] = _facts_of_runs()["identity"]
+    identity: list[list[str]] = toml_file(_FACTS_OF_RUNS)["identity"]
     return identity
-
-
-@cache
-def _facts_of_runs() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("facts_of_runs.toml").read_text("utf-8"))
 
 
 def joined(numbers: Mapping[str, float] | None, others: Mapping[str, str] | None) -> dict[str, Value]:
@@ -204,9 +198,7 @@ def _varied(metaparameters: Sequence[Metaparameter]) -> list[Metaparameter]:
 
 
 def _listed(parts: Sequence[str]) -> str:
-    """Return the first few of some texts, and how many more there are: a, b and 2 more."""
-    few = [*parts[:MOST_NAMED], *([f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else [])]
-    return " and ".join(filter(None, [", ".join(few[:-1]), *few[-1:]]))
+    return first_few(parts, MOST_NAMED)
 
 
 def distinguishing(metaparameters: Sequence[Metaparameter], row: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from losslake.lake.public_paths import url_path
@@ -13,7 +13,7 @@ from losslake_schema.contributors import Person, persons
 from losslake_schema.names import Study
 from losslake_service.web.code_lines import snippets
 from losslake_service.web.page import PageRequest
-from losslake_service.web.templates import Query, with_query
+from losslake_service.web.templates import query_pairs, with_query
 
 # A row, by column.
 Facts = dict[str, Any]
@@ -68,10 +68,10 @@ def data_files(view: ReleaseView, facts: WorkloadFacts, study: int) -> Sequence[
 
 
 def data_downloads(
-    request: PageRequest, name: str, title: str, path: str, query: Query, sql: str = ""
+    request: PageRequest, name: str, title: str, path: str, query: Mapping[str, object], sql: str = ""
 ) -> dict[str, object]:
     """Return the downloads of a REST answer. name: unique on the page. sql: a statement with the same rows."""
-    pinned = [*query, ("release", str(request.view.number))]
+    pinned = query_pairs([*query.items(), ("release", request.view.number)])
     return {
         "name": name,
         "title": title,

@@ -17,10 +17,9 @@ from losslake_schema.quantities import amount
 from losslake_schema.reached import NEVER, Flags
 from losslake_schema.statuses import STATUSES, Status
 from losslake_service.web.goals import PageGoal
-from losslake_service.web.measures import CountedParameters
 from losslake_service.web.page import PageRequest, Pagination, paginate
 from losslake_service.web.studies.answers import STATUS_WORDS
-from losslake_service.web.studies.charts import StepAxis
+from losslake_service.web.studies.charts import CurveParameters
 from losslake_service.web.studies.metaparameters import Metaparameter, shown
 from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import significant
@@ -37,11 +36,9 @@ _DASH = "\u2013"
 SortKey = tuple[int, float, str]
 
 
-class StudyParameters(CountedParameters):
+class StudyParameters(CurveParameters):
     """The query of the page of a study. Metric and target apply to the curves as well."""
 
-    axis: StepAxis = "linear"
-    """The scale of the steps of curves."""
     status: Status | None = None
     """The status of trials in the table; default: all."""
     reached: Literal["yes", "no"] | None = None
@@ -211,8 +208,8 @@ def _key(
         if match is not None:
             return lambda row: match.values[row] is not None, match.order
     if name not in _FACTS:
-        known = [*_FACTS, *(f"{PARAMETER}{each.name}" for each in metaparameters)]
-        near = ", ".join(near_names(name, known))
+        columns = [*_FACTS, *(f"{PARAMETER}{each.name}" for each in metaparameters)]
+        near = ", ".join(near_names(name, columns))
         raise BadParameter("sort", f"sort={name}: there is no such column; did you mean one of {near}?")
     values = trials.amounts if name == "amount" else getattr(trials, name)
     if name in ("best_value", "amount"):

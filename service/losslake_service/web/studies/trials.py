@@ -23,7 +23,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.quantities import amount, counted
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.statuses import STATUSES
-from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal
+from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal, usual_metric
 
 Result = dict[str, Any]
 
@@ -46,16 +46,10 @@ def select_goal(
     measured = facts.metrics[study]
     if metric is not None:
         view.metric(facts, metric, study)
-    name = metric or _usual(view, facts, measured)
+    name = metric or usual_metric(view, facts, measured) or last_of_held_out(measured)
     if name is None or view.metrics[name].direction is None:
         return SelectedGoal(name, None)
     return SelectedGoal(name, page_goal(view, facts, name, target))
-
-
-def _usual(view: ReleaseView, facts: WorkloadFacts, measured: tuple[str, ...]) -> str | None:
-    goals = [goal.metric for goal in goals_of(view, facts) if goal.metric in measured]
-    directed = [name for name in measured if view.metrics[name].direction is not None]
-    return goals[0] if goals else last_of_held_out(directed or measured)
 
 
 @dataclass(frozen=True)
@@ -120,8 +114,8 @@ class StudyTrials:
         steps = counted(int(self.steps[row]), "step")
         if self.noun == "steps":
             return steps
-        known = not math.isnan(self.amounts[row])
-        return f"{amount(self.amounts[row])} {self.noun}, {steps}" if known else f"{steps} in an unknown time"
+        is_known = not math.isnan(self.amounts[row])
+        return f"{amount(self.amounts[row])} {self.noun}, {steps}" if is_known else f"{steps} in an unknown time"
 
     def row_of(self, trial_id: int) -> int:
         """Return the row of a trial by its number."""

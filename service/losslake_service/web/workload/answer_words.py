@@ -13,12 +13,14 @@ from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
 from losslake.analysis.measured_levels import measured, stated
 from losslake.output.answer import Answer
 from losslake.questions.regimes import AS_DEFINED, end_in_words
+from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.usable_curve import TUNED_WORSE
 from losslake_schema.names import Workload
 from losslake_schema.quantities import amount, plural
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import percent
-from losslake_service.web.workload.key_figures import AnswerRow, estimate_words, rough
+from losslake_service.web.workload.key_figures import WORDS, AnswerRow, estimate_words, rough
 from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRequest
 
 _MOST_LISTED = 6
@@ -26,14 +28,6 @@ _INTERVAL = f"{stated('critical-batch-size interval')} interval"
 _HELD_OUTSIDE = f"{measured('critical-batch-size outside')} of simulations"
 # Beyond this factor between its bounds, the end of a regime says too little to be stated first.
 _WIDEST = 8
-_REFUSALS = {
-    "too few": f"a number needs at least {FEWEST_BATCH_SIZES} batch sizes that reach the target",
-    "no bend": "the largest batch size hardly needs more examples than the most efficient one, so no bend is visible",
-    "no scaling": "steps hardly fall anywhere as the batch size grows",
-    "too coarse": "too many batch sizes reach the target at their first evaluation",
-    "too unequal": "some batch sizes have far more trials than others, and the best of more is better by chance",
-    "extrapolated": "its interval reaches far beyond the batch sizes that were measured",
-}
 
 
 def answer_sentences(
@@ -53,16 +47,16 @@ def answer_sentences(
 
 def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator[str]:
     """Yield how the least of what is counted changes with the batch size; nothing where it is known nowhere."""
-    known = [study for study in studies if study["amount"]]
-    if not known:
+    counted = [study for study in studies if study["amount"]]
+    if not counted:
         return
-    first, best = known[0], min(known, key=lambda study: study["amount"])
+    first, best = counted[0], min(counted, key=lambda study: study["amount"])
     noun = request.noun
-    if len(known) == 1:
+    if len(counted) == 1:
         why = "the only one that was measured" if len(studies) == 1 else "the only one where it is known"
         yield f"The least is {amount(first['amount'])} {noun}, at batch size {first['batch_size']:,}, {why}."
         return
-    other = best if best is not first else known[-1]
+    other = best if best is not first else counted[-1]
     if "seconds" in noun and first["hardware"] != other["hardware"]:
         yield from _on_other_hardware(noun, best, first if best is not first else other)
         return
@@ -151,10 +145,7 @@ def _size_list(batch_sizes: Sequence[int]) -> str:
     """Return a list in words, such as batch sizes 1, 2 and 4; only the number and range of many."""
     if len(batch_sizes) > _MOST_LISTED:
         return f"{len(batch_sizes)} batch sizes, {batch_sizes[0]:,} to {batch_sizes[-1]:,}"
-    words = [f"{size:,}" for size in batch_sizes]
-    if len(words) == 1:
-        return f"batch size {words[0]}"
-    return f"batch sizes {', '.join(words[:-1])} and {words[-1]}"
+    return f"{plural('batch size', len(batch_sizes))} {joined([f'{size:,}' for size in batch_sizes])}"
 
 
 def _nobody(goal: PageGoal, studies: Sequence[AnswerRow]) -> str:
@@ -274,5 +265,6 @@ def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
         )
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
-    known = f" It is {' and '.join(bounds)} ({level} {plural('bound', len(bounds))})." if bounds else ""
-    return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"
+    bounded = f" It is {' and '.join(bounds)} ({level} {plural('bound', len(bounds))})." if bounds else ""
+    reason = toml_file(WORDS)["reasons"][target["not_identifiable"] or "too few"]
+    return f"The critical batch size can't be determined: {reason.format(fewest=FEWEST_BATCH_SIZES)}.{bounded}"

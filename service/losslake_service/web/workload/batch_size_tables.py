@@ -46,9 +46,9 @@ def budget_section(request: WorkloadRequest) -> dict[str, object]:
     budgets: dict[str, int | None] = {name: getattr(requested, name) for name in BudgetParameters.model_fields}
     limits = [f"{count:,} {name.removesuffix('_budget')}s" for name, count in budgets.items() if count is not None]
     words = f" within {' and '.join(limits)}" if limits else ""
-    query = [*request.metric_query, *((name, str(count)) for name, count in budgets.items() if count is not None)]
+    query = request.of_metric | budgets
     title = f"Best {request.goal.metric} by batch size{words}"
-    answer = best.QUESTION.answer(request.page.view, SelectionParameters(**(request.of_metric | budgets)))
+    answer = best.QUESTION.answer(request.page.view, SelectionParameters(**query))
     shows_conclusions = request.is_whole and (requested.conclusions or bool(limits))
     all_url = request.page_url(request.workload, conclusions="true") + "#budget"
     return {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from losslake.analysis.measured_levels import stated
 from losslake.questions import target_sweep
 from losslake_schema.quantities import amount
+from losslake_service.web.data_files import toml_file
 from losslake_service.web.workload.request import WorkloadRequest
 
+WORDS = "workload/key_figures.toml"
 # A row of an answer, by column.
 AnswerRow = dict[str, Any]
 # Name, label, number and note.
@@ -35,15 +34,15 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
 
     row: of the target in the target sweep. studies: rows of the table.
     """
-    words, n_batch_sizes = _words(), len(request.facts.batch_sizes)
+    words, n_batch_sizes = toml_file(WORDS), len(request.facts.batch_sizes)
     numbers = {
         "reached": words["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
     }
     notes = dict(words["notes"])
     if not request.has_regimes:
-        known = [(study["amount"], study["batch_size"]) for study in studies if study["amount"] is not None]
-        numbers["least"] = amount(min(known)[0]) if known else words["none"]
-        notes["least"] = f"at batch size {min(known)[1]:,}" if known else ""
+        amounts = [(study["amount"], study["batch_size"]) for study in studies if study["amount"] is not None]
+        numbers["least"] = amount(min(amounts)[0]) if amounts else words["none"]
+        notes["least"] = f"at batch size {min(amounts)[1]:,}" if amounts else ""
     else:
         numbers |= {
             "steps": words["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
@@ -72,12 +71,6 @@ def estimate_words(value: float, lower: float | None, upper: float | None) -> tu
     return words, ends[0], ends[1]
 
 
-@cache
-def _words() -> dict[str, Any]:
-    words = tomllib.loads(resources.files(__package__).joinpath("key_figures.toml").read_text("utf-8"))
-    return words | {"interval": words["interval"].replace("{level}", stated("critical-batch-size interval"))}
-
-
 def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
     """Return the number of batch sizes that reach the target."""
     coverage: float = row["coverage"]
@@ -85,18 +78,19 @@ def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
 
 
 def _end(row: AnswerRow, name: str) -> str:
-    words, size = _words(), row[name]
+    words, size = toml_file(WORDS), row[name]
     text: str = words["none"] if size is None else words[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
     return text
 
 
 def _critical(row: AnswerRow) -> tuple[str, str]:
     """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
-    words = _words()
+    words = toml_file(WORDS)
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}
     if row["critical_batch_size"] is not None:
         value, lower, upper = estimate_words(row["critical_batch_size"], **bounds)
-        return value, words["interval"].format(lower=lower, upper=upper) if lower and upper else ""
+        level = stated("critical-batch-size interval")
+        return value, words["interval"].format(level=level, lower=lower, upper=upper) if lower and upper else ""
     ends = {name: rough(end) for name, end in bounds.items() if end is not None}
     form = {0: "{why}", 2: words["between"]}.get(len(ends), words["at_least" if "lower" in ends else "at_most"])
     level = stated("critical-batch-size bound")

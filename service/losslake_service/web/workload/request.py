@@ -18,15 +18,14 @@ from losslake_schema.registry import metric_named
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal, metrics_of, page_goal, usual_metric
-from losslake_service.web.measures import measured
+from losslake_service.web.measures import batch_unit, measured
 from losslake_service.web.page import GoalParameters, PageRequest
-from losslake_service.web.templates import Query, with_query
 
 _STEPS = "steps_to_result"
 # With fewer batch sizes nothing bends, so there are no regimes.
 FEWEST_FOR_SCALING = 3
 # Curves of a chart, and evaluations of each: as many as are drawn at once.
-_MOST_CURVES, _POINTS = 100, "100"
+_MOST_CURVES, _POINTS = 100, 100
 # Of the main chart, in px: it is whole on the first screen of 1400 x 900.
 _HEIGHT = 460
 
@@ -86,10 +85,7 @@ class WorkloadRequest:
     @property
     def batch_unit(self) -> str:
         """The unit of batch sizes, mostly examples."""
-        unit: str = self.page.view.rows(
-            "batch_units", next(stored for _, _, stored, _ in self.facts.parts()).study_ids
-        )[0][0]
-        return unit
+        return batch_unit(self.page.view, self.facts)
 
     @property
     def has_regimes(self) -> bool:
@@ -103,7 +99,7 @@ class WorkloadRequest:
 
     @property
     def of_metric(self) -> dict[str, Any]:
-        """The parameters of a question about all targets."""
+        """The parameters of an answer about all targets."""
         return {
             "workload": [str(self.workload)],
             "metric": self.goal.metric,
@@ -113,23 +109,8 @@ class WorkloadRequest:
 
     @property
     def of_goal(self) -> dict[str, Any]:
-        """The parameters of a question about the target."""
-        return {**self.of_metric, "target": self.goal.target}
-
-    @property
-    def metric_query(self) -> Query:
-        """The parameters of an answer about all targets."""
-        given = [("direction", self.direction), ("where", self.where)]
-        return [
-            ("workload", str(self.workload)),
-            ("metric", self.goal.metric),
-            *((name, value) for name, value in given if value),
-        ]
-
-    @property
-    def goal_query(self) -> Query:
         """The parameters of an answer about the target."""
-        return [*self.metric_query, ("target", repr(self.goal.target))]
+        return {**self.of_metric, "target": self.goal.target}
 
     def page_url(self, what: Workload | Study | Trial, **changed: object) -> str:
         """Return the address of a page about this goal. changed: parameters to replace."""
@@ -138,11 +119,10 @@ class WorkloadRequest:
 
     def compared(self, others: Sequence[Workload]) -> str:
         """Return the address of the page that compares the workload with others, at a goal that isn't just proposed."""
-        names = [("workload", str(each)) for each in (self.workload, *others)]
         goal = {} if self.goal.is_proposed else self.goal.parameters
-        return with_query("/compare", [*names, *goal.items(), ("release", self.page.pinned)])
+        return self.page.url("/compare", workload=(self.workload, *others), **goal)
 
-    def chart(self, kind: str, title: str, sql: str, query: Query | None = None, **options: Any) -> Chart:
+    def chart(self, kind: str, title: str, sql: str, query: Mapping[str, object] | None = None, **more: Any) -> Chart:
         """Return a chart about the goal, or with another query. sql: the name of a statement, or empty."""
         # Statements support only the metric's own direction and all trials, and only one of them a pool.
         text = ""
@@ -153,7 +133,7 @@ class WorkloadRequest:
         elif sql and not self.is_pool:
             text = statement(sql, **self.goal.parameters, **asdict(self.workload))
         return self.page.chart(
-            kind, query or self.goal_query, f"{title}, {self.workload}", sql=text, heading=title, **options
+            kind, query or self.of_goal, f"{title}, {self.workload}", sql=text, heading=title, **more
         )
 
 
@@ -166,13 +146,13 @@ def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest
     metric = page_metric(page, facts)
     if metric is None:
         return None
-    known = page.view.metric(facts, metric).direction
-    if known is None and requested.direction is None:
+    stored_direction = page.view.metric(facts, metric).direction
+    if stored_direction is None and requested.direction is None:
         return None
     can_reach = requested.target is None or metric_named(metric).can_reach(requested.target)
     target, refused = (requested.target, None) if can_reach else (None, requested.target)
     goal = page_goal(page.view, facts, metric, target, requested.direction)
-    direction = requested.direction if known is None else None
+    direction = requested.direction if stored_direction is None else None
     chosen = chosen_trials(page.view, facts, goal.metric, (requested.where,) if requested.where else ())
     return WorkloadRequest(page, chosen, goal, direction, measured(requested), requested.where, refused)
 
@@ -196,8 +176,7 @@ def main_chart(request: WorkloadRequest) -> Chart:
 def scaling_chart(request: WorkloadRequest) -> Chart:
     """Return the chart of what is counted by batch size; beside reference runs if the goal is a known one."""
     reference = reference_of(request.page.view, request.workload) if request.goal.source else None
-    counted = [(name, str(value)) for name, value in request.measured.items()]
-    query = [*request.goal_query, *counted, *([("reference", reference)] if reference else [])]
+    query = {**request.of_goal, **request.measured, "reference": reference}
     return request.chart("scaling", scaling_title(request), "" if request.measured else _STEPS, query, height=_HEIGHT)
 
 
@@ -215,16 +194,15 @@ def _curves(request: WorkloadRequest) -> Chart:
         for trial_id in facts.trials.trial_id[rows].tolist()
     ]
     drawn = names[:: -(-len(names) // _MOST_CURVES)]
-    which = [("trial", name) for name in drawn]
+    which = {"trial": drawn}
     if len(drawn) == len(names) and not request.where:
-        which = [("study", f"{stored.workload}/{facts.batch_sizes[study]}") for study, _, stored, _ in facts.parts()]
-    counted = [(name, str(value)) for name, value in request.measured.items()]
+        which = {"study": [f"{stored.workload}/{facts.batch_sizes[study]}" for study, _, stored, _ in facts.parts()]}
     who = "all trials" if len(drawn) == len(names) else f"{len(drawn)} of {len(names):,} trials"
     return request.chart(
         "curves",
         f"{goal.metric} of {who}",
         "",
-        [*which, ("metric", goal.metric), ("points", _POINTS), *counted],
+        {**which, "metric": goal.metric, "points": _POINTS, **request.measured},
         height=_HEIGHT,
-        options=[("colour_by", "outcome"), ("target", repr(goal.target))],
+        options={"colour_by": "outcome", "target": goal.target},
     )

@@ -67,5 +67,5 @@ def stops_path(workload: Workload) -> str:
 
 def stops_url(request: WorkloadRequest) -> str:
     """Return the address of the stops, which the script of the slider fetches."""
-    query = [pair for pair in request.goal_query if pair[0] != "workload"]
-    return with_query(stops_path(request.workload), [*query, ("release", request.page.view.number)])
+    query = request.of_goal | {"workload": None, "release": request.page.view.number}
+    return with_query(stops_path(request.workload), query.items())

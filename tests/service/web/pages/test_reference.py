@@ -13,7 +13,8 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_service.problems import KINDS
-from losslake_service.web.pages.reference import page_address, problem_advice
+from losslake_service.web.data_files import toml_file
+from losslake_service.web.pages.reference import page_address
 from losslake_service.web.reference import Interface, anchor
 from tests.applications import without_sql
 from tests.service.web.reading import Page
@@ -81,7 +82,7 @@ def test_every_status_of_every_path_is_listed(pages: Mapping[str, Page], documen
 
 
 def test_every_problem_type_is_listed_with_status_and_advice(page: Page) -> None:
-    assert set(problem_advice()) == set(KINDS)
+    assert set(toml_file("problem_kinds.toml")) == set(KINDS)
     for kind, (status, _) in KINDS.items():
         entry = page.text[page.text.index(f'id="problem:{kind}"') :]
         assert f"status {status}<" in entry[:400]

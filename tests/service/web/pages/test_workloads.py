@@ -56,7 +56,7 @@ def test_list_says_what_batch_sizes_count_unless_it_is_examples(
     explorer: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = workloads._listed
-    monkeypatch.setattr(workloads, "_TABLES", {})
+    monkeypatch.setattr(workloads, "_table", workloads.WorkloadTable)
     monkeypatch.setattr(workloads, "_listed", lambda view, row: listed(view, {**row, "batch_unit": "tokens"}))
     counted = '16\u2013256 <span class="quiet unit">tokens</span></td>'
     assert counted in explorer.get("/workloads?q=sgd&sort=trials").text
