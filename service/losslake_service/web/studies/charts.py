@@ -40,7 +40,7 @@ class CurveParameters(CountedParameters):
 
     @property
     def noun(self) -> str:
-        """What is counted, in the singular but for times."""
+        """The measure in words, in the singular but for times: step, example, seconds."""
         return {"steps": "step", "examples": "example"}.get(self.measure, self.measure.replace("_", "-"))
 
 
