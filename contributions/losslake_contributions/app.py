@@ -140,7 +140,7 @@ def _check_database(database: Database) -> None:
 def _background(
     database: Database, metrics: ContributionMetrics, reviews: Reviews, settings: Settings
 ) -> Iterator[tuple[Callable[[], object], float]]:
-    """Yield the work that is done again and again, with the seconds between."""
+    """Yield the periodic work, with the seconds between two runs of each."""
     yield lambda: metrics.set_queue(*queue(database)), _SECONDS_BETWEEN_GAUGES
     yield partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600
     yield reviews.forget_decided, settings.cleanup_hours * 3600
@@ -150,7 +150,7 @@ def _background(
 
 
 async def _repeat(work: Callable[[], object], seconds: float) -> None:
-    """Run work in a thread again and again; an error is logged, and the next run may do better."""
+    """Run work in a thread periodically. An error is logged, and the work is run again."""
     while True:
         try:
             await in_thread(work, kind="background")

@@ -104,7 +104,7 @@ class LiveSender:
                 self._leave(folder, str(error))
 
     def _leave(self, folder: Path, why: str) -> None:
-        """Send nothing more of a run."""
+        """Leave a run out from now on, and report why."""
         self.runs.pop(folder, None)
         self._left_out.add(folder)
         self.callbacks.trouble(f"{folder.name} is left out: {why}")
@@ -122,7 +122,7 @@ class LiveSender:
         return 0.0 if n_sent > MOST_READ // 2 or n_whole >= _MOST_WHOLE else pause
 
     def _in_turn(self) -> Iterable[GrowingRun]:
-        """Return the runs, another one first each time, so that none is held up by the others for good."""
+        """Return the runs, another one first each time, so that each is served."""
         runs = deque(self.runs.values())
         self._turn += 1
         runs.rotate(-self._turn)

@@ -66,10 +66,9 @@ def local_runs(prepared: Iterable[PreparedRun], with_unfinished: bool = False) -
             continue
         try:
             runs.runs.append(local_run(run))
-        except OSError as error:
-            runs.faulty.append((run.folder, f"can't be read ({error.strerror})"))
-        except LossLakeError as error:
-            runs.faulty.append((run.folder, str(error)))
+        except (OSError, LossLakeError) as error:
+            reason = f"can't be read ({error.strerror})" if isinstance(error, OSError) else str(error)
+            runs.faulty.append((run.folder, reason))
     return runs
 
 

@@ -125,17 +125,13 @@ def list_links(
     database: Database, contributor: str | None = None, after: str | None = None, limit: int | None = PAGE
 ) -> Sequence[Link]:
     """Return links that are valid, by id. contributor: only those of this one's tokens. after: the last one before."""
-    now = datetime.now(UTC)
-
-    def query(session: Session) -> Sequence[Link]:
-        rows = select(Link).join(Token, Token.id == Link.token).where(_is_valid(now)).order_by(Link.id).limit(limit)
-        if contributor is not None:
-            rows = rows.where(Token.contributor == contributor)
-        if after is not None:
-            rows = rows.where(Link.id > after)
-        return session.scalars(rows).all()
-
-    return database.read(query)
+    is_valid = _is_valid(datetime.now(UTC))
+    rows = select(Link).join(Token, Token.id == Link.token).where(is_valid).order_by(Link.id).limit(limit)
+    if contributor is not None:
+        rows = rows.where(Token.contributor == contributor)
+    if after is not None:
+        rows = rows.where(Link.id > after)
+    return database.read(lambda session: session.scalars(rows).all())
 
 
 def revoke_link(database: Database, link: str, identity: Identity | None = None) -> None:

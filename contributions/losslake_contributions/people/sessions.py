@@ -8,19 +8,16 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
-from losslake_contributions.people.tokens import Identity, identity_of, sha256_of
+from losslake_contributions.people.tokens import WITH_OWNER, Identity, identity_of, sha256_of
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.store.database import Database
-from losslake_contributions.store.tables import Contributor, PageSession, Token
+from losslake_contributions.store.tables import PageSession, Token
 
 HOURS = 12
 # Of one token: whoever signs in again and again ends earlier ones.
 MOST = 20
-_BY_COOKIE = (
-    select(Token, Contributor)
-    .join(PageSession, PageSession.token == Token.id)
-    .join(Contributor, Contributor.id == Token.contributor)
-    .where(PageSession.sha256 == bindparam("sha256"), PageSession.expires_at > bindparam("now"))
+_BY_COOKIE = WITH_OWNER.join(PageSession, PageSession.token == Token.id).where(
+    PageSession.sha256 == bindparam("sha256"), PageSession.expires_at > bindparam("now")
 )
 
 

@@ -29,12 +29,9 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 _TOKEN = re.compile(r"llc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NO_DIGEST = hashlib.sha256(b"").hexdigest()
 _MOST_DAYS = 3650
+WITH_OWNER = select(Token, Contributor).join(Contributor, Contributor.id == Token.contributor)
 # Made once: to build it for each request takes time.
-_TOKEN_AND_OWNER = (
-    select(Token, Contributor)
-    .join(Contributor, Contributor.id == Token.contributor)
-    .where(Token.id == bindparam("token"))
-)
+_BY_ID = WITH_OWNER.where(Token.id == bindparam("token"))
 
 
 @dataclass(frozen=True)
@@ -144,7 +141,7 @@ def authenticate(database: Database, authorization: str | None) -> Identity:
         detail = "send a token of this service in the header 'Authorization: Bearer llc_…'"
         raise ContributionError("unauthorized", detail)
     token, secret = match[1], match[2]
-    row = database.read(lambda session: session.execute(_TOKEN_AND_OWNER, {"token": token}).first())
+    row = database.read(lambda session: session.execute(_BY_ID, {"token": token}).first())
     is_right = hmac.compare_digest(sha256_of(secret), row[0].sha256 if row is not None else _NO_DIGEST)
     if row is None or not is_right:
         raise ContributionError("unauthorized", "the token isn't valid: copy it again, or ask the operator for one")
