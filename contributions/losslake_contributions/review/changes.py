@@ -204,9 +204,11 @@ def _goal(goal: Goal, draft: Draft) -> GoalChange:
     old = {row["batch_size"]: row for row in rows_of(before, "scaling", parameters)}
     points = []
     for size in sorted(new.keys() | old.keys()):
-        fewest = [rows.get(size, {}) for rows in (old, new)]
-        steps, trials = ([row.get(name) for row in fewest] for name in ("steps", "trial_id"))
-        points.append(StepsAt(size, *steps, *trials, is_new=f"{workload}/{size}/{trials[1]}" in draft.runs))
+        earlier, later = old.get(size, {}), new.get(size, {})
+        trial_id = later.get("trial_id")
+        is_new = f"{workload}/{size}/{trial_id}" in draft.runs
+        steps = earlier.get("steps"), later.get("steps")
+        points.append(StepsAt(size, *steps, earlier.get("trial_id"), trial_id, is_new))
     return GoalChange(
         **parameters,
         direction=answer.facts["direction"],

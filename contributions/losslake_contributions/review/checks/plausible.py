@@ -100,22 +100,23 @@ def _too_fast(before: Library, goal: Goal, reached: Sequence[tuple[_Run, int]]) 
     rows = rows_of(before, "scaling", parameters) if reached else []
     stored = [(row["batch_size"], row["steps"]) for row in rows if row["steps"]]
     for run, steps in reached:
-        least = least_steps(run.batch_size, [size for size, _ in stored], [fewest for _, fewest in stored])
+        least = least_steps(run.batch_size, stored)
         if least is not None and steps < _TOO_FAST * least:
             message = f"it takes {steps:,} steps, and stored trials at neighbouring batch sizes suggest {least:,.0f}"
             advice = "check batch size, steps and data, or say in the note what is new"
             yield finding("too_fast", run.name, f"{goal.metric} {goal.target:g}", f"{message}: {advice}")
 
 
-def least_steps(batch_size: int, sizes: Sequence[int], steps: Sequence[int]) -> float | None:
+def least_steps(batch_size: int, stored: Sequence[tuple[int, int]]) -> float | None:
     """Return the steps that a batch size should take at least by its neighbours; None without any.
+
+    stored: batch sizes, each with its fewest steps.
 
     The fewest steps never rise with the batch size, the fewest examples never fall. So each of three batch sizes from
     this one up gives its steps, each of three from it down its examples over this batch size; the median counts.
     """
-    pairs = sorted(zip(sizes, steps, strict=True))
-    above = [float(fewest) for size, fewest in pairs if size >= batch_size][:_NEIGHBOURS]
-    below = [fewest * size / batch_size for size, fewest in pairs if size <= batch_size][-_NEIGHBOURS:]
+    above = [float(fewest) for size, fewest in sorted(stored) if size >= batch_size][:_NEIGHBOURS]
+    below = [fewest * size / batch_size for size, fewest in sorted(stored) if size <= batch_size][-_NEIGHBOURS:]
     return float(np.median([*above, *below])) if above or below else None
 
 

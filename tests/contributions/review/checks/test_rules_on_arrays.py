@@ -77,8 +77,8 @@ def test_least_steps_by_neighbours(batch_size: int, known: list[tuple[int, int]]
     below = sorted((pair for pair in known if pair[0] <= batch_size), reverse=True)[:3]
     bounds = [float(steps) for _, steps in above] + [steps * size / batch_size for size, steps in below]
     expected = statistics.median(bounds) if bounds else None
-    found = least_steps(batch_size, [size for size, _ in known], [steps for _, steps in known])
-    assert found == pytest.approx(expected) if expected is not None else found is None
+    least = least_steps(batch_size, known)
+    assert least == pytest.approx(expected) if expected is not None else least is None
 
 
 def test_references_are_interpolated_and_end_at_the_largest_batch_size() -> None:
