@@ -257,9 +257,8 @@ def _neighbourhood(trials: Comparable, curve: PartialCurve, scale: _Scale) -> Ne
         improvements[~is_known] = improvements[is_known].max()
         spread = _spread(improvements)
         points.append(improvements / spread * IMPROVEMENT_WEIGHT)
-        new.append(
-            (float(scale.of_losses(np.array([curve.loss_at(half)]))[0]) - of_curve) / spread * IMPROVEMENT_WEIGHT
-        )
+        improvement = float(scale.of_losses(np.array([curve.loss_at(half)]))[0]) - of_curve
+        new.append(improvement / spread * IMPROVEMENT_WEIGHT)
     return Neighbourhood.of(np.stack(points, axis=1), np.array(new), trials.groups)
 
 

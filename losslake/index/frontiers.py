@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.reached import Flags, Floats, Integers, best_before
 from losslake_schema.statuses import COMPLETE, MISSED, Status
 
 # The trial statuses that questions use by default.
@@ -96,19 +96,14 @@ def _of_study(step: Integers, merit: Floats, starts: Integers, ends: Integers) -
     order = np.argsort(step[record], kind="stable")
     record, trial = record[order], trial[order]
     merits = merit[record]
-    is_best = merits > _best_before(merits)
+    losses = -merits
+    is_best = losses < best_before(losses)
     is_holder = np.zeros(len(starts), np.bool_)
     is_holder[trial[is_best]] = True
     # A record that is no better than an earlier one of a trial that never holds the best changes neither function.
-    matters = np.flatnonzero(merits > _best_before(np.where(is_holder[trial], -np.inf, merits)))
+    matters = np.flatnonzero(losses < best_before(np.where(is_holder[trial], np.inf, losses)))
     runner_up = _runner_up(step[record[matters]].tolist(), merits[matters].tolist(), trial[matters].tolist())
     return _Study(record[is_best], runner_up, np.sort(merit[ends - 1]))
-
-
-def _best_before(merits: Floats) -> Floats:
-    before = np.full(len(merits), -np.inf)
-    np.maximum.accumulate(merits[:-1], out=before[1:])
-    return before
 
 
 def _runner_up(steps: list[int], merits: list[float], trials: list[int]) -> tuple[list[int], list[float]]:

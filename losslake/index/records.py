@@ -96,15 +96,11 @@ def reordered_records(parts: Sequence[tuple[Integers, TrialRecords]]) -> TrialRe
     rows = np.concatenate([places[records.rows] for places, records in parts])
     order = np.argsort(rows)[np.count_nonzero(rows == NEVER) :]
     starts = np.cumsum([0, *(len(records.step) for _, records in parts[:-1])])
-    firsts = np.concatenate([start + records.offsets[:-1] for start, (_, records) in zip(starts, parts, strict=True)])[
-        order
-    ]
+    firsts = np.concatenate([start + each.offsets[:-1] for start, (_, each) in zip(starts, parts, strict=True)])[order]
     sizes = np.concatenate([np.diff(records.offsets) for _, records in parts])[order]
     offsets = np.append(0, np.cumsum(sizes))
     picked = np.repeat(firsts - offsets[:-1], sizes) + np.arange(offsets[-1])
-    times = [
-        np.full(len(records.step), np.nan) if records.elapsed_s is None else records.elapsed_s for _, records in parts
-    ]
+    times = [np.full(len(each.step), np.nan) if each.elapsed_s is None else each.elapsed_s for _, each in parts]
     return TrialRecords(
         rows=rows[order],
         offsets=offsets,
