@@ -15,15 +15,15 @@ from losslake_contributions.intake.routes import body_of
 from losslake_contributions.people.links import SUBMISSIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
+    ERRORS,
     check_submission_name,
-    identify,
     in_thread,
-    only_parameters,
     parse_body,
     parse_run,
     respond,
+    sender,
 )
-from losslake_contributions.people.tokens import Identity, Scope
+from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import (
     ReturnRequest,
@@ -36,13 +36,12 @@ from losslake_contributions.review import submissions as store
 from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.review import PendingReview, Review, Reviews
 from losslake_contributions.store.database import Database
-from losslake_service.problems import ParameterProblem, problem_responses
+from losslake_service.problems import ParameterProblem
 
 # Reviewers come later, and a review made for each of many submissions at once slows those that follow.
 SECONDS_BEFORE_REVIEW = 5.0
-_ERRORS = problem_responses(413, 422)
 _REVIEW_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **_ERRORS,
+    **ERRORS,
     202: {"description": "The review is not there yet: retry after `Retry-After` seconds.", "model": PendingReview},
 }
 
@@ -51,15 +50,17 @@ def add_submissions(
     router: APIRouter, database: Database, hourly: HourlyQuotas, reviews: Reviews, links: Links
 ) -> None:
     """Add the routes of submissions for contributors."""
-    answer, sender = partial(_answer, database, links), partial(_sender, database)
-    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
+    answer, contributor = partial(_answer, database, links), sender(database, "contribute")
+    reader = sender(database, "contribute", "review")
+    reader_of_list = sender(database, "review", "contribute", parameters=("state", "after"))
+    reader_of_runs = sender(database, "contribute", "review", parameters=("after",))
+    post = partial(router.post, responses=ERRORS, response_model=SubmissionStatus)
     # Kept, as an event loop does not.
     begun = set[asyncio.Task[None]]()
 
     @post(SUBMISSIONS, openapi_extra=body_of(SubmissionRequest))
-    async def post_submission(request: Request) -> Response:
+    async def post_submission(request: Request, identity: Identity = contributor) -> Response:
         """Submit finished contributions for review. 201, and 200 for the same again."""
-        identity = await sender(request, "contribute")
         document = await parse_body(request, SubmissionRequest)
         hourly.use(identity.token, "submissions")
         name, is_new = await in_thread(store.submit, database, identity, document)
@@ -69,11 +70,10 @@ def add_submissions(
             task.add_done_callback(begun.discard)
         return await answer(request, identity, name, 201 if is_new else 200)
 
-    @router.get(SUBMISSIONS, responses=_ERRORS, response_model=SubmissionList)
-    async def get_submissions(request: Request) -> Response:
+    @router.get(SUBMISSIONS, responses=ERRORS, response_model=SubmissionList)
+    async def get_submissions(request: Request, identity: Identity = reader_of_list) -> Response:
         """Return submissions, the one that has waited longest first: everyone's for reviewers, else one's own."""
-        query = only_parameters(request, "state", "after")
-        identity = await identify(request, database, "review", "contribute")
+        query = request.query_params
         state = query.get("state")
         if state is not None and state not in store.STATES:
             raise ParameterProblem("bad-parameter", "state", f"state is one of {', '.join(store.STATES)}")
@@ -81,28 +81,25 @@ def add_submissions(
         owner = None if identity.is_reviewer else identity.contributor
         return respond(await in_thread(store.list_submissions, database, state, after, owner))
 
-    @router.get(f"{SUBMISSIONS}/{{name}}", responses=_ERRORS, response_model=SubmissionStatus)
-    async def get_submission(request: Request, name: str) -> Response:
+    @router.get(f"{SUBMISSIONS}/{{name}}", responses=ERRORS, response_model=SubmissionStatus)
+    async def get_submission(request: Request, name: str, identity: Identity = reader_of_runs) -> Response:
         """Return a submission with a page of its runs."""
-        query = only_parameters(request, "after")
-        identity = await identify(request, database, "contribute", "review")
+        query = request.query_params
         after = parse_run(query["after"]) if "after" in query else None
         return await answer(request, identity, check_submission_name(name), after=after)
 
     @router.get(f"{SUBMISSIONS}/{{name}}/review", responses=_REVIEW_RESPONSES, response_model=Review)
-    async def get_review(request: Request, name: str) -> Response:
+    async def get_review(name: str, identity: Identity = reader) -> Response:
         """Return the report of the checks on a submission that waits for a review, and what it would change.
 
         202 with Retry-After while the review waits or is being made.
         """
-        identity = await sender(request, "contribute", "review")
         await in_thread(store.find, database, identity, check_submission_name(name))
         return respond_progress(await in_thread(reviews.progress, name))
 
     @post(f"{SUBMISSIONS}/{{name}}/withdraw")
-    async def post_withdrawal(request: Request, name: str) -> Response:
+    async def post_withdrawal(request: Request, name: str, identity: Identity = contributor) -> Response:
         """Withdraw one's own submission before it is accepted."""
-        identity = await sender(request, "contribute")
         await in_thread(store.withdraw, database, identity, check_submission_name(name))
         return await answer(request, identity, name)
 
@@ -123,41 +120,32 @@ def respond_progress(progress: Review | PendingReview, headers: Mapping[str, str
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
     """Add the routes by which reviewers decide."""
-    answer, sender = partial(_answer, database, links), partial(_sender, database)
-    post = partial(router.post, responses=_ERRORS, response_model=SubmissionStatus)
+    answer, reviewer = partial(_answer, database, links), sender(database, "review")
+    post = partial(router.post, responses=ERRORS, response_model=SubmissionStatus)
 
     @post(f"{SUBMISSIONS}/{{name}}/accept")
-    async def post_acceptance(request: Request, name: str) -> Response:
+    async def post_acceptance(request: Request, name: str, identity: Identity = reviewer) -> Response:
         """Accept a submission of others: its runs enter the next release. Accepted again, nothing changes."""
-        identity = await sender(request, "review")
         check_submission_name(name)
         # It goes on if the client leaves: the next request finds it done.
         await asyncio.shield(in_thread(accept_as, database, reviews, name, identity, kind="acceptance"))
         return await answer(request, identity, name)
 
     @post(f"{SUBMISSIONS}/{{name}}/return", openapi_extra=body_of(ReturnRequest))
-    async def post_return(request: Request, name: str) -> Response:
+    async def post_return(request: Request, name: str, identity: Identity = reviewer) -> Response:
         """Return a submission to its contributor, with a reason."""
-        identity = await sender(request, "review")
         reason = (await parse_body(request, ReturnRequest)).reason
         check_submission_name(name)
         await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason)
         return await answer(request, identity, name)
 
     @post(f"{SUBMISSIONS}/{{name}}/split", openapi_extra=body_of(SplitRequest))
-    async def post_split(request: Request, name: str) -> Response:
+    async def post_split(request: Request, name: str, identity: Identity = reviewer) -> Response:
         """Move runs of a submission into a new one, which is returned. 201, and 200 for the same again."""
-        identity = await sender(request, "review")
         runs = (await parse_body(request, SplitRequest)).contributions
         check_submission_name(name)
         new, is_new = await in_thread(store.split, database, identity.credit.name, name, runs)
         return await answer(request, identity, new, 201 if is_new else 200)
-
-
-async def _sender(database: Database, request: Request, *scopes: Scope) -> Identity:
-    """Return who sends a request without parameters, as `identify` does."""
-    only_parameters(request)
-    return await identify(request, database, *scopes)
 
 
 async def _answer(
