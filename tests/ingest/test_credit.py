@@ -335,6 +335,7 @@ def test_rows_are_those_of_a_plain_computation(
         [{**trial.study.key(), "trial_id": trial.trial_id} for trial in existing],
         pa.schema([CONTRIBUTORS.field(position) for position in range(6)]),
     )
-    rows = contributor_rows(moved_rows(table, moved), keys, {**new, **studies}).to_pylist()
+    named: list[tuple[Study | Trial, list[Contributor]]] = [*new.items(), *studies.items()]
+    rows = contributor_rows(moved_rows(table, moved), keys, dict(named)).to_pylist()
     names = ("name", "orcid", "role", "contribution")
     assert sorted((Trial.of(row), Contributor(*(row[name] for name in names)).order) for row in rows) == in_order

@@ -405,7 +405,7 @@ def _first_error(error: ValidationError) -> str:
 
 def overlay(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
     """Return the mapping with defaults for everything that it leaves open."""
-    return replace(mapping, **_merged(mapping, defaults, MappingSections))
+    return replace(mapping, **_merged(mapping, defaults, _OF_FILE))
 
 
 def mapping_for(fields: Fields, mapping: LogMapping) -> LogMapping:
@@ -423,13 +423,16 @@ def mapping_for(fields: Fields, mapping: LogMapping) -> LogMapping:
     for when in reversed(mapping.when):
         if when.holds(values):
             mapping.used.add(when.label)
-            mapping = replace(mapping, **_merged(when, mapping, RunSections))
+            mapping = replace(mapping, **_merged(when, mapping, _OF_RUN))
     return mapping
 
 
-def _merged(first: RunSections, second: RunSections, sections: type[RunSections]) -> dict[str, Any]:
-    """Return the sections of two mappings; the first ones take precedence."""
-    names = [section.name for section in fields(sections)]
+_NO_TIMES = TimeColumns()
+_OF_RUN, _OF_FILE = ([section.name for section in fields(kind)] for kind in (RunSections, MappingSections))
+
+
+def _merged(first: RunSections, second: RunSections, names: Sequence[str]) -> dict[str, Any]:
+    """Return the sections of these names of two mappings; the first ones take precedence."""
     merged = {name: _merged_section(getattr(first, name), getattr(second, name)) for name in names}
     lines = {column: line.completed(second.metrics.get(column, line)) for column, line in first.metrics.items()}
     return merged | {"metrics": lines | {c: line for c, line in second.metrics.items() if c not in lines}}
@@ -443,6 +446,6 @@ def _merged_section(first: Any, second: Any) -> object:
         case dict():
             return {**second, **first}
         case TimeColumns() | str() | None:
-            return first if first not in (None, TimeColumns()) else second
+            return second if first is None or first == _NO_TIMES else first
         case _:
             return replace(first, **{key: value for key, value in vars(second).items() if not getattr(first, key)})
