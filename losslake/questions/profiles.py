@@ -19,7 +19,7 @@ from losslake.analysis.performance_profile import (
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.contest import Contest, Entry, contest
-from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.comparison.measured_trials import admitted_entries
 from losslake.questions.declaration.parameters import ComparatorParameters, Finite, check_targets
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
@@ -163,9 +163,7 @@ def _check_goals(workloads: Sequence[Workload], goals: Sequence[Goal], by: Part)
 def _entries(searches: Sequence[Search], goals: Sequence[Goal], by: Part) -> Iterator[Entry]:
     for search, goal in zip(searches, goals, strict=True):
         workload = search.facts.workload
-        for batch_size, steps in zip(search.facts.batch_sizes, admitted_steps(search, goal), strict=True):
-            settings, submitters = np.arange(len(steps)), np.zeros(len(steps), np.int64)  # no differences are told
-            yield Entry(_competitor(workload, by), (_rest(workload, by), batch_size), steps, settings, submitters)
+        yield from admitted_entries(search, goal, _competitor(workload, by), _rest(workload, by))
 
 
 def _not_shared(contest: Contest) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from losslake.analysis.performance_profile import geometric_mean_of_ratios, scores
 from losslake.questions.comparison.contest import Entry, contest
-from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.comparison.measured_trials import admitted_entries
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal, Selection
@@ -65,6 +65,4 @@ def _entries(view: ReleaseView, collection: str, workloads: Sequence[str]) -> It
         place = f"{goal.workload.dataset}/{goal.workload.model}"
         if goal.workload.collection == collection and place in workloads and goal.metric.startswith("val/"):
             (search,) = open_searches(view, Selection((goal.workload,), goal.metric, statuses=STATUSES))
-            steps = admitted_steps(search, Goal(goal.target, goal.comparator))
-            for size, of_size in zip(search.facts.batch_sizes, steps, strict=True):
-                yield Entry(goal.workload.optimizer, (place, size), of_size)
+            yield from admitted_entries(search, Goal(goal.target, goal.comparator), goal.workload.optimizer, place)

@@ -111,5 +111,17 @@ def entries(measured: MeasuredTrials, goal: Goal, competitor: str, rest: str) ->
 
 def admitted_steps(search: Search, goal: Goal) -> list[Floats]:
     """Return by study the steps to the target of its admitted trials that didn't stop earlier; inf for never."""
-    steps, counts = trial_steps(search, goal), search.admitted & ~search.stopped_earlier(goal)
-    return [steps[rows] for rows in search.facts.rows_where(counts)]
+    steps = trial_steps(search, goal)
+    return [steps[rows] for rows in _admitted_rows(search, goal)]
+
+
+def admitted_entries(search: Search, goal: Goal, competitor: str, rest: str) -> Iterator[Entry]:
+    """Yield by batch size the trials that `admitted_steps` counts. rest: see `entries`."""
+    trials = search.facts.trials
+    of_studies = zip(search.facts.batch_sizes, _admitted_rows(search, goal), admitted_steps(search, goal), strict=True)
+    for batch_size, rows, steps in of_studies:
+        yield Entry(competitor, (rest, batch_size), steps, trials.setting[rows], trials.submitter[rows])
+
+
+def _admitted_rows(search: Search, goal: Goal) -> list[Integers]:
+    return search.facts.rows_where(search.admitted & ~search.stopped_earlier(goal))
