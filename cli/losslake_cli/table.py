@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
-from losslake_cli.console import TextFormat, echo, echo_all, printable, write_csv
+from losslake_cli.console import TextFormat, echo, printable, write_csv
 
 _GAP, _NARROW_GAP = 3, 1
 # In characters; texts are not shortened below this, and columns are left out instead.
@@ -72,10 +72,12 @@ def show_table(
         each = zip(texts, widths, are_numbers, strict=False)
         return (" " * gap).join(_padded(text, width, is_number) for text, width, is_number in each).rstrip()
 
-    echo_all(map(line, heading_lines(headings[:n_shown])))
+    for texts in heading_lines(headings[:n_shown]):
+        echo(line(texts))
     ruled = _total(widths[:n_shown], gap)
     echo("─" * (ruled if space is None else min(ruled, space)))
-    echo_all(map(line, cells))
+    for row in cells:
+        echo(line(row))
     if n_shown < len(columns):
         how = "a wider terminal shows them" if is_wide is None else "--wide shows them"
         echo(f"left out: {', '.join(columns[n_shown:])}; {how}")
