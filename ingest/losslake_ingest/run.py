@@ -93,9 +93,9 @@ class _Attempt:
             moved = moves_of(self._stored, offers)
             leaving = {trial: move for trial, move in moved.items() if not self._stored.is_offered(trial)}
             changes = merge_offers(self._lake.store, self._stored, offers, leaving)
-            left = without_moved(self._lake.store, self._stored, leaving, changes)
-            changes |= left.studies
-            published = self._publish(offers, changes, left.dropped, moved, notes, also)
+            remaining = without_moved(self._lake.store, self._stored, leaving, changes)
+            changes |= remaining.studies
+            published = self._publish(offers, changes, remaining.dropped, moved, notes, also)
         for study, change in changes.items():
             if study not in published.studies:
                 discard(self._lake.store, change.written)

@@ -270,12 +270,12 @@ def _rows(
 def _ideal_columns(search: Search, results: StudyResults, normalize_to: int | None) -> Columns:
     """Return steps relative to perfect scaling from `normalize_to`, or from the first batch size with a result."""
     sizes, steps, reached = search.facts.batch_sizes, results.steps.tolist(), (results.row != NEVER).tolist()
-    known = [
+    bases = [
         (size, fewest)
         for size, fewest, is_reached in zip(sizes, steps, reached, strict=True)
         if is_reached and normalize_to in (None, size)
     ]
-    base = known[0] if known else None
+    base = bases[0] if bases else None
     perfect = [base[1] * base[0] / size if base and size else None for size in sizes]
     normalized = [
         fewest / base[1] if base and base[1] and normalize_to is not None and is_reached else None

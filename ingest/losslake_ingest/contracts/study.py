@@ -256,8 +256,8 @@ def run_digests(curve: Curves) -> RunDigests:
 
 
 def _has_direction(metric: str) -> bool:
-    known = metrics().get(metric)
-    return known is not None and known.direction is not None
+    registered = metrics().get(metric)
+    return registered is not None and registered.direction is not None
 
 
 def _different(column: Floats, least: int) -> set[float]:

@@ -65,10 +65,10 @@ class _Xz(AbstractContextManager["_Xz"]):
         """Return up to `size` bytes, none at the end. Raises LZMAError and EOFError."""
         while True:
             if not self._decoder.eof:
-                given = self._file.read(_SMALL_READ) if self._decoder.needs_input else b""
-                if self._decoder.needs_input and not given:
+                chunk = self._file.read(_SMALL_READ) if self._decoder.needs_input else b""
+                if self._decoder.needs_input and not chunk:
                     raise EOFError("it ends within a stream")
-                data = self._decoder.decompress(given, size)
+                data = self._decoder.decompress(chunk, size)
             else:
                 rest = self._decoder.unused_data.lstrip(b"\0") or self._file.read(_SMALL_READ).lstrip(b"\0")
                 if not rest:

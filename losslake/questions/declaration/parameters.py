@@ -324,8 +324,8 @@ def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str,
         missing = "target=" if metric else "metric= and target=" if is_shared else "metric="
         measured = {name for each in named for workload in each for name in view.workloads[workload].measured}
         lacks = f"{workloads[0]} has no goal" if len(named) == 1 else "these workloads have no goal in common"
-        known = f"in {metric}" if metric else f"as a default; metrics are {', '.join(sorted(measured))}"
-        raise BadParameter(missing.partition("=")[0], f"give {missing}: {lacks} {known}")
+        where = f"in {metric}" if metric else f"as a default; metrics are {', '.join(sorted(measured))}"
+        raise BadParameter(missing.partition("=")[0], f"give {missing}: {lacks} {where}")
     return best
 
 

@@ -274,12 +274,12 @@ def _batches(relation: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[p
 
 
 def _checked_columns(
-    listing: Listing, parameter: str, names: Sequence[str], known: Sequence[str] | None = None
+    listing: Listing, parameter: str, names: Sequence[str], columns: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Return the names, each once; raises BadParameter unless all are in `known`, or columns of the list."""
-    known = list(listing.columns) if known is None else known
+    """Return the names, each once; raises BadParameter unless all are in `columns`, or columns of the list."""
+    columns = list(listing.columns) if columns is None else columns
     for name in names:
-        if name not in known:
+        if name not in columns:
             can = "can't be sorted by" if name in listing.columns else "has no column"
-            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give one or more of {', '.join(known)}")
+            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give one or more of {', '.join(columns)}")
     return tuple(dict.fromkeys(names))

@@ -94,8 +94,8 @@ class ReleaseView:
             name: Metric(name, metric_id, direction) for name, metric_id, direction in self.rows("metric_facts")
         }
         self.workloads = {
-            known.studies.workload: WorkloadFacts(**vars(known.studies), open=known.opened, files=known.files)
-            for known in workloads
+            each.studies.workload: WorkloadFacts(**vars(each.studies), open=each.opened, files=each.files)
+            for each in workloads
         }
         self.goals = tuple(
             Goal(Workload(*keys), metric, target, source, comparator)
