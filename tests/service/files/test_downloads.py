@@ -39,9 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(lake: Lake, folder: Path) -> Iterator[Running]:
-    with running_service(folder, lake=str(lake.folder), min_read_kb=HARDLY_ANY) as found:
-        urlopen(f"{found.url}/process", timeout=SECONDS).close()
-        yield found
+    with running_service(folder, lake=str(lake.folder), min_read_kb=HARDLY_ANY) as service:
+        urlopen(f"{service.url}/process", timeout=SECONDS).close()
+        yield service
 
 
 def request(path: str = "/file/large", headers: str = "", method: str = "GET") -> bytes:
@@ -82,9 +82,16 @@ def process(running: Running) -> psutil.Process:
     return psutil.Process(running.process.pid)
 
 
+def open_downloads(running: Running) -> int:
+    """Return how often the service has the large file open."""
+    return sum(Path(file.path).name == "large" for file in process(running).open_files())
+
+
 def idle_descriptors(running: Running) -> int:
-    """Return how many descriptors are open once no client is connected."""
+    """Return how many descriptors are open once no client is connected and no file is sent."""
     wait_until_connected(running, 0)
+    # A file is closed a little after the connection that it was sent to.
+    wait_until(lambda: not open_downloads(running), "no download is open")
     return process(running).num_fds()
 
 
@@ -160,7 +167,7 @@ def test_disconnected_clients_leave_no_open_file(running: Running, with_reset: b
         connection.sendall(request() * (1 + number % 2))
     for connection in gone:
         connection.recv(10_000)
-    assert process(running).num_fds() >= before + 2 * len(gone)
+    assert open_downloads(running) == len(gone)
     for connection in gone:
         if with_reset:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
