@@ -144,6 +144,15 @@ def test_implausible_runs_are_for_the_reviewer(tmp_path: Path, stored: Lake) -> 
     assert not report.refuses
 
 
+def test_trials_are_flagged_for_their_examples_but_not_for_equal_curves(tmp_path: Path, stored: Lake) -> None:
+    rows = curve([0.9, 0.7, 0.6, 0.5, *[0.4] * 40, 0.28])
+    later = [row | {"elapsed_s": 2 * row["elapsed_s"]} for row in rows]
+    twins = [write_run(tmp_path / "runs", lr, of_lr, parameters={"lr": lr}) for lr, of_lr in ((1, rows), (2, later))]
+    sooner = write_run(tmp_path / "runs", 3, curve([0.9, 0.2]), batch_size=16, goals=GOALS)
+    report = checked(tmp_path, [*twins, sooner], stored)
+    assert [finding.run for finding in report.findings if finding.rule == "flagged"] == [name_of(3)]
+
+
 @pytest.mark.slow
 def test_runs_beyond_the_references_of_mlperf_are_for_the_reviewer(tmp_path: Path) -> None:
     base = Lake.create(tmp_path / "base")
