@@ -18,8 +18,7 @@ def sentences_of(page: str) -> list[str]:
     reader = _Reader()
     reader.feed(page)
     plain = [" ".join(text.split()) for text in reader.texts]
-    sentences = [each for text in plain for each in _END.split(text) if each.count(" ") >= _FEWEST_WORDS]
-    return [each for each in sentences if not each.startswith("{")]
+    return [each for text in plain for each in _END.split(text) if each.count(" ") >= _FEWEST_WORDS]
 
 
 @dataclass
@@ -36,7 +35,9 @@ class _Reader(HTMLParser):
         if tag in _ALONE:
             return
         classes = dict(attrs).get("class") or ""
-        is_text = tag in _TEXTS or (tag == "td" and "note" in classes) or "sentence" in classes
+        is_sentence = tag in _TEXTS or (tag == "td" and "note" in classes) or "sentence" in classes
+        # A hidden paragraph is for a script.
+        is_text = is_sentence and "hidden" not in dict(attrs)
         self.open.append("text" if is_text else tag)
         if is_text:
             self.texts.append("")
