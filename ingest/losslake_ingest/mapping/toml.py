@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from importlib import resources
 
 from losslake_ingest.contracts.run_log import Scalar
 
@@ -33,6 +33,6 @@ def _escaped(code: int) -> str:
 
 def names_of(section: str) -> Mapping[str, Sequence[str]]:
     """Return the names in a section of `names.toml`, by what they mean."""
-    file = Path(__file__).with_name("names.toml")
+    file = resources.files("losslake_ingest.mapping").joinpath("names.toml")
     names: Mapping[str, Sequence[str]] = tomllib.loads(file.read_text("utf-8"))[section]
     return names

@@ -7,6 +7,7 @@ import string
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from os.path import commonprefix
 from pathlib import Path
 
@@ -38,7 +39,7 @@ from losslake_ingest.readers.text_logs.proposal import advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source
 
-_DRAFT = string.Template(Path(__file__).with_name("draft.toml").read_text("utf-8"))
+_DRAFT = string.Template(resources.files("losslake_ingest.pipeline").joinpath("draft.toml").read_text("utf-8"))
 _LEFT_OUT = '""'
 LONGEST_VALUE = 60
 LONGEST_PATH = 400
