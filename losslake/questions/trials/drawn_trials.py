@@ -53,12 +53,12 @@ class DrawnTrials:
 
     @cached_property
     def chosen(self) -> list[Integers]:
-        """By study, the rows of its admitted trials."""
+        """The rows of the admitted trials, by study."""
         return self.search.facts.rows_where(self.search.admitted)
 
     @cached_property
     def n_alike(self) -> list[int]:
-        """By study, how many of its trials are drawn alike: all, or the settings that they repeat."""
+        """The number that are drawn, by study: distinct settings where trials repeat settings, else trials."""
         settings = [self.settings[rows] for rows in self.chosen]
         return [len(np.unique(each)) if are_repeated(each) else len(each) for each in settings]
 
