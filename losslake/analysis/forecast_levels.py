@@ -8,8 +8,9 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any, Literal
+
+from losslake_schema.package_files import read_text
 
 FILE = "forecast_levels.json"
 # A percentage of fewer trials says little.
@@ -19,7 +20,7 @@ LEAST_TRIALS = 100
 @functools.cache
 def forecast_levels() -> Sequence[Mapping[str, Any]]:
     """Return a row for each collection and part of the run, with [held, all] by level and method."""
-    rows: list[Mapping[str, Any]] = json.loads(resources.files("losslake.analysis").joinpath(FILE).read_text("utf-8"))
+    rows: list[Mapping[str, Any]] = json.loads(read_text("losslake.analysis", FILE))
     return rows
 
 

@@ -11,8 +11,9 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Literal
+
+from losslake_schema.package_files import read_text
 
 Kind = Literal["at least", "at most", "power", "as measured"]
 FILE = "measured_levels.json"
@@ -70,7 +71,7 @@ def binomial_error(hits: int, n: int) -> float:
 @functools.cache
 def measured_levels() -> Mapping[str, MeasuredLevel]:
     """Return the measured levels by name."""
-    text = resources.files("losslake.analysis").joinpath(FILE).read_text("utf-8")
+    text = read_text("losslake.analysis", FILE)
     return {name: MeasuredLevel(**each) for name, each in json.loads(text).items()}
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from string import Template
 
 from losslake_schema import registry
+from losslake_schema.package_files import read_text
 
 # Of the serving files; a change of their views or tables has a new one.
 SERVING_VERSION = 18
@@ -71,4 +72,4 @@ def _shared_text(shared: str, name: str) -> str:
 
 
 def _text(file: str) -> str:
-    return resources.files("losslake_schema.views").joinpath(f"{file}.sql").read_text("utf-8")
+    return read_text("losslake_schema.views", f"{file}.sql")

@@ -17,7 +17,7 @@ from losslake.lake.citations import Collection
 from losslake.lake.public_paths import public_paths, url_path
 from losslake.lake.readme_and_licences import AUTHORS, all_contributors
 from losslake.lake.store.store import DataFile
-from losslake_schema.data import read_text
+from losslake_schema.package_files import read_text
 from losslake_schema.release import Release
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
@@ -65,7 +65,7 @@ def json_ld(croissant_text: str) -> str:
 
 
 def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
-    context: _JsonObject = json.loads(read_text("croissant_context.json"))
+    context: _JsonObject = json.loads(read_text("losslake_schema.data", "croissant_context.json"))
     return context | {
         "@type": "sc:Dataset",
         "name": f"losslake-release-{release.number}",

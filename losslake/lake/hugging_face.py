@@ -20,8 +20,8 @@ import yaml
 from losslake.lake.checksums import sha256_of
 from losslake.lake.citations import Collection, cite_collection
 from losslake.lake.store.store import DataFile
-from losslake_schema.data import read_text
 from losslake_schema.errors import LossLakeError
+from losslake_schema.package_files import read_text
 from losslake_schema.release import Release
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
@@ -72,7 +72,11 @@ def dataset_card(
         about["license_link"] = f"https://huggingface.co/datasets/{repository}/tree/main/LICENSES"
     front = yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=120)
     entries = "\n\n".join(cite_collection(release, row).bibtex for row in collections)
-    body = read_text("hugging_face.md").replace("$repository", repository).replace("$bibtex", entries)
+    body = (
+        read_text("losslake_schema.data", "hugging_face.md")
+        .replace("$repository", repository)
+        .replace("$bibtex", entries)
+    )
     return f"---\n{front}---\n\n{readme.rstrip()}\n\n{body}"
 
 

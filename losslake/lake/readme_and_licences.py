@@ -20,7 +20,7 @@ from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake_schema.contributors import Person, persons
-from losslake_schema.data import read_text
+from losslake_schema.package_files import read_text
 from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
@@ -73,7 +73,7 @@ def _readme(release: Release, collections: Sequence[Collection], keys_in_files: 
         layout = f"The tables {tables} are partitioned Hive style by {keys}, percent-encoded in the path"
     sources = "\n".join(map(_source, collections))
     return (
-        read_text("export_readme.md")
+        read_text("losslake_schema.data", "export_readme.md")
         .replace("$release", str(release.number))
         .replace("$digest", release.content_digest)
         .replace("$measurements", f"{release.n_measurements:,}")

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from losslake_schema.data import read_toml
 from losslake_schema.names import LONGEST_NAME
+from losslake_schema.package_files import read_toml
 
 MOST_CONTRIBUTORS = 100  # of one trial
 DATA_COLLECTION = "data collection"  # the default role
@@ -30,7 +30,9 @@ class Role:
 @functools.cache
 def roles() -> dict[str, Role]:
     """Return the roles by name, from `data/roles.toml`."""
-    return {name: Role(name, **facts) for name, facts in read_toml("roles.toml")["roles"].items()}
+    return {
+        name: Role(name, **facts) for name, facts in read_toml("losslake_schema.data", "roles.toml")["roles"].items()
+    }
 
 
 @dataclass(frozen=True)

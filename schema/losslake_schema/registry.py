@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from losslake_schema.data import read_toml
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
+from losslake_schema.package_files import read_toml
 from losslake_schema.reached import DEFAULT_COMPARATOR, Comparator
 from losslake_schema.tables import STUDY_KEYS
 
@@ -115,7 +115,7 @@ class Goal:
 @functools.cache
 def metrics() -> dict[str, Metric]:
     """Return every registered metric by its name `split/quantity`."""
-    document = read_toml("metrics.toml")
+    document = read_toml("losslake_schema.data", "metrics.toml")
     return {
         f"{split}/{quantity}": Metric(split, quantity, **fields)
         for quantity, fields in document["quantity"].items()
@@ -134,10 +134,10 @@ def metric_named(name: str) -> Metric:
 @functools.cache
 def collections() -> tuple[Collection, ...]:
     """Return every registered collection."""
-    return tuple(Collection(**fields) for fields in read_toml("collections.toml")["collection"])
+    return tuple(Collection(**fields) for fields in read_toml("losslake_schema.data", "collections.toml")["collection"])
 
 
 @functools.cache
 def goals() -> tuple[Goal, ...]:
     """Return every registered goal."""
-    return tuple(map(Goal.of, read_toml("goals.toml")["goal"]))
+    return tuple(map(Goal.of, read_toml("losslake_schema.data", "goals.toml")["goal"]))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from losslake_schema.data import read_toml
+from losslake_schema.package_files import read_toml
 
 NAMESPACE = "losslake"
 STUDY_KEYS = ("collection", "dataset", "model", "optimizer", "batch_size")
@@ -61,7 +61,7 @@ def _identity(number: int) -> dict[bytes, bytes]:
     return {b"PARQUET:field_id": str(number).encode()}
 
 
-_DECLARED = read_toml("tables.toml")
+_DECLARED = read_toml("losslake_schema.data", "tables.toml")
 ALL_TABLES: dict[str, pa.Schema] = {
     name: _schema(list(_columns(declared, _DECLARED["groups"]))) for name, declared in _DECLARED["tables"].items()
 }

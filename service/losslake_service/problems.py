@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from importlib import resources
 from typing import Annotated, Any
 
 import duckdb
@@ -26,6 +24,7 @@ from starlette.types import Scope
 from losslake.figures.renderer import FiguresBusy
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, reason_of
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
+from losslake_schema.package_files import read_toml
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import SqlProblem
 
@@ -34,7 +33,7 @@ TYPE = "urn:losslake:problem:"
 # Return a problem document as an HTML page, or None if the request of this scope isn't from a browser.
 ProblemPage = Callable[[Scope, Mapping[str, object]], str | None]
 
-_TEXTS = tomllib.loads(resources.files("losslake_service").joinpath("problems.toml").read_text("utf-8"))
+_TEXTS = read_toml("losslake_service", "problems.toml")
 # HTTP status and title by kind.
 KINDS: Mapping[str, tuple[int, str]] = {
     kind: (status, title) for kind, (status, title) in _TEXTS["kinds"].items()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from losslake_ingest.readers import private
+from losslake_schema.package_files import read_toml
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -37,9 +36,7 @@ class Replaced:
 
 
 _Replace = Callable[[re.Match[str], str], str | None]
-_DATA: Mapping[str, Sequence[str]] = tomllib.loads(
-    resources.files("losslake_contributions.client").joinpath("secrets.toml").read_text("utf-8")
-)
+_DATA: Mapping[str, Sequence[str]] = read_toml("losslake_contributions.client", "secrets.toml")
 _ANY = {name: "|".join(patterns) for name, patterns in _DATA.items()}
 
 

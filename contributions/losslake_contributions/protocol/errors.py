@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import errno
 import logging
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 
 from losslake_schema.errors import LakeBroken, LossLakeError
+from losslake_schema.package_files import read_toml
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _log = logging.getLogger(__name__)
 
-_PROBLEMS = resources.files("losslake_contributions.protocol").joinpath("problems.toml").read_text("utf-8")
 # HTTP status and title by kind.
 KINDS: Mapping[str, tuple[int, str]] = {
-    kind: (status, title) for kind, (status, title) in tomllib.loads(_PROBLEMS).items()
+    kind: (status, title)
+    for kind, (status, title) in read_toml("losslake_contributions.protocol", "problems.toml").items()
 }
 
 

@@ -6,7 +6,6 @@ Formats are registered as entry points `losslake.formats`, by LossLake and by ot
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +18,7 @@ from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak, Wanted
+from losslake_schema.package_files import read_toml
 
 GLIMPSE = 4096
 
@@ -65,8 +65,7 @@ class Format(Protocol):
 
 
 GROUP = "losslake.formats"
-_FOLDER = resources.files("losslake_ingest.formats")
-_DESCRIPTIONS = tomllib.loads(_FOLDER.joinpath("descriptions.toml").read_text("utf-8"))
+_DESCRIPTIONS = read_toml("losslake_ingest.formats", "descriptions.toml")
 Delivered = TypeVar("Delivered", bound=RunLog | StudyPart)
 
 
@@ -95,7 +94,7 @@ def format_named(name: str) -> Format:
 
 def defaults_of(name: str) -> str:
     """Return the mapping of one of LossLake's own formats as TOML text, empty if it needs none."""
-    file = _FOLDER.joinpath("defaults", f"{name}.toml")
+    file = resources.files("losslake_ingest.formats").joinpath("defaults", f"{name}.toml")
     return file.read_text("utf-8") if file.is_file() else ""
 
 

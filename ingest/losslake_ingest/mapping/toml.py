@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 
 from losslake_ingest.contracts.run_log import Scalar
+from losslake_schema.package_files import read_toml
 
 
 def toml_key(text: str) -> str:
@@ -33,6 +32,5 @@ def _escaped(code: int) -> str:
 
 def names_of(section: str) -> Mapping[str, Sequence[str]]:
     """Return the names in a section of `names.toml`, by what they mean."""
-    file = resources.files("losslake_ingest.mapping").joinpath("names.toml")
-    names: Mapping[str, Sequence[str]] = tomllib.loads(file.read_text("utf-8"))[section]
+    names: Mapping[str, Sequence[str]] = read_toml("losslake_ingest.mapping", "names.toml")[section]
     return names

@@ -7,7 +7,6 @@ import string
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import resources
 from os.path import commonprefix
 from pathlib import Path
 
@@ -38,8 +37,9 @@ from losslake_ingest.readers.text_logs.named_numbers import AXES
 from losslake_ingest.readers.text_logs.proposal import advice, proposed_mapping
 from losslake_ingest.sources.member import Source, UntilBreak
 from losslake_ingest.sources.open import open_source
+from losslake_schema.package_files import read_text
 
-_DRAFT = string.Template(resources.files("losslake_ingest.pipeline").joinpath("draft.toml").read_text("utf-8"))
+_DRAFT = string.Template(read_text("losslake_ingest.pipeline", "draft.toml"))
 _LEFT_OUT = '""'
 LONGEST_VALUE = 60
 LONGEST_PATH = 400

@@ -6,11 +6,10 @@ A false positive costs one field of a run; a false negative would publish privat
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 
 from losslake_ingest.contracts.run_log import Scalar
+from losslake_schema.package_files import read_toml
 
 LONGEST_TEXT = 2000
 
@@ -18,7 +17,7 @@ EMAIL, USER, HOST, ENTITY = "e-mail", "user name", "host name", "entity"
 CODE, GIT, ENVIRONMENT, PATHS, SECRETS = "code and command line", "git", "environment", "path", "secret"
 CONSOLE, INTERNAL, NOTES = "console output", "W&B internals", "notes"
 
-_RULES = tomllib.loads(resources.files("losslake_ingest.readers").joinpath("private.toml").read_text("utf-8"))
+_RULES = read_toml("losslake_ingest.readers", "private.toml")
 _NAMES = [(re.compile(f"_(?:{words})_"), str(kind)) for kind, words in _RULES["names"].items()]
 _PARENTS: dict[str, str] = _RULES["parents"]
 _VALUES = [(re.compile(pattern), str(kind)) for pattern, kind in _RULES["values"]["patterns"]]

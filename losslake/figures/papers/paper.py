@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_schema.names import Workload
+from losslake_schema.package_files import read_text
 from losslake_schema.statuses import COMPLETE, Status
 
 Kind = Literal["steps-to-result", "best-value", "effective-learning-rate", "learning-rate-momentum"]
@@ -181,7 +182,7 @@ def paper(name: str) -> Paper:
     """Return the paper with a name; raises UnknownName."""
     if name not in papers():
         raise UnknownName("paper", name, near_names(name, papers()), "this service")
-    return read_paper(resources.files("losslake.figures.papers").joinpath(f"{name}{_ENDING}").read_text("utf-8"))
+    return read_paper(read_text("losslake.figures.papers", f"{name}{_ENDING}"))
 
 
 def read_paper(text: str) -> Paper:

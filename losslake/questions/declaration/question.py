@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -28,11 +26,7 @@ from losslake.questions.declaration.summary import Summary, field_order, summary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
 from losslake.questions.trials.selection import Goal, Selection
-
-
-@cache
-def _definitions() -> dict[str, str]:
-    return tomllib.loads(resources.files("losslake.questions").joinpath("definitions.toml").read_text("utf-8"))
+from losslake_schema.package_files import read_toml
 
 
 def with_goal(view: Any, request: Any) -> Any:
@@ -106,10 +100,10 @@ class Question:
         }
         return {"type": "object", "description": self.doc, "properties": properties, "required": list(properties)}
 
-    @property
+    @cached_property
     def definition(self) -> str:
         """The definition of what an analysis computes, with its source; in braces what depends on the parameters."""
-        return " ".join(_definitions()[self.path.rpartition("/")[2]].split())
+        return " ".join(read_toml("losslake.questions", "definitions.toml")[self.path.rpartition("/")[2]].split())
 
     @cached_property
     def summary_names(self) -> list[str]:

@@ -11,9 +11,9 @@ import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from losslake_schema.names import Workload
+from losslake_schema.package_files import read_text
 
 _FILE = "known_names.csv"
 
@@ -34,7 +34,7 @@ class KnownName:
 @functools.cache
 def known_names() -> Mapping[tuple[str, str], KnownName]:
     """Return the known names by kind (collection, dataset, model, optimizer) and stored name."""
-    lines = resources.files("losslake.questions.release").joinpath(_FILE).read_text("utf-8").splitlines()
+    lines = read_text("losslake.questions.release", _FILE).splitlines()
     return {
         (row["kind"], row["name"]): KnownName(_several(row["collections"]), row["display"], _several(row["aliases"]))
         for row in csv.DictReader(lines)

@@ -9,7 +9,6 @@ import functools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from losslake.questions.release.pool import Pool, is_pattern, matches, pooled
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.release.workload_words import WorkloadWords, near_workloads
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.package_files import read_text
 from losslake_schema.reached import Comparator
 from losslake_schema.registry import Goal
 from losslake_schema.release import Release
@@ -40,7 +40,7 @@ _MOST_TABLE_BYTES = 32 * 2**20
 @functools.cache
 def sql(name: str) -> str:
     """Return the statement of `losslake/questions/queries/<name>.sql`, without its comment."""
-    lines = resources.files("losslake.questions.queries").joinpath(f"{name}.sql").read_text("utf-8").splitlines()
+    lines = read_text("losslake.questions.queries", f"{name}.sql").splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 

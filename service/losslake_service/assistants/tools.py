@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from typing import Any
 
 from losslake.questions import questions
 from losslake.questions.declaration.question import Question
+from losslake_schema.package_files import read_toml
 from losslake_service.routes.sql import PATH as SQL_PATH
 from losslake_service.routes.sql import SqlStatement
 
@@ -54,8 +53,11 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 def _read_tools() -> Sequence[Tool]:
     by_path: dict[str, Question | None] = {each.path: each for each in questions.QUESTIONS}
     by_path[SQL_PATH] = None
-    text = resources.files("losslake_service.assistants").joinpath("tools.toml").read_text("utf-8")
-    return [Tool(name, by_path[facts.pop("path")], **facts) for name, facts in tomllib.loads(text).items()]
+    tools = read_toml("losslake_service.assistants", "tools.toml")
+    return [
+        Tool(name, by_path[facts["path"]], **{each: facts[each] for each in facts if each != "path"})
+        for name, facts in tools.items()
+    ]
 
 
 TOOLS = _read_tools()

@@ -13,12 +13,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import duckdb
 
 from losslake.index.view_texts import MACROS
+from losslake_schema.package_files import read_text
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.errors import SqlProblem
 
@@ -60,7 +60,7 @@ class Tables:
 @functools.cache
 def allowed_functions() -> frozenset[str]:
     """Return the names in `functions.txt`: functions that depend on their arguments only."""
-    lines = resources.files("losslake_service.sandbox").joinpath("functions.txt").read_text("utf-8").splitlines()
+    lines = read_text("losslake_service.sandbox", "functions.txt").splitlines()
     return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
 
 

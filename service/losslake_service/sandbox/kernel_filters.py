@@ -13,10 +13,10 @@ import functools
 import os
 import platform
 import struct
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
 from typing import Any
+
+from losslake_schema.package_files import read_toml
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
@@ -93,8 +93,8 @@ def has_seccomp() -> bool:
 @functools.cache
 def allowed_calls(machine: str) -> tuple[Mapping[str, Any], ...]:
     """Return the entries of `syscalls.toml` that this kind of machine has; load them while files can be read."""
-    text = resources.files("losslake_service.sandbox").joinpath("syscalls.toml").read_text("utf-8")
-    return tuple(call for group in tomllib.loads(text).values() for call in group.values() if machine in call)
+    groups = read_toml("losslake_service.sandbox", "syscalls.toml")
+    return tuple(call for group in groups.values() for call in group.values() if machine in call)
 
 
 def refuse_other_calls() -> None:

@@ -10,9 +10,9 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
+from losslake_schema.package_files import read_text
 from losslake_service.web.templates import Query, values_by_name, with_query
 
 _SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
@@ -88,7 +88,7 @@ def literal(value: Value) -> str:
 
 @cache
 def _lines(name: str) -> list[str]:
-    text = resources.files("losslake_service.web").joinpath("statements", f"{name}.sql").read_text("utf-8")
+    text = read_text("losslake_service.web", f"statements/{name}.sql")
     return text.strip().splitlines()
 
 

@@ -7,13 +7,13 @@ from functools import cache
 
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import Finding, finding
-from losslake_contributions.review.data import table
+from losslake_schema.package_files import read_toml
 
 
 @cache
 def licences() -> Mapping[str, str]:
     """Return the titles of licences of open data, by their identifiers in the list of SPDX."""
-    return dict(table("licences")["licences"])
+    return dict(read_toml("losslake_contributions.review.data", "licences.toml")["licences"])
 
 
 def identifier(text: str) -> str | None:

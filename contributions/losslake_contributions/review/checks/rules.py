@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
-from losslake_contributions.review.data import table
+from losslake_schema.package_files import read_toml
 
 CHECKS_VERSION = 1
 """Raised with every change of a rule that lets the same runs have other findings."""
@@ -33,7 +33,10 @@ class Rule:
 @cache
 def rules() -> Mapping[str, Rule]:
     """Return every rule by its name, in the order in which they are run."""
-    return {name: Rule(name, **facts) for name, facts in table("rules").items()}
+    return {
+        name: Rule(name, **facts)
+        for name, facts in read_toml("losslake_contributions.review.data", "rules.toml").items()
+    }
 
 
 @dataclass(frozen=True)

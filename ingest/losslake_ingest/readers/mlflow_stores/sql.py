@@ -11,7 +11,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 
@@ -23,6 +22,7 @@ from losslake_ingest.contracts.run_log import Damage, RunLog, check_size, is_utf
 from losslake_ingest.readers.mlflow_stores.stored_run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.readers.sqlite_files.database import SqliteRow, Stream, open_sqlite, text_of
 from losslake_ingest.sources.member import Member
+from losslake_schema.package_files import read_text
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
 INFINITE = 1.7976931348623157e308
@@ -35,7 +35,7 @@ _MOST_TEXTS = 2**14
 
 def statement(name: str) -> str:
     """Return one of the SQL statements in the `queries` folder."""
-    return resources.files("losslake_ingest.readers.mlflow_stores.queries").joinpath(f"{name}.sql").read_text("utf-8")
+    return read_text("losslake_ingest.readers.mlflow_stores.queries", f"{name}.sql")
 
 
 def read_tables(

@@ -9,10 +9,10 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from losslake_ingest.contracts.rules import Refusal, Rule
+from losslake_schema.package_files import read_text
 
 MAGIC = b"SQLite format 3\0"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
@@ -38,7 +38,7 @@ class SqliteFile:
 
 def query(name: str) -> str:
     """Return one of the SQL statements in the `queries` folder."""
-    return resources.files("losslake_ingest.readers.sqlite_files.queries").joinpath(f"{name}.sql").read_text("utf-8")
+    return read_text("losslake_ingest.readers.sqlite_files.queries", f"{name}.sql")
 
 
 def text_of(value: object) -> str:

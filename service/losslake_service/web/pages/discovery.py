@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from importlib import resources
 from itertools import chain, islice, pairwise
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
@@ -29,6 +28,7 @@ from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
+from losslake_schema.package_files import read_text
 from losslake_schema.release import Release
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.entity_tags import AN_HOUR, digest_tag, not_modified_response
@@ -113,7 +113,7 @@ def _n_pages(view: ReleaseView, documents: Sequence[str]) -> int:
 
 def llms(address: str) -> str:
     """Return what the service has and how to ask it, as Markdown for language models. address: as for `feed`."""
-    about = resources.files("losslake_service.web").joinpath("llms.md").read_text("utf-8")
+    about = read_text("losslake_service.web", "llms.md")
     lines = [f"- [{each.path}]({address}{page_address(each.path)}): {each.doc}" for each in QUESTIONS]
     for group in groups():
         lines += ["", f"## {group.title}", ""]

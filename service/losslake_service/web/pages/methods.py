@@ -22,7 +22,7 @@ from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
 from losslake.questions.trials.confirmation import DEFAULT_K
-from losslake_service.web.data_files import toml_file
+from losslake_schema.package_files import read_toml
 from losslake_service.web.examples import find_example
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
@@ -66,7 +66,11 @@ def methods_page(request: PageRequest) -> Page:
         title="The methods",
         description="How steps to a target, records, regimes, critical batch sizes and comparisons are computed.",
         url=request.url("/docs/methods"),
-        content={"n": _NUMBERS, "sources": toml_file("sources.toml"), "ways": _ways(request.view)},
+        content={
+            "n": _NUMBERS,
+            "sources": read_toml("losslake_service.web", "sources.toml"),
+            "ways": _ways(request.view),
+        },
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
     )

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from losslake.output.formats import FORMATS
 from losslake.questions.release.errors import UnknownName, near_names
+from losslake_schema.package_files import read_toml
 from losslake_service.problems import KINDS, TYPE
-from losslake_service.web.data_files import toml_file
 from losslake_service.web.examples import Example, find_example
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
@@ -112,7 +112,7 @@ def first_sentence(text: str) -> str:
 
 def problems() -> Sequence[Entry]:
     """Return an entry for each kind of problem, by status."""
-    advice = toml_file("problem_kinds.toml")
+    advice = read_toml("losslake_service.web", "problem_kinds.toml")
     return [
         Entry(f"problem:{kind}", kind, f"status {status}", f"{title}. {advice.get(kind, '')}")
         for kind, (status, title) in sorted(KINDS.items(), key=lambda entry: entry[1][0])

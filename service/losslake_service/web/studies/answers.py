@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losslake_schema.package_files import read_toml
 from losslake_schema.quantities import counted
 from losslake_schema.statuses import STATUSES, Status
-from losslake_service.web.data_files import toml_file
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
@@ -31,7 +31,9 @@ class StatusWords:
 
 
 # In the order of STATUSES.
-STATUS_WORDS = [StatusWords(status, **toml_file("studies/statuses.toml")[status]) for status in STATUSES]
+STATUS_WORDS = [
+    StatusWords(status, **read_toml("losslake_service.web", "studies/statuses.toml")[status]) for status in STATUSES
+]
 
 
 @dataclass(frozen=True)

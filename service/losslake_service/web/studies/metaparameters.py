@@ -13,8 +13,8 @@ from typing import Any
 
 from losslake.questions.release.view import ReleaseView
 from losslake.record.numbers import json_number
+from losslake_schema.package_files import read_toml
 from losslake_schema.quantities import counted
-from losslake_service.web.data_files import toml_file
 from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import first_few, significant
 
@@ -50,7 +50,7 @@ class Metaparameter:
     @property
     def is_fact(self) -> bool:
         """True for a fact of the run, such as its organisation, instead of a metaparameter of training."""
-        facts = toml_file(_FACTS_OF_RUNS)
+        facts = read_toml("losslake_service.web", _FACTS_OF_RUNS)
         return self.name in facts["names"] or self.name.startswith(tuple(facts["prefixes"]))
 
     @property
@@ -94,7 +94,7 @@ def _identity(names: Collection[str]) -> list[str]:
 
 def identity_of_runs() -> Sequence[Sequence[str]]:
     """Return the names of who ran a trial, when, and on what; for each the best one first."""
-    identity: list[list[str]] = toml_file(_FACTS_OF_RUNS)["identity"]
+    identity: list[list[str]] = read_toml("losslake_service.web", _FACTS_OF_RUNS)["identity"]
     return identity
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from losslake.analysis.measured_levels import stated
 from losslake.questions import target_sweep
+from losslake_schema.package_files import read_toml
 from losslake_schema.quantities import amount
-from losslake_service.web.data_files import toml_file
 from losslake_service.web.workload.request import WorkloadRequest
 
 WORDS = "workload/key_figures.toml"
@@ -34,7 +34,7 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
 
     row: of the target in the target sweep. studies: rows of the table.
     """
-    words, n_batch_sizes = toml_file(WORDS), len(request.facts.batch_sizes)
+    words, n_batch_sizes = read_toml("losslake_service.web", WORDS), len(request.facts.batch_sizes)
     numbers = {
         "reached": words["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
     }
@@ -78,14 +78,14 @@ def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
 
 
 def _end(row: AnswerRow, name: str) -> str:
-    words, size = toml_file(WORDS), row[name]
+    words, size = read_toml("losslake_service.web", WORDS), row[name]
     text: str = words["none"] if size is None else words[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
     return text
 
 
 def _critical(row: AnswerRow) -> tuple[str, str]:
     """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
-    words = toml_file(WORDS)
+    words = read_toml("losslake_service.web", WORDS)
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}
     if row["critical_batch_size"] is not None:
         value, lower, upper = estimate_words(row["critical_batch_size"], **bounds)

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.fit_intervals import LEVEL
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
-from losslake_service.web.data_files import toml_file
+from losslake_schema.package_files import read_toml
 from losslake_service.web.templates import percent
 from tests.service.web.reading import Page
 
@@ -24,9 +24,10 @@ def page(client: TestClient) -> Page:
 
 def test_citations_and_sources_match(page: Page) -> None:
     cited = {fragment for fragment in page.fragments() if fragment.startswith("source-")}
-    assert cited == {f"source-{name}" for name in toml_file("sources.toml")}
-    assert {source["url"] for source in toml_file("sources.toml").values()} <= set(page.links)
-    assert all(source["url"].startswith("https://") for source in toml_file("sources.toml").values())
+    sources = read_toml("losslake_service.web", "sources.toml")
+    assert cited == {f"source-{name}" for name in sources}
+    assert {source["url"] for source in sources.values()} <= set(page.links)
+    assert all(source["url"].startswith("https://") for source in sources.values())
 
 
 def test_ids_are_unique_and_fragments_resolve(page: Page) -> None:

@@ -12,8 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake_schema.package_files import read_toml
 from losslake_service.problems import KINDS
-from losslake_service.web.data_files import toml_file
 from losslake_service.web.pages.reference import page_address
 from losslake_service.web.reference import Interface, anchor
 from tests.applications import without_sql
@@ -82,7 +82,7 @@ def test_every_status_of_every_path_is_listed(pages: Mapping[str, Page], documen
 
 
 def test_every_problem_type_is_listed_with_status_and_advice(page: Page) -> None:
-    assert set(toml_file("problem_kinds.toml")) == set(KINDS)
+    assert set(read_toml("losslake_service.web", "problem_kinds.toml")) == set(KINDS)
     for kind, (status, _) in KINDS.items():
         entry = page.text[page.text.index(f'id="problem:{kind}"') :]
         assert f"status {status}<" in entry[:400]
