@@ -13,15 +13,10 @@ from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
 from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import LoadedPart, StudyRejected
+from losslake_ingest.pipeline.directions import measured_metrics, merged_directions, stated_directions
 from losslake_ingest.pipeline.gather import Stored
+from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.pipeline.small_tables import (
-    goal_rows,
-    goals_not_in,
-    measured_metrics,
-    merged_directions,
-    stated_directions,
-)
 from losslake_ingest.releases.ledger import stored_in
 from losslake_ingest.releases.withdrawal import reason_left_out
 from losslake_ingest.sources.member import Source

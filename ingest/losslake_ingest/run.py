@@ -17,12 +17,13 @@ from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
 from losslake_ingest.pipeline.copies import Move
+from losslake_ingest.pipeline.directions import DirectionConflict
 from losslake_ingest.pipeline.engine import Engine, LocalEngine
+from losslake_ingest.pipeline.goals import GoalConflict
 from losslake_ingest.pipeline.memory import Memory, states
 from losslake_ingest.pipeline.offer import Offer, ingest_source, merge_offers, moves_of
 from losslake_ingest.pipeline.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
 from losslake_ingest.pipeline.reading import Request, open_sources
-from losslake_ingest.pipeline.small_tables import DirectionConflict, GoalConflict
 from losslake_ingest.releases.ledger import MOVED, PLACED, stored_in, trial_entry
 from losslake_ingest.releases.withdrawal import leave_out, without_moved
 from losslake_ingest.sources.open import Place

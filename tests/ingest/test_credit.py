@@ -25,8 +25,8 @@ from losslake_ingest.bundles import writing
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.rules import BadMapping, SourceBroken
 from losslake_ingest.pipeline import gather
+from losslake_ingest.pipeline.credit import contributor_rows
 from losslake_ingest.pipeline.reading import Request
-from losslake_ingest.pipeline.small_tables import contributor_rows
 from losslake_ingest.pipeline.trial_rows import moved_rows
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.rewriting import adopt_moved

@@ -28,7 +28,7 @@ from losslake_ingest.bundles.layout import (
     file_name,
 )
 from losslake_ingest.pipeline import encodings
-from losslake_ingest.pipeline.small_tables import measured_metrics
+from losslake_ingest.pipeline.directions import measured_metrics
 from losslake_ingest.pipeline.trial_rows import in_order, study_names
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.names import Study

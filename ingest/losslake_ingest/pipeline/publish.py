@@ -15,28 +15,26 @@ from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import source_digest, study_digest
 from losslake_ingest.pipeline.copies import Copies, copy_rows
-from losslake_ingest.pipeline.engine import WrittenPart
-from losslake_ingest.pipeline.small_tables import (
-    collection_rows,
-    contributor_rows,
-    goal_rows,
-    goals_not_in,
+from losslake_ingest.pipeline.credit import contributor_rows
+from losslake_ingest.pipeline.directions import (
     measured_metrics,
     merged_directions,
     metric_rows,
     records_without_files,
     stated_directions,
 )
+from losslake_ingest.pipeline.engine import WrittenPart
+from losslake_ingest.pipeline.goals import goal_rows, goals_not_in
 from losslake_ingest.pipeline.trial_rows import in_order, moved_rows, study_names
 from losslake_ingest.pipeline.write import write_records
 from losslake_schema.contributors import Contributor
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial
-from losslake_schema.registry import CollectionMetadata, Direction, Goal
+from losslake_schema.registry import CollectionMetadata, Direction, Goal, collections
 from losslake_schema.release import Release
 from losslake_schema.statuses import STORED_STATUSES
-from losslake_schema.tables import ALL_TABLES, OPTIONAL_TABLES, PARTITIONED, STUDIES
+from losslake_schema.tables import ALL_TABLES, COLLECTIONS, OPTIONAL_TABLES, PARTITIONED, STUDIES
 
 ATTEMPTS = 50
 _STUDIES_PER_BATCH = 1000
@@ -196,7 +194,7 @@ class _Draft:
             trials = list(_trials_of(self.changes.values()))
             tables["trials"] = _replace_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
-            tables["collections"] = collection_rows(tables["collections"], tables["studies"], changes.collections)
+            tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
             studies = column_by_study(tables["studies"], "content_digest").keys()
             tables["goals"] = goal_rows(tables["goals"], studies, changes.goals, changes.whole)
         self._change_facts_of_trials(tables, changes, bool(replaced or changes.moved))
@@ -279,3 +277,19 @@ def _without_stored(changes: Changes, stored: Mapping[str, pa.Table]) -> Changes
         directions=[(name, direction) for name, direction in changes.directions if name not in measured],
         whole=frozenset(),
     )
+
+
+def _collection_rows(stored: pa.Table, studies: pa.Table, stated: Mapping[str, CollectionMetadata]) -> pa.Table:
+    """Return a row for each collection with studies: new metadata first, then stored, then built-in.
+
+    Fields that the new metadata leaves empty keep their stored value.
+    """
+    built_in = {c.collection: c for c in collections()}
+    rows = {row["collection"]: row for row in stored.to_pylist()}
+    result = []
+    for name in sorted(set(studies["collection"].to_pylist())):
+        facts = built_in.get(name) or built_in.get(name.split("/")[0]) or CollectionMetadata(name, licence="not stated")
+        row = rows.get(name) or vars(facts) | {"collection": name}
+        new = {key: text for key, text in vars(stated.get(name, CollectionMetadata(name))).items() if text}
+        result.append({**row, **new})
+    return pa.Table.from_pylist(result, COLLECTIONS)

@@ -15,9 +15,9 @@ from losslake.lake.lake import Lake
 from losslake.lake.publishing import FileChanges, StagedRelease, next_release, publish_release, stage_release
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import TrialFacts, trial_digests
+from losslake_ingest.pipeline.directions import stated_directions
 from losslake_ingest.pipeline.memory import states, update_states
 from losslake_ingest.pipeline.publish import ATTEMPTS, discard
-from losslake_ingest.pipeline.small_tables import stated_directions
 from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_ingest.pipeline.trial_rows import in_order, study_names
 from losslake_ingest.pipeline.write import write_curves, write_records

@@ -28,8 +28,8 @@ from losslake.lake.publishing import content_digest
 from losslake.lake.retention import unlist
 from losslake.lake.store.store import DataFile
 from losslake_ingest.contracts.study import StudyFacts
+from losslake_ingest.pipeline.directions import measured_metrics, stated_directions
 from losslake_ingest.pipeline.engine import WrittenPart, packed
-from losslake_ingest.pipeline.small_tables import measured_metrics, stated_directions
 from losslake_ingest.pipeline.trial_rows import are_named, in_order, rows_of, study_names, trial_names, trials_of
 from losslake_ingest.releases.compaction import merge_files
 from losslake_ingest.releases.ledger import MOVED, PLACED

@@ -12,8 +12,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
 from losslake_ingest.contracts.report import Summary
 from losslake_ingest.contracts.rules import Rule
+from losslake_ingest.pipeline.directions import DirectionConflict
 from losslake_ingest.pipeline.reading import Request
-from losslake_ingest.pipeline.small_tables import DirectionConflict
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.releases.compaction import compact
 from losslake_ingest.releases.withdrawal import withdraw

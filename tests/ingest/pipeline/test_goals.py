@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake_ingest.pipeline.goals import GoalConflict
 from losslake_ingest.pipeline.reading import Request
-from losslake_ingest.pipeline.small_tables import GoalConflict
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.run import ingest
 from tests.ingest.offers import unpacked
