@@ -24,7 +24,12 @@ PAGES = (
     Shown(
         "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
     ),
-    Shown("sql", "/sql?q=SELECT%20DISTINCT%20optimizer%20FROM%20workloads", "nesterov_momentum", ready=".rows"),
+    Shown(
+        "sql",
+        "/sql?q=SELECT%20DISTINCT%20optimizer%20FROM%20workloads%20ORDER%20BY%20ALL",
+        "nesterov_momentum",
+        ready=".rows",
+    ),
     Shown(
         "compare",
         "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",
