@@ -91,14 +91,14 @@ def _send(local: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> 
     from losslake_contributions.client.push import push as send
 
     with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
-        pushed = send(client, local.runs, terms, _Held(len(local.runs)))
+        pushed = send(client, local.runs, terms, _HeldRuns(len(local.runs)))
     _show_states(local.runs, pushed)
     if pushed.failures:
         echo("nothing was submitted: correct these runs, or take them out of the folder, and push again")
         raise typer.Exit(1)
 
 
-class _Held:
+class _HeldRuns:
     """Prints which runs are held: each of a few, else how many, ten times in all. Called from any thread."""
 
     def __init__(self, n_runs: int) -> None:

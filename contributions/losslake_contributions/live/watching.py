@@ -190,7 +190,7 @@ class Watching:
     async def watch(self, run: str) -> AsyncIterator[WatchedRun]:
         """Yield a run that is refreshed periodically. Raises the same as `look`, also if too many watch."""
         async with self.look(run) as watched:
-            _take(self._watchers, watched.owner, "browsers follow runs{}")
+            _take_place(self._watchers, watched.owner, "browsers follow runs{}")
             watched.n_watchers += 1
             watched.begin()
             try:
@@ -219,13 +219,13 @@ class Watching:
             # Another request may have come first.
             if run not in self._runs:
                 watched = WatchedRun(RunReader(self._database, run), owner, self._seconds, self._threads)
-                _take(self._in_use, owner, _WATCHED)
+                _take_place(self._in_use, owner, _WATCHED)
                 if len(self._runs) >= MOST_RUNS:
                     self._forget(next(iter(self._expiring)))  # the run that was left first
                 self._runs[run] = watched
         watched = self._runs[run]
         if run in self._expiring:
-            _take(self._in_use, watched.owner, _WATCHED)
+            _take_place(self._in_use, watched.owner, _WATCHED)
             self._expiring.pop(run).cancel()
         watched.n_users += 1
         return watched
@@ -249,7 +249,7 @@ class Watching:
         del self._runs[run]
 
 
-def _take(places: Places, owner: str, holders: str) -> None:
+def _take_place(places: Places, owner: str, holders: str) -> None:
     """Take a place; raise ContributionError if there is none. holders: of the places, with {} for whose runs it is."""
     try:
         places.take(owner)

@@ -36,14 +36,14 @@ class BadParameter(LossLakeError):
         self.parameter = parameter
 
 
-def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names most like `name`, likeliest first."""
-    return difflib.get_close_matches(name, list(known), MOST_NEAR_MATCHES, 0.0)
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names most like `name`, likeliest first."""
+    return difflib.get_close_matches(name, list(names), MOST_NEAR_MATCHES, 0.0)
 
 
-def near_numbers(number: int, known: Iterable[int]) -> list[int]:
-    """Return the known numbers nearest to `number`, nearest first."""
-    return sorted(known, key=lambda other: (abs(other - number), other))[:MOST_NEAR_MATCHES]
+def near_numbers(number: int, numbers: Iterable[int]) -> list[int]:
+    """Return the numbers nearest to `number`, nearest first."""
+    return sorted(numbers, key=lambda other: (abs(other - number), other))[:MOST_NEAR_MATCHES]
 
 
 def reason_of(fault: Mapping[str, Any]) -> str:

@@ -70,13 +70,13 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(text.casefold().split()))
 
 
-def near_workloads(name: str, known: Collection[Workload]) -> list[str]:
+def near_workloads(name: str, workloads: Collection[Workload]) -> list[str]:
     """Return the workloads most like `name`, likeliest first: those whose names have all of its parts, if any have.
 
     Else those whose names are similar; or all, if there are few.
     """
-    parts, names = parts_of(name), list(map(str, known))
-    matching = WorkloadWords(dict.fromkeys(known, ())).matches(parts) if parts else []
+    parts, names = parts_of(name), list(map(str, workloads))
+    matching = WorkloadWords(dict.fromkeys(workloads, ())).matches(parts) if parts else []
     if matching:
         return near_names(name, map(str, matching))
     few = names if len(names) <= MOST_NEAR_MATCHES else []
