@@ -40,7 +40,7 @@ def stated_directions(metrics: pa.Table) -> dict[str, Direction]:
 
 
 def merged_directions(stored: Mapping[str, Direction], stated: Iterable[tuple[str, Direction]]) -> dict[str, Direction]:
-    """Return the known directions and the newly stated ones. Raises DirectionConflict."""
+    """Return the stored directions and the newly stated ones. Raises DirectionConflict."""
     merged = dict(stored)
     for metric, direction in sorted(stated):
         if merged.setdefault(metric, direction) != direction:

@@ -58,7 +58,7 @@ def goals_not_in(stored: pa.Table, stated: Iterable[Goal]) -> list[Goal]:
 def _check_comparators(existing: Iterable[Goal], stated: Iterable[Goal]) -> None:
     """Raise GoalConflict if a stated goal has another comparator than those of its workload and metric.
 
-    Known ones that differ among themselves, as earlier versions stored them, don't matter.
+    Existing ones that differ among themselves, as earlier versions stored them, don't matter.
     """
     by_metric: dict[tuple[Workload, str], dict[Comparator, tuple[str, Goal]]] = {}
     for goal in existing:

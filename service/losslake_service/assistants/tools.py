@@ -55,8 +55,8 @@ def _read_tools() -> Sequence[Tool]:
     by_path[SQL_PATH] = None
     tools = read_toml("losslake_service.assistants", "tools.toml")
     return [
-        Tool(name, by_path[facts["path"]], **{each: facts[each] for each in facts if each != "path"})
-        for name, facts in tools.items()
+        Tool(name, by_path[each["path"]], each["description"], each.get("offered", ()), each.get("columns", ()))
+        for name, each in tools.items()
     ]
 
 

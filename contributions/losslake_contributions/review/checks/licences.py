@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_schema.package_files import read_toml
 
 
-@cache
 def licences() -> Mapping[str, str]:
     """Return the titles of licences of open data, by their identifiers in the list of SPDX."""
-    return dict(read_toml("losslake_contributions.review.data", "licences.toml")["licences"])
+    titles: Mapping[str, str] = read_toml("losslake_contributions.review.data", "licences.toml")["licences"]
+    return titles
 
 
 def identifier(text: str) -> str | None:

@@ -19,7 +19,7 @@ from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import first_few, significant
 
 MOST_NAMED = 4
-_FACTS_OF_RUNS = "studies/facts_of_runs.toml"
+_FACTS_OF_RUNS = read_toml("losslake_service.web", "studies/facts_of_runs.toml")
 _LONGEST = 60
 _TYPES = {str: "text", bool: "true or false", type(None): "null", list: "list", dict: "object"}
 
@@ -50,8 +50,7 @@ class Metaparameter:
     @property
     def is_fact(self) -> bool:
         """True for a fact of the run, such as its organisation, instead of a metaparameter of training."""
-        facts = read_toml("losslake_service.web", _FACTS_OF_RUNS)
-        return self.name in facts["names"] or self.name.startswith(tuple(facts["prefixes"]))
+        return self.name in _FACTS_OF_RUNS["names"] or self.name.startswith(tuple(_FACTS_OF_RUNS["prefixes"]))
 
     @property
     def is_identity(self) -> bool:
@@ -94,7 +93,7 @@ def _identity(names: Collection[str]) -> list[str]:
 
 def identity_of_runs() -> Sequence[Sequence[str]]:
     """Return the names of who ran a trial, when, and on what; for each the best one first."""
-    identity: list[list[str]] = read_toml("losslake_service.web", _FACTS_OF_RUNS)["identity"]
+    identity: list[list[str]] = _FACTS_OF_RUNS["identity"]
     return identity
 
 

@@ -16,7 +16,6 @@ from losslake.questions.regimes import AS_DEFINED, end_in_words
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.scaling_curve import TUNED_WORSE
 from losslake_schema.names import Workload
-from losslake_schema.package_files import read_toml
 from losslake_schema.quantities import amount, plural
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.templates import percent
@@ -266,5 +265,5 @@ def _critical(target: AnswerRow, usable: Sequence[AnswerRow]) -> str:
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     level = stated("critical-batch-size bound")
     bounded = f" It is {' and '.join(bounds)} ({level} {plural('bound', len(bounds))})." if bounds else ""
-    reason = read_toml("losslake_service.web", WORDS)["reasons"][target["not_identifiable"] or "too few"]
+    reason = WORDS["reasons"][target["not_identifiable"] or "too few"]
     return f"The critical batch size can't be determined: {reason.format(fewest=FEWEST_BATCH_SIZES)}.{bounded}"

@@ -11,7 +11,7 @@ from losslake_schema.package_files import read_toml
 from losslake_schema.quantities import amount
 from losslake_service.web.workload.request import WorkloadRequest
 
-WORDS = "workload/key_figures.toml"
+WORDS = read_toml("losslake_service.web", "workload/key_figures.toml")
 # A row of an answer, by column.
 AnswerRow = dict[str, Any]
 # Name, label, number and note.
@@ -34,25 +34,25 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
 
     row: of the target in the target sweep. studies: rows of the table.
     """
-    words, n_batch_sizes = read_toml("losslake_service.web", WORDS), len(request.facts.batch_sizes)
+    n_batch_sizes = len(request.facts.batch_sizes)
     numbers = {
-        "reached": words["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
+        "reached": WORDS["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
     }
-    notes = dict(words["notes"])
+    notes = dict(WORDS["notes"])
     if not request.has_regimes:
         amounts = [(study["amount"], study["batch_size"]) for study in studies if study["amount"] is not None]
-        numbers["least"] = amount(min(amounts)[0]) if amounts else words["none"]
+        numbers["least"] = amount(min(amounts)[0]) if amounts else WORDS["none"]
         notes["least"] = f"at batch size {min(amounts)[1]:,}" if amounts else ""
     else:
         numbers |= {
-            "steps": words["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
+            "steps": WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
             "perfect": _end(row, "perfect_scaling_end"),
             "useful": _end(row, "max_useful_batch_size"),
         }
         if row["fewest_steps"] is not None and row["perfect_scaling_end"] is None:
-            notes["perfect"] = words["too_close"]
+            notes["perfect"] = WORDS["too_close"]
         numbers["critical"], notes["critical"] = _critical(row)
-    labels = words["labels"] | {"least": f"Fewest {request.noun}"}
+    labels = WORDS["labels"] | {"least": f"Fewest {request.noun}"}
     return [(name, labels[name], number, notes.get(name, "")) for name, number in numbers.items()]
 
 
@@ -78,20 +78,19 @@ def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
 
 
 def _end(row: AnswerRow, name: str) -> str:
-    words, size = read_toml("losslake_service.web", WORDS), row[name]
-    text: str = words["none"] if size is None else words[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
+    size = row[name]
+    text: str = WORDS["none"] if size is None else WORDS[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
     return text
 
 
 def _critical(row: AnswerRow) -> tuple[str, str]:
     """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
-    words = read_toml("losslake_service.web", WORDS)
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}
     if row["critical_batch_size"] is not None:
         value, lower, upper = estimate_words(row["critical_batch_size"], **bounds)
         level = stated("critical-batch-size interval")
-        return value, words["interval"].format(level=level, lower=lower, upper=upper) if lower and upper else ""
+        return value, WORDS["interval"].format(level=level, lower=lower, upper=upper) if lower and upper else ""
     ends = {name: rough(end) for name, end in bounds.items() if end is not None}
-    form = {0: "{why}", 2: words["between"]}.get(len(ends), words["at_least" if "lower" in ends else "at_most"])
+    form = {0: "{why}", 2: WORDS["between"]}.get(len(ends), WORDS["at_least" if "lower" in ends else "at_most"])
     level = stated("critical-batch-size bound")
-    return words["none"], form.format(why=words["refusals"][row["not_identifiable"]], level=level, **ends)
+    return WORDS["none"], form.format(why=WORDS["refusals"][row["not_identifiable"]], level=level, **ends)
