@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import time
 from collections.abc import Callable, Mapping
 
 import psutil
@@ -20,15 +18,14 @@ _CHECK_S = 0.25
 
 def median_times(measured: Callable[[], Mapping[str, float]]) -> dict[str, float]:
     """Return the median of each time over five undisturbed tries; skip the test, with the reason, where few are."""
-    measured()  # what the service makes at the first request of a page isn't measured
     tries: list[Mapping[str, float]] = []
     disturbed: list[float] = []
     while len(tries) < TRIES:
         percent = psutil.cpu_percent(_CHECK_S)
         if percent <= MOST_BUSY_PERCENT:
-            before, began = _stolen(), time.perf_counter()
+            psutil.cpu_times_percent()
             times = measured()
-            percent = 100 * (_stolen() - before) / (time.perf_counter() - began) / (os.cpu_count() or 1)
+            percent = getattr(psutil.cpu_times_percent(), "steal", 0.0)  # since the call before
             if percent <= MOST_STOLEN_PERCENT:
                 tries.append(times)
                 continue
@@ -37,8 +34,3 @@ def median_times(measured: Callable[[], Mapping[str, float]]) -> dict[str, float
             others = f"others took {statistics.median(disturbed):.0f}% of it in {MOST_DISTURBED} checks"
             pytest.skip(f"times say nothing on this machine now: {others}; run it again on an idle one")
     return {name: statistics.median(each[name] for each in tries) for name in tries[0]}
-
-
-def _stolen() -> float:
-    """Return the seconds since the start that the host gave to others; 0 where that isn't known."""
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
