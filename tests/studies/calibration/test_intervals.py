@@ -10,6 +10,7 @@ from losslake.analysis.measured_levels import TOLERATED, MeasuredLevel, measured
 from studies.calibration import advice, curves, searches, survivals
 from studies.calibration.document import DOCUMENT, with_table
 from studies.calibration.intervals import NAME, SIMULATIONS, simulated, table
+from studies.calibration.repeats import repeats
 from studies.calibration.simulation import SPREADS, TRIALS, SimulatedRow
 
 
@@ -27,9 +28,14 @@ Simulation = Callable[[int], list[SimulatedRow]]
 # Studies a cell of what takes long, with trials of one spread: an interval that ignores the spacing of evaluations
 # holds in three quarters of studies, which few don't show; the other ranges take 0.1 s a study.
 SAMPLED: Mapping[Simulation, int] = {curves.critical_batch_sizes: 64, curves.other_ranges: 4}
+SLOW = (curves.critical_batch_sizes, curves.other_ranges, repeats)
 
 
-@pytest.mark.parametrize("simulate", SIMULATIONS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "simulate",
+    [pytest.param(each, marks=pytest.mark.slow) if each in SLOW else each for each in SIMULATIONS],
+    ids=lambda each: each.__name__,
+)
 def test_levels_hold_in_a_small_simulation(simulate: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (advice, curves, searches, survivals):
         monkeypatch.setattr(module, "TRIALS", (3, 20))
