@@ -133,7 +133,8 @@ def sizes(archive: Path, folder: Path) -> Iterator[Figure]:
     packed, all_bytes = archive.stat().st_size, sum(file.bytes for file in files)
     yield Figure("archive, .tar.bz2", packed / 1e6, "MB")
     yield Figure("release, Parquet", all_bytes / 1e6, "MB")
-    yield Figure("… over the .tar.bz2", all_bytes / packed, "x", Limit(2.1))
+    # Standard encodings reach 2.41 at best, at 20 to 35 times the time: bench/RESULTS.md.
+    yield Figure("… over the .tar.bz2", all_bytes / packed, "x", Limit(2.8))
     for table in PARTITIONED:
         yield Figure(f"… of this, {table}", sum(file.bytes for file in files if file.table == table) / 1e6, "MB")
     small = sum(file.bytes for file in files if file.table not in PARTITIONED)

@@ -19,6 +19,7 @@ from bench import measure
 from losslake_service.settings import CONTRIBUTIONS_PREFIX
 
 SECONDS_TO_START = 60
+PROGRAM = (sys.executable, "-m", "losslake")
 NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
 
 
@@ -50,24 +51,28 @@ def get(connection: HTTPConnection, path: str) -> bytes:
 
 
 @contextmanager
-def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
+def service(
+    lake: Path, workers: int, settings: Mapping[str, str] = MappingProxyType({}), program: Sequence[str] = PROGRAM
+) -> Iterator[Server]:
     """Run the service over a lake, without log lines. settings: environment variables."""
-    with _running("serve", lake, ["--workers", str(workers)], {"LOSSLAKE_LOG_FORMAT": "off", **settings}) as server:
+    command = [*program, "serve", "--workers", str(workers)]
+    with _running(command, lake, {"LOSSLAKE_LOG_FORMAT": "off", **settings}) as server:
         yield server
 
 
 @contextmanager
 def contributions(lake: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
     """Run the contribution service over a lake, without log lines. settings: environment variables."""
-    with _running("serve-contributions", lake, [], {f"{CONTRIBUTIONS_PREFIX}LOG_FORMAT": "off", **settings}) as server:
+    command = [*PROGRAM, "serve-contributions"]
+    with _running(command, lake, {f"{CONTRIBUTIONS_PREFIX}LOG_FORMAT": "off", **settings}) as server:
         yield server
 
 
 @contextmanager
-def _running(name: str, lake: Path, options: Sequence[str], settings: Mapping[str, str]) -> Iterator[Server]:
+def _running(command: Sequence[str], lake: Path, settings: Mapping[str, str]) -> Iterator[Server]:
     port = _free_port()
-    command = [sys.executable, "-m", "losslake", name, "--lake", str(lake), "--port", str(port), *options]
-    process = measure.start(command, {**os.environ, **settings}, subprocess.DEVNULL)
+    whole = [*command, "--lake", str(lake), "--port", str(port)]
+    process = measure.start(whole, {**os.environ, **settings}, subprocess.DEVNULL)
     server = Server(port, process.pid)
     try:
         _wait_for(server, process)

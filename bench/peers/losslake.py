@@ -1,4 +1,7 @@
-"""LossLake itself, asked in-process and over HTTP; every answer is written as Arrow's IPC stream and read again."""
+"""LossLake itself, asked in-process and over HTTP for the columns that peers return.
+
+Every answer is written as Arrow's IPC stream and read again.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,11 @@ from losslake.questions import best, curves, scaling, targets
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.view import ReleaseView
 
-_NAMES = {"steps": "step"}
-_NAMES_OF_BEST = {"best_value": "value"}
+# The columns of an answer, by those of peers.
+_SCALING = {"batch_size": "batch_size", "steps": "step", "trial_id": "trial_id", "value": "value"}
+_CURVE = {"step": "step", "value": "value"}
+_BEST = {"batch_size": "batch_size", "step": "step", "trial_id": "trial_id", "best_value": "value"}
+_SWEEP = {"target": "target", **_SCALING}
 
 
 class LossLake:
@@ -29,24 +35,25 @@ class LossLake:
         self.view = view
 
     def scaling(self, question: Scaling) -> pa.Table:
-        parameters = scaling.ScalingParameters(**_selected(question.aim), target=question.target)
-        return _written(scaling.QUESTION.answer(self.view, parameters))
+        parameters = scaling.ScalingParameters(**_selected(question.aim, _SCALING), target=question.target)
+        return _written(scaling.QUESTION.answer(self.view, parameters), _SCALING)
 
     def curve(self, question: Curve) -> pa.Table:
-        parameters = curves.CurvesParameters(trial=[str(question.trial)], metric=[question.metric])
-        return _written(curves.QUESTION.answer(self.view, parameters))
+        trial, metric = [str(question.trial)], [question.metric]
+        parameters = curves.CurvesParameters(trial=trial, metric=metric, fields=",".join(_CURVE))
+        return _written(curves.QUESTION.answer(self.view, parameters), _CURVE)
 
     def best(self, question: Best) -> pa.Table:
-        parameters = SelectionParameters(**_selected(question.aim), step_budget=question.step_budget)
-        return _written(best.QUESTION.answer(self.view, parameters), _NAMES_OF_BEST)
+        parameters = SelectionParameters(**_selected(question.aim, _BEST), step_budget=question.step_budget)
+        return _written(best.QUESTION.answer(self.view, parameters), _BEST)
 
     def sweep(self, question: Sweep) -> pa.Table:
-        parameters = targets.TargetsParameters(**_selected(question.aim), target=list(question.targets))
-        return _written(targets.QUESTION.answer(self.view, parameters))
+        parameters = targets.TargetsParameters(**_selected(question.aim, _SWEEP), target=list(question.targets))
+        return _written(targets.QUESTION.answer(self.view, parameters), _SWEEP)
 
 
-def _selected(aim: Aim) -> dict[str, Any]:
-    return {"workload": [str(aim.workload)], "metric": aim.metric}
+def _selected(aim: Aim, columns: Mapping[str, str]) -> dict[str, Any]:
+    return {"workload": [str(aim.workload)], "metric": aim.metric, "fields": ",".join(columns)}
 
 
 class LossLakeOverHttp:
@@ -58,30 +65,29 @@ class LossLakeOverHttp:
         self._server = server
 
     def scaling(self, question: Scaling) -> pa.Table:
-        return self._got("scaling", *_of(question.aim), ("target", question.target))
+        return self._got("scaling", _SCALING, *_of(question.aim), ("target", question.target))
 
     def curve(self, question: Curve) -> pa.Table:
-        return self._got("curves", ("trial", question.trial), ("metric", question.metric))
+        return self._got("curves", _CURVE, ("trial", question.trial), ("metric", question.metric))
 
     def best(self, question: Best) -> pa.Table:
-        budget = ("step_budget", question.step_budget)
-        return self._got("best", *_of(question.aim), budget, names=_NAMES_OF_BEST)
+        return self._got("best", _BEST, *_of(question.aim), ("step_budget", question.step_budget))
 
     def sweep(self, question: Sweep) -> pa.Table:
-        return self._got("targets", *_of(question.aim), *(("target", target) for target in question.targets))
+        return self._got("targets", _SWEEP, *_of(question.aim), *(("target", target) for target in question.targets))
 
-    def _got(self, name: str, *parameters: tuple[str, object], names: Mapping[str, str] = _NAMES) -> pa.Table:
-        return _read(self._server.answer(f"/v1/{name}.arrow?{urlencode(parameters)}"), names)
+    def _got(self, name: str, columns: Mapping[str, str], *parameters: tuple[str, object]) -> pa.Table:
+        query = urlencode([*parameters, ("fields", ",".join(columns))])
+        return _read(self._server.answer(f"/v1/{name}.arrow?{query}"), columns)
 
 
 def _of(aim: Aim) -> Sequence[tuple[str, object]]:
     return ("workload", aim.workload), ("metric", aim.metric)
 
 
-def _written(answer: Answer, names: Mapping[str, str] = _NAMES) -> pa.Table:
-    return _read(b"".join(arrow_pieces(answer)), names)
+def _written(answer: Answer, columns: Mapping[str, str]) -> pa.Table:
+    return _read(b"".join(arrow_pieces(answer)), columns)
 
 
-def _read(stream: bytes, names: Mapping[str, str]) -> pa.Table:
-    rows = pa.ipc.open_stream(stream).read_all()
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+def _read(stream: bytes, columns: Mapping[str, str]) -> pa.Table:
+    return pa.ipc.open_stream(stream).read_all().rename_columns(columns)

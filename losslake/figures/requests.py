@@ -77,6 +77,8 @@ def _joined(bases: Any) -> type[BaseModel]:
 
 def answer_to_draw(kind: Kind, question: Question, view: ReleaseView, parameters: Any) -> Answer:
     """Return the answer to draw, with its rows in memory; raise BadParameter if there are too many to be legible."""
+    if getattr(parameters, "fields", ""):
+        raise BadParameter("fields", "a figure is drawn from all columns: leave fields out")
     answer = question.answer(view, parameters)
     batches: list[pa.RecordBatch] = []
     for batch in answer.batches:

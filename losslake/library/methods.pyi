@@ -12,6 +12,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -44,6 +45,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -89,6 +91,7 @@ class QuestionMethods:
         measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        fields: str | None = None,
         trial: str | Sequence[str] | None = None,
         study: str | Sequence[str] | None = None,
         metric: str | Sequence[str] | None = None,
@@ -109,6 +112,7 @@ class QuestionMethods:
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            fields: The columns to return, separated by commas; default: all.
             trial: Curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated.
             study: Curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be
                 repeated. `*` stands for any text within one of the first four parts: the curves of all studies that
@@ -127,6 +131,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -156,6 +161,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -192,6 +198,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -212,6 +219,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -229,6 +237,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -252,6 +261,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -274,6 +284,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -305,6 +316,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -351,6 +363,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -377,6 +390,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too.
@@ -433,6 +447,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -462,6 +477,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -499,6 +515,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -526,6 +543,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -559,6 +577,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -583,6 +602,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -613,6 +633,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -635,6 +656,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all but INCOMPLETE, as new trials miss and
                 diverge, too. INCOMPLETE is refused, since it isn't known how such trials would have ended.
@@ -663,6 +685,7 @@ class QuestionMethods:
         accelerators: int | None = None,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -689,6 +712,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -706,6 +730,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -729,6 +754,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all.
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
@@ -751,6 +777,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -775,6 +802,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -798,6 +826,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -822,6 +851,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -846,6 +876,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -869,6 +900,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -896,6 +928,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -928,6 +961,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -962,6 +996,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -989,6 +1024,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1023,6 +1059,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -1045,6 +1082,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all, since missed, diverged and stopped
                 trials count as such.
@@ -1066,6 +1104,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -1093,6 +1132,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1125,6 +1165,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -1150,6 +1191,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1180,6 +1222,7 @@ class QuestionMethods:
         *,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
         trials: int | None = None,
         status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
         | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
@@ -1205,6 +1248,7 @@ class QuestionMethods:
                 workload, then the lower trial_id.
             metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
             direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
                 end.
@@ -1225,24 +1269,24 @@ class QuestionMethods:
                 all that diverged (INFEASIBLE), whatever `status` says. May be repeated. Default: both.
         """
     def collections(
-        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+        self, *, fields: str | None = None, sort: str | None = None, limit: int | None = None, **filters: Any
     ) -> Result:
         """Return the answer of /v1/collections.
 
         The collections of a release, with licence and citation.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             filters: by column, as REST takes them: collection, title, licence, citation, source_url
         """
     def workloads(
         self,
         *,
-        sort: str | None = None,
         fields: str | None = None,
+        sort: str | None = None,
         limit: int | None = None,
         workload: str | Sequence[str] | None = None,
         q: str | None = None,
@@ -1253,9 +1297,9 @@ class QuestionMethods:
         The workloads of a release, with batch sizes, metrics, goals.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             q: Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names,
@@ -1266,8 +1310,8 @@ class QuestionMethods:
     def studies(
         self,
         *,
-        sort: str | None = None,
         fields: str | None = None,
+        sort: str | None = None,
         limit: int | None = None,
         workload: str | Sequence[str] | None = None,
         **filters: Any,
@@ -1277,9 +1321,9 @@ class QuestionMethods:
         The studies of a release, with their search spaces.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size,
@@ -1290,8 +1334,8 @@ class QuestionMethods:
     def trials(
         self,
         *,
-        sort: str | None = None,
         fields: str | None = None,
+        sort: str | None = None,
         limit: int | None = None,
         workload: str | Sequence[str] | None = None,
         study: str | Sequence[str] | None = None,
@@ -1302,9 +1346,9 @@ class QuestionMethods:
         The trials of a release, with their metaparameters.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             study: Only trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated.
@@ -1313,24 +1357,24 @@ class QuestionMethods:
                 source_sha256, content_digest, also_submitted
         """
     def metrics(
-        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+        self, *, fields: str | None = None, sort: str | None = None, limit: int | None = None, **filters: Any
     ) -> Result:
         """Return the answer of /v1/metrics.
 
         The metrics that a release knows, with direction and unit.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             filters: by column, as REST takes them: metric, split, quantity, direction, unit, description
         """
     def goals(
         self,
         *,
-        sort: str | None = None,
         fields: str | None = None,
+        sort: str | None = None,
         limit: int | None = None,
         workload: str | Sequence[str] | None = None,
         **filters: Any,
@@ -1340,9 +1384,9 @@ class QuestionMethods:
         The goals of the workloads of a release, with their sources.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             filters: by column, as REST takes them: collection, dataset, model, optimizer, metric, target,
@@ -1351,8 +1395,8 @@ class QuestionMethods:
     def contributors(
         self,
         *,
-        sort: str | None = None,
         fields: str | None = None,
+        sort: str | None = None,
         limit: int | None = None,
         workload: str | Sequence[str] | None = None,
         **filters: Any,
@@ -1362,31 +1406,31 @@ class QuestionMethods:
         Who contributed to the studies of a release, with ORCID iDs.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size, name,
                 orcid, role, contribution, n_trials
         """
     def releases(
-        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+        self, *, fields: str | None = None, sort: str | None = None, limit: int | None = None, **filters: Any
     ) -> Result:
         """Return the answer of /v1/releases.
 
         Every release of the lake, newest first.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             filters: by column, as REST takes them: release, created_at, notes, content_digest, n_studies, n_trials,
                 n_evaluations, n_measurements
         """
     def withdrawn(
-        self, *, sort: str | None = None, fields: str | None = None, limit: int | None = None, **filters: Any
+        self, *, fields: str | None = None, sort: str | None = None, limit: int | None = None, **filters: Any
     ) -> Result:
         """Return the answer of /v1/withdrawn.
 
@@ -1394,9 +1438,9 @@ class QuestionMethods:
         `release_without` above N.
 
         Args:
+            fields: The columns to return, separated by commas; default: all.
             sort: Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties:
                 list order.
-            fields: The columns to return, separated by commas; default: all.
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             filters: by column, as REST takes them: trial, kind, at, reason, release_without, by, digest
         """

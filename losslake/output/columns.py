@@ -9,6 +9,8 @@ from functools import cache, cached_property, lru_cache
 from types import NoneType
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic.fields import FieldInfo
 
@@ -17,6 +19,7 @@ from losslake.record.numbers import NUMBER_WORDS
 
 _SINGLE = (str, int, float, NoneType)
 _MOST_CACHED_TEXTS, _MOST_CACHED_ROWS = 8, 1 << 14
+_MOST_CACHED_SHAPES = 64
 
 
 class _Kind(NamedTuple):
@@ -80,7 +83,26 @@ class Column:
     @property
     def is_ordered(self) -> bool:
         """True if rows can be sorted by the column: a single value in each row, which is not JSON."""
-        return self.kind in ("string", "integer", "number", "boolean", "timestamp")
+        return self.is_scalar or self.kind == "timestamp"
+
+    @cached_property
+    def is_scalar(self) -> bool:
+        """True for a text, a number or a flag in each row, which JSON has as well."""
+        return self.kind in ("string", "integer", "number", "boolean")
+
+    def array(self, values: Any, n_rows: int) -> pa.Array:
+        """Return values, as Rows takes them, in Arrow."""
+        if isinstance(values, pa.Array):
+            return values
+        if isinstance(values, Nullable):
+            return pa.array(values.values, self.type, mask=~values.is_there)
+        if values is None:
+            return pa.nulls(n_rows, self.type)
+        if isinstance(values, str) and n_rows <= _MOST_CACHED_ROWS:
+            return _repeated_text(values, n_rows)
+        if isinstance(values, _SINGLE):
+            return pa.repeat(pa.scalar(values, self.type), n_rows)
+        return pa.array(values, self.type)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema of its values, with documentation, unit and example, for OpenAPI."""
@@ -108,26 +130,64 @@ class RowShape:
 
     def only(self, names: Sequence[str]) -> RowShape:
         """Return the shape with these columns only, in the order of `names`."""
-        return RowShape(tuple(self.by_name[name] for name in names))
+        return _chosen(self, tuple(names))
 
     def batch(self, columns: Mapping[str, Any]) -> pa.RecordBatch:
-        """Build rows from columns by name; a missing column is null.
+        """Return the rows of these columns, as Rows takes them, in Arrow."""
+        return self.of(columns).batch()
 
-        columns: Arrow or numpy arrays or lists, at least one of them, and single values, which all rows share.
-        """
-        n_rows = next(len(values) for values in columns.values() if not isinstance(values, _SINGLE))
-        arrays = [_array(columns.get(column.name), column.type, n_rows) for column in self.columns]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def of(self, columns: Mapping[str, Any]) -> Rows:
+        """Return the rows of these columns."""
+        of_rows = (each for each in columns.values() if not isinstance(each, _SINGLE) and not callable(each))
+        return Rows(self, columns, len(next(of_rows)))
 
 
-def _array(values: Any, kind: pa.DataType, n_rows: int) -> pa.Array:
-    if isinstance(values, pa.Array):
-        return values
-    if values is None:
-        return pa.nulls(n_rows, kind)
-    if isinstance(values, str) and n_rows <= _MOST_CACHED_ROWS:
-        return _repeated_text(values, n_rows)
-    return pa.repeat(pa.scalar(values, kind), n_rows) if isinstance(values, _SINGLE) else pa.array(values, kind)
+@lru_cache(_MOST_CACHED_SHAPES)
+def _chosen(shape: RowShape, names: tuple[str, ...]) -> RowShape:
+    return RowShape(tuple(shape.by_name[name] for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """The values of a column; those whose flag is False are null."""
+
+    values: npt.NDArray[Any]
+    is_there: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def listed(self) -> list[Any]:
+        """Return the values, with None for null."""
+        values = self.values.tolist()
+        return [value if there else None for value, there in zip(values, self.is_there.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as columns by name, which become Arrow or JSON where they are written: for few rows, Arrow takes longer.
+
+    columns: Arrow or numpy arrays, Nullables or lists, at least one of them; single values, which all rows share; and
+    functions that return one of these, which are called only for columns that are written. A missing column is null.
+    """
+
+    shape: RowShape
+    columns: Mapping[str, Any]
+    n_rows: int
+
+    def only(self, names: Sequence[str]) -> Rows:
+        """Return the rows with these columns only, in the order of `names`."""
+        return Rows(self.shape.only(names), self.columns, self.n_rows)
+
+    def values(self, column: Column) -> Any:
+        """Return the values of a column, as above."""
+        values = self.columns.get(column.name)
+        return values() if callable(values) else values
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the rows in Arrow."""
+        arrays = [column.array(self.values(column), self.n_rows) for column in self.shape.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.shape.schema)
 
 
 @lru_cache(_MOST_CACHED_TEXTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.output.answer import Answer
+from losslake.output.answer import Answer, Part
+from losslake.output.columns import Column, Nullable, Rows
 from losslake.output.plain import blank_nulls, plain_answer
 from losslake.output.texts import csv_column, is_json, json_column, json_text, json_texts
 from losslake.record.numbers import json_number
@@ -50,11 +51,10 @@ def json_pieces(answer: Answer) -> Iterator[Piece]:
         facts |= {"total": answer.total, "next_cursor": answer.next_cursor}
     head = json_text(facts)[:-1].encode()
     comma = b"," if facts else b""
-    batches = _bounded(answer.batches)
-    first = next(batches, None)
-    rows = _json_rows(first)[1:] if first is not None else b""
+    pieces = _json_of_parts(answer.parts)
+    rows = next(pieces, b",")[1:]
     yield head + comma + b'"' + answer.rows_name.encode() + b'":[' + rows
-    yield from map(_json_rows, batches)
+    yield from pieces
     yield b"]}"
 
 
@@ -100,10 +100,21 @@ FORMATS = {
 }
 
 
+def _json_of_parts(parts: Iterable[Part]) -> Iterator[Piece]:
+    """Yield the rows in pieces, each row after a comma."""
+    for part in parts:
+        if isinstance(part, Rows) and 0 < part.n_rows <= FEW_ROWS:
+            values = [_few_of_rows(part.values(column), column, part.n_rows) for column in part.shape.columns]
+            yield _few_json_rows([column.name for column in part.shape.columns], values)
+        else:
+            yield from map(_json_rows, _bounded([part.batch() if isinstance(part, Rows) else part]))
+
+
 def _json_rows(batch: pa.RecordBatch) -> Piece:
     """Return the rows of a non-empty batch, each after a comma."""
     if batch.num_rows <= FEW_ROWS:
-        return _few_json_rows(batch)
+        columns = zip(batch.columns, batch.schema, strict=True)
+        return _few_json_rows(batch.schema.names, [_few_values(column, field) for column, field in columns])
     pieces: list[pa.Array | pa.Scalar] = []
     text = ",{"
     for number, (column, field) in enumerate(zip(batch.columns, batch.schema, strict=True), start=1):
@@ -156,24 +167,41 @@ def _is_constant(column: pa.Array) -> bool:
     return bool(is_possible and pc.all(pc.equal(column, column[0])).as_py())
 
 
-def _few_json_rows(batch: pa.RecordBatch) -> bytes:
-    """Return the same for few rows, without the set-up cost of polars."""
-    names = batch.schema.names
-    columns = [_few_values(column, field) for column, field in zip(batch.columns, batch.schema, strict=True)]
+def _few_json_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bytes:
+    """Return few rows, each after a comma, without the set-up cost of polars. columns: as orjson accepts them."""
     return b"," + orjson.dumps([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])[1:-1]
+
+
+def _few_of_rows(values: Any, column: Column, n_rows: int) -> Sequence[Any]:
+    """Return the values of a column of Rows as orjson accepts them, without Arrow where it isn't needed."""
+    if values is None:
+        return [None] * n_rows
+    if not column.is_scalar or isinstance(values, pa.Array):
+        return _few_values(column.array(values, n_rows), column.field)
+    if isinstance(values, Nullable):
+        listed = values.listed()
+    elif isinstance(values, np.ndarray):
+        listed = values.tolist()
+    else:
+        listed = [values] * n_rows if isinstance(values, str | int | float) else values
+    return _json_numbers(listed) if column.kind == "number" else listed
+
+
+def _json_numbers(values: Iterable[float | None]) -> list[float | str | None]:
+    return [value if value is None else json_number(value) for value in values]
 
 
 def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
     """Return the values of a column as orjson accepts them."""
     kind = column.type.id
     if kind in _FLOATS:
-        return [value if value is None else json_number(value) for value in column.to_pylist()]
+        return _json_numbers(column.to_pylist())
     if kind in _WHOLE or (kind == _TEXTS and not is_json(field)):
         return list(column.to_pylist())
     return [orjson.Fragment(text) for text in json_texts(column, is_json(field)).to_pylist()]
 
 
-def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the same rows in batches of 1 to ROWS_AT_A_TIME rows."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):

@@ -42,7 +42,7 @@ def plain_answer(answer: Answer) -> Answer:
     ]
     schema = pa.schema(fields, answer.schema.metadata)
     batches = (pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), schema=schema) for batch in answer.batches)
-    return dataclasses.replace(answer, schema=schema, batches=batches)
+    return dataclasses.replace(answer, schema=schema, parts=batches)
 
 
 def distinct(names: Sequence[str]) -> list[str]:

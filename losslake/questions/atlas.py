@@ -25,7 +25,7 @@ from losslake.questions.declaration.summary import Finding, ReleaseSummary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.left_out import counts_left_out
+from losslake.questions.trials.left_out import counts_left_out, n_stopped_earlier
 from losslake.questions.trials.scaling_curve import scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
@@ -173,8 +173,7 @@ def _atlas(view: ReleaseView, result: ResultName | None, seeds: Seeds) -> _Atlas
             continue
         (search,) = open_searches(view, replace(parameters.selection(), result=result, seeds=seeds))
         rows.append(_row(view, search, parameters))
-        everything = np.ones(len(search.admitted), np.bool_)
-        counts = counts_left_out(search, parameters.selection(), parameters.goal, everything)
+        counts = (*search.once(counts_left_out), *n_stopped_earlier(search, parameters.goal))
         trials[rows[-1]["workload"]] = +Counter({why.partition(":")[0]: count for count, why in counts})
     rows.sort(key=lambda row: (row["dataset"], row["model"], row["critical_batch_size"] or 0, row["workload"]))
     return _Atlas(rows, left_out, trials)

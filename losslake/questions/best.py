@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.output.answer import Answer
+from losslake.output.columns import Nullable, Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import SelectionParameters, is_of_one_workload
@@ -42,7 +42,7 @@ def _answer(view: ReleaseView, parameters: SelectionParameters) -> Answer:
     Ties go to the smallest step, then to the lowest trial_id: METHODS 1.1, where the reference leaves them undefined.
     """
     searches = open_searches(view, parameters.selection())
-    return QUESTION.answered(view, parameters, [_rows(search) for search in searches])
+    return QUESTION.answered(view, parameters, [_rows(search) for search in searches], searches=searches)
 
 
 QUESTION = Question(
@@ -57,20 +57,21 @@ QUESTION = Question(
 )
 
 
-def _rows(search: Search) -> pa.RecordBatch:
+def _rows(search: Search) -> Rows:
     """Return one row per study."""
     facts, rows = search.facts, search.best_trials()
     records = np.where(rows == NEVER, NEVER, at(search.best_records, rows))
-    return QUESTION.rows.batch(
+    steps = at(search.records.step, records)
+    return QUESTION.rows.of(
         {
             "workload": str(facts.workload),
             "batch_size": facts.batch_sizes,
-            "best_value": column_at(search.records.value, records),
-            "trial_id": column_at(facts.trials.trial_id, rows),
-            "trial_workload": facts.workloads_of(rows),
-            "step": column_at(search.records.step, records),
-            "examples": examples_column(at(search.records.step, records), facts.batch_sizes, rows != NEVER),
+            "best_value": lambda: column_at(search.records.value, records),
+            "trial_id": lambda: column_at(facts.trials.trial_id, rows),
+            "trial_workload": lambda: facts.workloads_of(rows),
+            "step": Nullable(steps, records != NEVER),
+            "examples": lambda: examples_column(steps, facts.batch_sizes, rows != NEVER),
             "n_trials": search.n_admitted,
-            "n_measured": facts.sums_by_study(search.best_records != NEVER),
+            "n_measured": lambda: facts.sums_by_study(search.best_records != NEVER),
         }
     )

@@ -22,7 +22,13 @@ from losslake.output.answer import Answer, prefetched
 from losslake.output.columns import RowShape
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
-from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, Natural, ReleaseParameters
+from losslake.questions.declaration.parameters import (
+    MOST_PLACES,
+    WORKLOAD,
+    FieldsParameters,
+    Natural,
+    ReleaseParameters,
+)
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary
 from losslake.questions.release.errors import BadParameter
@@ -39,7 +45,7 @@ ROWS_IN_A_COLUMN = 4
 LEAST_POINTS = 4
 
 
-class CurvesParameters(MeasureParameters, ReleaseParameters):
+class CurvesParameters(FieldsParameters, MeasureParameters, ReleaseParameters):
     """The parameters of curves: either trials or studies."""
 
     trial: Annotated[list[str], shown([f"{WORKLOAD}/64/1"], max_length=MOST_PLACES)] = Field(default_factory=list)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.best_setting import BestSettings
-from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
+from losslake.output.columns import Nullable, Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
@@ -29,7 +29,15 @@ from losslake.questions.declaration.summary import CrossingSummary, ResultSummar
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Crossing, SettingMeans, confirmed, mean_columns
 from losslake.questions.trials.measure import Amounts, Measure
-from losslake.questions.trials.search import Search, at, check_batch_size, column_at, examples_column, open_searches
+from losslake.questions.trials.search import (
+    Search,
+    at,
+    check_batch_size,
+    column_at,
+    examples_column,
+    open_searches,
+    resolution_column,
+)
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_studies
 from losslake.questions.trials.study_results import (
@@ -146,14 +154,14 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     goal, crossing = parameters.goal, parameters.crossing_rule()
     searches = open_searches(view, parameters.selection())
     check_batch_size("normalize_to", parameters.normalize_to, searches)
-    batches: list[pa.RecordBatch] = []
+    parts: list[Rows] = []
     warnings: list[str] = []
     left_out: list[str] = []
     for search in searches:
         measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
         crossed, means = (results, None) if crossing == FIRST else _confirmed(view, search, goal, crossing)
-        batches.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
+        parts.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
         warnings += measure.doubts(goal)
@@ -162,7 +170,7 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     reference = reference_points(view, parameters.reference)
     facts = {**crossing.facts, "reference": reference, "left_out": left_out, "warnings": warnings}
     facts["results"] = results_of(searches)
-    return QUESTION.answered(view, parameters, batches, facts)
+    return QUESTION.answered(view, parameters, parts, facts, searches=searches)
 
 
 def _is_quick(parameters: ScalingParameters) -> bool:
@@ -204,32 +212,32 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
     return {
         "workload": str(facts.workload),
         "batch_size": facts.batch_sizes,
-        "steps": pa.array(results.steps, mask=~reached),
-        "trial_id": column_at(facts.trials.trial_id, results.row),
-        "trial_workload": facts.workloads_of(results.row),
-        "value": pa.array(results.value, mask=~reached),
-        "examples": examples_column(results.steps, facts.batch_sizes, reached),
-        "previous_step": _steps_where(results.previous_step, reached),
+        "steps": Nullable(results.steps, reached),
+        "trial_id": lambda: column_at(facts.trials.trial_id, results.row),
+        "trial_workload": lambda: facts.workloads_of(results.row),
+        "value": Nullable(results.value, reached),
+        "examples": lambda: examples_column(results.steps, facts.batch_sizes, reached),
+        "previous_step": lambda: _steps_where(results.previous_step, reached),
         "n_trials": search.n_admitted,
         "n_reached": results.n_reached,
-        "n_stopped_earlier": search.facts.sums_by_study(search.stopped_earlier(goal)),
+        "n_stopped_earlier": lambda: facts.sums_by_study(search.stopped_earlier(goal)),
         **_setting_columns(results.setting),
     }
 
 
 def _setting_columns(setting: BestSettings | None) -> Columns:
     if setting is None:
-        return dict.fromkeys(("n_settings", "n_seeds", "steps_q25", "steps_q75"))
+        return {}
     return {
         "n_settings": setting.n_settings,
         "n_seeds": setting.n_seeds,
-        "steps_q25": _steps_or_null(setting.lower_quartile),
-        "steps_q75": _steps_or_null(setting.upper_quartile),
+        "steps_q25": lambda: _steps_or_null(setting.lower_quartile),
+        "steps_q75": lambda: _steps_or_null(setting.upper_quartile),
     }
 
 
-def _steps_or_null(steps: Floats) -> pa.Array:
-    return pa.array(whole_steps(steps), mask=~np.isfinite(steps))
+def _steps_or_null(steps: Floats) -> Nullable:
+    return Nullable(whole_steps(steps), np.isfinite(steps))
 
 
 def _rows(
@@ -240,26 +248,23 @@ def _rows(
     means: SettingMeans | None,
     goal: Goal,
     normalize_to: int | None,
-) -> pa.RecordBatch:
-    reached, (best_row, best_value), runner_up = results.row != NEVER, study_bests(search), results.runner_up
-    relative = resolution(results.steps, results.previous_step)
-    is_ratio = (runner_up != NEVER) & (results.steps > 0)
-    with np.errstate(over="ignore"):
-        gap = (best_value - goal.target) * search.sign
-    return QUESTION.rows.batch(
+) -> Rows:
+    facts, reached, crosses = search.facts, results.row != NEVER, crossed.row != NEVER
+    return QUESTION.rows.of(
         {
             **result_columns(search, results, goal),
-            "best_value": pa.array(best_value, mask=best_row == NEVER),
-            **_ideal_columns(search, results, normalize_to),
-            "gap": pa.array(gap, mask=reached | (best_row == NEVER) | np.isinf(gap)),
-            "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
-            "censored_at": _steps_where(search.last_steps, ~reached),
-            "runner_up_steps": _steps_where(runner_up, reached),
-            "runner_up_ratio": pa.array(runner_up / np.where(is_ratio, results.steps, 1), mask=~is_ratio),
-            "confirmed_steps": pa.array(crossed.steps, mask=crossed.row == NEVER),
-            "confirmed_trial_id": column_at(search.facts.trials.trial_id, crossed.row),
-            "confirmed_trial_workload": search.facts.workloads_of(crossed.row),
-            "confirmed_previous_step": _steps_where(crossed.previous_step, crossed.row != NEVER),
+            "best_value": lambda: search.once(_best_values),
+            "perfect_scaling_steps": lambda: _perfect_steps(facts.batch_sizes, _base(search, results, normalize_to)),
+            "normalized_steps": lambda: _normalized_steps(search, results, normalize_to),
+            "gap": lambda: _gaps(search, ~reached, goal),
+            "resolution": lambda: resolution_column(results.steps, results.previous_step, reached),
+            "censored_at": lambda: _steps_where(search.last_steps, ~reached),
+            "runner_up_steps": lambda: _steps_where(results.runner_up, reached),
+            "runner_up_ratio": lambda: _runner_up_ratios(results),
+            "confirmed_steps": Nullable(crossed.steps, crosses),
+            "confirmed_trial_id": lambda: column_at(facts.trials.trial_id, crossed.row),
+            "confirmed_trial_workload": lambda: facts.workloads_of(crossed.row),
+            "confirmed_previous_step": lambda: _steps_where(crossed.previous_step, crosses),
             **mean_columns(means, crossed.row),
             "n_confirmed": crossed.n_reached,
             **amounts.columns(search),
@@ -267,22 +272,41 @@ def _rows(
     )
 
 
-def _ideal_columns(search: Search, results: StudyResults, normalize_to: int | None) -> Columns:
-    """Return steps relative to perfect scaling from `normalize_to`, or from the first batch size with a result."""
-    sizes, steps, reached = search.facts.batch_sizes, results.steps.tolist(), (results.row != NEVER).tolist()
-    bases = [
-        (size, fewest)
-        for size, fewest, is_reached in zip(sizes, steps, reached, strict=True)
-        if is_reached and normalize_to in (None, size)
-    ]
-    base = bases[0] if bases else None
-    perfect = [base[1] * base[0] / size if base and size else None for size in sizes]
-    normalized = [
-        fewest / base[1] if base and base[1] and normalize_to is not None and is_reached else None
-        for fewest, is_reached in zip(steps, reached, strict=True)
-    ]
-    return {"perfect_scaling_steps": perfect, "normalized_steps": normalized}
+def _best_values(search: Search) -> Nullable:
+    row, value = study_bests(search)
+    return Nullable(value, row != NEVER)
 
 
-def _steps_where(steps: Integers, is_there: Flags) -> pa.Array:
-    return pa.array(steps, mask=~is_there | (steps < 0))
+def _gaps(search: Search, is_missed: Flags, goal: Goal) -> Nullable:
+    best = search.once(_best_values)
+    with np.errstate(over="ignore"):
+        gap = (best.values - goal.target) * search.sign
+    return Nullable(gap, is_missed & best.is_there & ~np.isinf(gap))
+
+
+def _runner_up_ratios(results: StudyResults) -> Nullable:
+    is_ratio = (results.runner_up != NEVER) & (results.steps > 0)
+    return Nullable(results.runner_up / np.where(is_ratio, results.steps, 1), is_ratio)
+
+
+def _base(search: Search, results: StudyResults, normalize_to: int | None) -> tuple[int, int] | None:
+    """Return `normalize_to` and its steps, or the first batch size with a result; None where it has none."""
+    rows = zip(search.facts.batch_sizes, results.steps.tolist(), results.row.tolist(), strict=True)
+    bases = ((size, steps) for size, steps, row in rows if row != NEVER and normalize_to in (None, size))
+    return next(bases, None)
+
+
+def _perfect_steps(batch_sizes: Sequence[int], base: tuple[int, int] | None) -> list[float | None]:
+    """Return the steps of perfect scaling from a batch size with its steps."""
+    return [base[1] * base[0] / size if base and size else None for size in batch_sizes]
+
+
+def _normalized_steps(search: Search, results: StudyResults, normalize_to: int | None) -> Nullable | None:
+    base = _base(search, results, normalize_to)
+    if normalize_to is None or base is None or not base[1]:
+        return None
+    return Nullable(results.steps / base[1], results.row != NEVER)
+
+
+def _steps_where(steps: Integers, is_there: Flags) -> Nullable:
+    return Nullable(steps, is_there & (steps >= 0))

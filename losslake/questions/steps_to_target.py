@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
+from losslake.output.columns import Nullable, Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
@@ -18,7 +18,7 @@ from losslake.questions.declaration.summary import BatchSizesSummary, CrossingSu
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Confirmed, confirmed, mean_columns
 from losslake.questions.trials.measure import Measure
-from losslake.questions.trials.search import Search, at, only_batch_sizes, open_searches
+from losslake.questions.trials.search import Search, at, only_batch_sizes, open_searches, resolution_column
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_trials
 from losslake_schema.reached import NEVER, NO_STEP, Floats, Integers
@@ -68,11 +68,11 @@ class StepsToTargetSummary(MeasureSummary, CrossingSummary, BatchSizesSummary):
 def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
     """Return steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
     goal, crossing, batch_sizes = parameters.goal, parameters.crossing_rule(), parameters.batch_size
-    searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
-    batches: list[pa.RecordBatch] = []
+    searches = open_searches(view, parameters.selection())
+    parts: list[Rows] = []
     warnings: list[str] = []
     left_out: list[str] = []
-    for search in searches:
+    for search in (only_batch_sizes(view, each, batch_sizes) for each in searches):
         hits = search.first_hits(goal)
         steps, previous = at(search.records.step, hits), at(search.records.previous_step, hits)
         crossed = Confirmed(np.where(hits == NEVER, NEVER, steps), previous)
@@ -80,14 +80,14 @@ def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
             crossed = confirmed(view, search, goal, crossing, hits)
         measure = Measure.of(view, search, parameters.counting())
         amounts = measure.of_trials(hits)
-        batches.append(_rows(search, goal, hits, crossed, amounts))
+        parts.append(_rows(search, goal, hits, crossed, amounts))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))
         warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal)]
         if crossed.means is not None:
             warnings += crossed.means.ended(search.facts.workload, search.admitted)
     facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), **crossing.facts}
     facts |= {"left_out": left_out, "warnings": warnings}
-    return QUESTION.answered(view, parameters, batches, facts)
+    return QUESTION.answered(view, parameters, parts, facts, searches=searches)
 
 
 QUESTION = Question(
@@ -101,34 +101,32 @@ QUESTION = Question(
 )
 
 
-def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amounts: Floats) -> pa.RecordBatch:
+def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amounts: Floats) -> Rows:
     """Return one row per admitted trial."""
     facts, records, admitted = search.facts, search.records, search.admitted
     hits = hits[admitted]
     never = hits == NEVER
     steps, previous_step = at(records.step, hits), at(records.previous_step, hits)
     last_step, seen = facts.trials.last_step[admitted], search.observed_until[admitted]
-    relative = resolution(steps, previous_step)
     confirmed_steps, confirmed_previous = crossed.steps[admitted], crossed.previous_steps[admitted]
-    return QUESTION.rows.batch(
+    crosses = confirmed_steps != NEVER
+    return QUESTION.rows.of(
         {
             "workload": str(facts.workload),
-            "batch_size": np.asarray(facts.batch_sizes, np.int64)[facts.study_of_trial[admitted]],
+            "batch_size": lambda: np.asarray(facts.batch_sizes, np.int64)[facts.study_of_trial[admitted]],
             "trial_id": facts.trials.trial_id[admitted],
-            "trial_workload": facts.workloads_of(np.flatnonzero(admitted)),
-            "status": pa.array(STATUSES).take(pa.array(facts.trials.status[admitted])),
-            "steps": pa.array(steps, mask=never),
-            "value": pa.array(at(records.value, hits), mask=never),
-            "previous_step": pa.array(previous_step, mask=never | (previous_step == NO_STEP)),
-            "last_step": pa.array(last_step, mask=last_step < 0),
-            "resolution": pa.array(relative, mask=never | np.isinf(relative)),
-            "censored_at": pa.array(seen, mask=~never | (seen == NEVER)),
-            "stopped_earlier": search.stopped_earlier(goal)[admitted],
-            "amount": pa.array(amounts[admitted], mask=~np.isfinite(amounts[admitted])),
-            "confirmed_steps": pa.array(confirmed_steps, mask=confirmed_steps == NEVER),
-            "confirmed_previous_step": pa.array(
-                confirmed_previous, mask=(confirmed_steps == NEVER) | (confirmed_previous == NO_STEP)
-            ),
+            "trial_workload": lambda: facts.workloads_of(np.flatnonzero(admitted)),
+            "status": lambda: pa.array(STATUSES).take(pa.array(facts.trials.status[admitted])),
+            "steps": Nullable(steps, ~never),
+            "value": lambda: Nullable(at(records.value, hits), ~never),
+            "previous_step": lambda: Nullable(previous_step, ~never & (previous_step != NO_STEP)),
+            "last_step": lambda: Nullable(last_step, last_step >= 0),
+            "resolution": lambda: resolution_column(steps, previous_step, ~never),
+            "censored_at": lambda: Nullable(seen, never & (seen != NEVER)),
+            "stopped_earlier": lambda: search.stopped_earlier(goal)[admitted],
+            "amount": lambda: Nullable(amounts[admitted], np.isfinite(amounts[admitted])),
+            "confirmed_steps": Nullable(confirmed_steps, crosses),
+            "confirmed_previous_step": lambda: Nullable(confirmed_previous, crosses & (confirmed_previous != NO_STEP)),
             **mean_columns(crossed.means, np.flatnonzero(admitted)),
         }
     )

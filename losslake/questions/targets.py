@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from losslake.output.answer import Answer, prefetched
+from losslake.output.columns import Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
@@ -90,9 +90,10 @@ def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     goals = [Goal(target, comparator) for target in parameters.targets()]
     searches = open_searches(view, parameters.selection())
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
-    batches = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
+    parts = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
     hardest = [min(goals, key=lambda goal: goal.target * search.sign) for search in searches]
-    return QUESTION.answered(view, parameters, batches, {"results": results_of(searches)}, goals=hardest)
+    facts = {"results": results_of(searches)}
+    return QUESTION.answered(view, parameters, parts, facts, searches=searches, goals=hardest)
 
 
 QUESTION = Question(
@@ -116,8 +117,8 @@ def target_grid(lowest: float, highest: float, count: int, is_log: bool) -> list
     return [float(target) for target in grid]
 
 
-def _rows(measure: Measure, goal: Goal) -> pa.RecordBatch:
+def _rows(measure: Measure, goal: Goal) -> Rows:
     search = measure.search
     results = study_results(search, goal)
     amounts = measure.least(results, goal).columns(search)
-    return QUESTION.rows.batch({**result_columns(search, results, goal), **amounts, "target": goal.target})
+    return QUESTION.rows.of({**result_columns(search, results, goal), **amounts, "target": goal.target})

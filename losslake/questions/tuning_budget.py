@@ -34,7 +34,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.scaling_curve import trial_steps
-from losslake.questions.trials.search import Search, at, open_search
+from losslake.questions.trials.search import Search, at, open_search, open_searches
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake_schema.names import Workload
@@ -152,6 +152,7 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
             str(workload), [len(study.steps) for study in widest], "compare them at the same budget"
         )
         warnings += (f"{workload}: {text}" for text in _warnings(widest))
+    statuses = _statuses(selection)[max(names, key=POPULATIONS.index)]
     return QUESTION.analysis(
         view,
         parameters,
@@ -160,7 +161,7 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
         n_used=n_used,
         left_out=left_out,
         warnings=warnings,
-        selection=replace(selection, statuses=_statuses(selection)[max(names, key=POPULATIONS.index)]),
+        searches=open_searches(view, replace(selection, statuses=statuses)),
     )
 
 

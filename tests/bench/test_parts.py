@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from bench import in_turn
 from bench.__main__ import PARTS, Part, main
 
 
@@ -57,3 +58,9 @@ def test_help_lists_every_part(capfd: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     text = capfd.readouterr().out
     assert [part.name for part in PARTS if f"  {part.name} " not in text] == []
+
+
+def test_trees_in_turn_need_a_commit_or_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        in_turn.main([])
+    assert "give a commit, or a tree with both lakes" in capsys.readouterr().err

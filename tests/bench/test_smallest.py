@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -95,7 +96,7 @@ def shared(existing: Mapping[str, Path], server: Server, monkeypatch: pytest.Mon
     """
 
     @contextmanager
-    def service(lake: Path, workers: int, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+    def service(lake: Path, workers: int, settings: Mapping[str, str] | None = None, *_: object) -> Iterator[Server]:
         if lake == existing["--lake"]:
             yield server
             return
@@ -145,6 +146,28 @@ def test_slow_answer_gives_exit_status_1(
     monkeypatch.setattr(benchmark, measures, getattr(benchmark, measures)[:1])
     assert benchmark.main(["--questions", "1", "--limit", "0", "--lake", str(existing["--lake"])]) == 1
     assert capsys.readouterr().out.splitlines()[-1].endswith("| **no** |")
+
+
+def test_two_trees_are_compared_in_each_kind_of_question(
+    existing: Mapping[str, Path],
+    shared: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    in_turn, lake = shared("bench.in_turn"), str(existing["--lake"])
+
+    def run(_: object, name: str, *arguments: str) -> str:
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            shared(name).main(arguments)
+        return printed.getvalue()
+
+    monkeypatch.setattr(in_turn.Tree, "run", run)  # a process would import everything first
+    monkeypatch.setattr(in_turn, "MOST", float("inf"))
+    assert in_turn.main(["--tree", "elsewhere", lake, lake, "--questions", "1", "--rounds", "1"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 10
+    assert all(float(row.split("|")[-2]) > 0 for row in rows)
 
 
 def test_targets_are_values_that_the_metric_can_have(view: ReleaseView) -> None:

@@ -68,6 +68,13 @@ class FormatParameters(Parameters):
     """Format of the answer; default: from the header Accept or the ending of the path (.csv), else JSON."""
 
 
+class FieldsParameters(Parameters):
+    """The columns of an answer."""
+
+    fields: Annotated[str, shown("batch_size,steps")] = ""
+    """The columns to return, separated by commas; default: all."""
+
+
 class PinnedParameters(Parameters):
     """The release of a question or a page."""
 
@@ -79,7 +86,7 @@ class ReleaseParameters(PinnedParameters, FormatParameters):
     """The release of a question, and the format of its answer."""
 
 
-class PageParameters(FormatParameters):
+class PageParameters(FieldsParameters, FormatParameters):
     """The rows, order, columns and page of a list."""
 
     sort: Annotated[str, shown("-release")] = ""
@@ -110,7 +117,7 @@ class WorkloadParameters(ReleaseParameters):
     """The metric: split/quantity. Default: that of the workload's goal, as for target."""
 
 
-class MetricParameters(DirectionParameters, WorkloadParameters):
+class MetricParameters(FieldsParameters, DirectionParameters, WorkloadParameters):
     """The trials that count, and their metric."""
 
     trials: Annotated[Natural | None, shown(50, "trials", ge=1)] = None
@@ -266,6 +273,15 @@ class CrossingParameters(GoalParameters):
     def crossing_rule(self) -> Crossing:
         """Return the rule by which a hit is the crossing; raises BadParameter."""
         return Crossing(self.crossing, self.k, self.margin)
+
+
+def checked_fields(owner: str, text: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a text as `fields` takes it, each once; raises BadParameter for others than these."""
+    names = tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in columns:
+            raise BadParameter("fields", f"{owner} has no column '{name}': give one or more of {', '.join(columns)}")
+    return names
 
 
 def numbers_by_key(

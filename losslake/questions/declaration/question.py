@@ -8,24 +8,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
-from losslake.output.answer import Answer
+from losslake.output.answer import Answer, Part
 from losslake.output.columns import RowShape, row_shape
 from losslake.output.rows import Row
 from losslake.questions.declaration.cost import Cost, spend
 from losslake.questions.declaration.listing import Listing
 from losslake.questions.declaration.parameters import (
     BatchSizeParameters,
+    FieldsParameters,
     FormatParameters,
     GoalParameters,
     MetricParameters,
+    checked_fields,
 )
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.declaration.summary import Summary, field_order, summary_fields
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
-from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.package_files import read_toml
 
 
@@ -83,12 +84,21 @@ class Question:
         """
         if self.listing is None and self.is_of_release:
             spend(subject, self.cost(request), request)
-        return self.compute(subject, with_goal(subject, request))
+        answer = self.compute(subject, with_goal(subject, request))
+        if self.has_fields and request.fields:
+            return answer.only(checked_fields(self.subject, request.fields, answer.schema.names))
+        return answer
+
+    @cached_property
+    def has_fields(self) -> bool:
+        """True if `fields` chooses columns after the answer, since it isn't a list."""
+        return self.listing is None and issubclass(self.parameters, FieldsParameters)
 
     def row_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of a row. Columns of a list are optional, since `fields` may omit them."""
+        """Return the JSON schema of a row. Columns that `fields` may omit are optional."""
         properties = {column.name: column.json_schema() for column in self.rows.columns}
-        required = {} if self.listing else {"required": [name for name in properties if name not in self.sometimes]}
+        is_whole = not (self.listing or self.has_fields)
+        required = {"required": [name for name in properties if name not in self.sometimes]} if is_whole else {}
         return {"type": "object", "description": f"A row of {self.path}.", "properties": properties, **required}
 
     def summary_schema(self) -> dict[str, Any]:
@@ -114,50 +124,50 @@ class Question:
         self,
         view: ReleaseView,
         parameters: MetricParameters,
-        batches: Iterable[pa.RecordBatch],
+        parts: Iterable[Part],
         facts: Mapping[str, Any] | None = None,
         *,
-        selection: Selection | None = None,
+        searches: Sequence[Search] | None = None,
         goals: Sequence[Goal] = (),
     ) -> Answer:
         """Return an answer about a selection of trials.
 
         facts: fields of the summary. Those that are not given repeat the parameter of the same name; left_out starts
-        with the trials that don't count. selection: of the trials that do, if not that of the parameters. goals: by
-        workload, the hardest that is asked about, if not that of the parameters.
+        with the trials that don't count. searches: by workload, which admit the trials that do, if not those of the
+        parameters. goals: by workload, the hardest that is asked about, if not that of the parameters.
         """
         workloads = list(map(str, parameters.workloads))
         direction = parameters.direction or view.metrics[parameters.metric].direction
-        selected = selection or parameters.selection()
+        searches = open_searches(view, parameters.selection()) if searches is None else searches
         fields: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
-        fields |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
+        fields |= {"pooled": pooled_workloads(searches), **(facts or {})}
         batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
         if isinstance(parameters, GoalParameters):
             goals = [parameters.goal] * len(workloads)
-        left_out = trials_left_out(view, selected, batch_sizes, goals)
+        left_out = trials_left_out(searches, batch_sizes, goals)
         fields["left_out"] = [*left_out, *fields.get("left_out", ())]
         summary = {name: fields[name] if name in fields else getattr(parameters, name) for name in self.summary_names}
-        return Answer(summary, self.rows.schema, iter(batches), rows_name=self.rows_name)
+        return Answer(summary, self.rows.schema, iter(parts), rows_name=self.rows_name)
 
     def analysis(
         self,
         view: ReleaseView,
         parameters: MetricParameters,
-        batches: Iterable[pa.RecordBatch],
+        parts: Iterable[Part],
         facts: Mapping[str, Any],
         *,
         n_used: int,
         left_out: Iterable[str] = (),
         warnings: Iterable[str] = (),
-        selection: Selection | None = None,
+        searches: Sequence[Search] | None = None,
         goals: Sequence[Goal] = (),
         **terms: str,
     ) -> Answer:
         """Return the answer of an analysis, with its definition and what to know before relying on it.
 
         facts: as in `answered`. n_used: the values that were used, as the definition counts them. left_out: what else
-        was not used, and why. selection, goals: as in `answered`. terms: what the definition has in braces.
+        was not used, and why. searches, goals: as in `answered`. terms: what the definition has in braces.
         """
         definition = self.definition.format(**terms)
         finding = {"definition": definition, "n_used": n_used, "left_out": [*left_out], "warnings": [*warnings]}
-        return self.answered(view, parameters, batches, {**facts, **finding}, selection=selection, goals=goals)
+        return self.answered(view, parameters, parts, {**facts, **finding}, searches=searches, goals=goals)

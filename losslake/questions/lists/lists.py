@@ -17,7 +17,13 @@ from losslake.lake.notices import read_notices
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import shown
 from losslake.questions.declaration.listing import Listing
-from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
+from losslake.questions.declaration.parameters import (
+    MOST_PLACES,
+    WORKLOAD,
+    PageParameters,
+    ReleaseParameters,
+    checked_fields,
+)
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import ReleaseSummary, Summary
 from losslake.questions.lists.filters import (
@@ -170,7 +176,7 @@ def _question(listing: Listing, request: ListRequest, wanted: tuple[Condition, .
         listing=listing,
         conditions=wanted,
         sort=_sort(listing, parameters.sort),
-        fields=_checked_columns(listing, "fields", _names(parameters.fields)),
+        fields=checked_fields(listing.name, parameters.fields, list(listing.columns)) if parameters.fields else (),
         limit=parameters.limit or (JSON_PAGE if request.is_json else None),
         cursor=parameters.cursor,
     )
@@ -191,16 +197,14 @@ def _sort(listing: Listing, text: str) -> tuple[SortKey, ...]:
     if listing is RELEASES and not text:
         return (SortKey("release", is_descending=True),)
     keys: dict[str, SortKey] = {}
-    for name in _names(text):
-        column = name.removeprefix("-")
-        keys.setdefault(column, SortKey(column, name.startswith("-")))
     sortable = [column.name for column in listing.shape.columns if column.is_ordered]
-    _checked_columns(listing, "sort", tuple(keys), sortable)
+    for name in text.split(",") if text else ():
+        column = name.removeprefix("-")
+        if column not in sortable:
+            can = "can't be sorted by" if column in listing.columns else "has no column"
+            raise BadParameter("sort", f"{listing.name} {can} '{column}': give one or more of {', '.join(sortable)}")
+        keys.setdefault(column, SortKey(column, name.startswith("-")))
     return tuple(keys.values())
-
-
-def _names(text: str) -> list[str]:
-    return text.split(",") if text else []
 
 
 @dataclass(frozen=True)
@@ -271,15 +275,3 @@ def _batches(relation: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[p
     columns = [ColumnExpression(name) for name in schema.names]
     for batch in relation.select(*columns).to_arrow_reader(ROWS_AT_A_TIME):
         yield batch.cast(schema)
-
-
-def _checked_columns(
-    listing: Listing, parameter: str, names: Sequence[str], columns: Sequence[str] | None = None
-) -> tuple[str, ...]:
-    """Return the names, each once; raises BadParameter unless all are in `columns`, or columns of the list."""
-    columns = list(listing.columns) if columns is None else columns
-    for name in names:
-        if name not in columns:
-            can = "can't be sorted by" if name in listing.columns else "has no column"
-            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give one or more of {', '.join(columns)}")
-    return tuple(dict.fromkeys(names))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -33,6 +33,8 @@ from losslake_schema.registry import Goal
 from losslake_schema.release import Release
 
 _MOST_PATTERNS = 64
+_MOST_KEPT = 1024
+T = TypeVar("T")
 _MOST_POOLED_BYTES = 256 * 2**20
 _MOST_TABLE_BYTES = 32 * 2**20
 
@@ -108,6 +110,7 @@ class ReleaseView:
         self._matches: LRUCache[Any, tuple[WorkloadFacts, ...]] = LRUCache(_MOST_PATTERNS)
         self._pools: LRUCache[Any, Pool] = LRUCache(_MOST_POOLED_BYTES, attrgetter("n_bytes"))
         self._tables: LRUCache[Any, pa.Table] = LRUCache(_MOST_TABLE_BYTES, _table_bytes)
+        self._kept: LRUCache[Hashable, Any] = LRUCache(_MOST_KEPT)
 
     @staticmethod
     def open(lake: Lake, release: Release) -> ReleaseView:
@@ -151,6 +154,19 @@ class ReleaseView:
     def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Return the result of a statement as an Arrow table; those used last are kept, as a release never changes."""
         return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table().combine_chunks()
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a key, made now if it wasn't; those used last are kept, as a release never changes.
+
+        make: returns a small value, never None. The bound is a number of values, not of bytes.
+        """
+        with self._changing:
+            value: T | None = self._kept.get(key)
+        if value is None:
+            value = make()
+            with self._changing:
+                self._kept[key] = value
+        return value
 
     def metaparameters(self) -> Mapping[str, bool]:
         """Return the metaparameters of all trials by name, True for numbers; computed once."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.crossings import Curves, crossings, previous_steps
 from losslake.analysis.mean_curve import mean_crossings
 from losslake.index.study_files import measurements
 from losslake.lake.store.store import DataFile, Store
+from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, at, column_at
@@ -82,12 +82,12 @@ class SettingMeans:
             )
 
 
-def mean_columns(means: SettingMeans | None, rows: Integers) -> dict[str, pa.Array | None]:
+def mean_columns(means: SettingMeans | None, rows: Integers) -> dict[str, Nullable]:
     """Return the columns about the means of settings. rows: in facts.trials, of trials that cross; NEVER for none."""
     if means is None:
-        return {"confirmed_mean": None, "confirmed_n_seeds": None}
+        return {}
     is_known = (rows != NEVER) & np.isfinite(at(means.value, rows))
-    n_seeds = pa.array(at(means.n_seeds, rows), mask=~is_known)
+    n_seeds = Nullable(at(means.n_seeds, rows), is_known)
     return {"confirmed_mean": column_at(means.value, rows), "confirmed_n_seeds": n_seeds}
 
 

@@ -5,7 +5,7 @@ The workloads that it pools.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from losslake.analysis.best_setting import FEWEST_SEEDS
 from losslake.questions.release.pool import Pool, is_pattern
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.search import Search, of_admitted_status, open_search
+from losslake.questions.trials.search import Search, of_admitted_status
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.study_results import is_of_small_setting
 from losslake.questions.trials.trials_where import trials_where
@@ -24,59 +24,75 @@ from losslake_schema.statuses import STATUSES
 
 
 def trials_left_out(
-    view: ReleaseView, selection: Selection, batch_sizes: Sequence[int] = (), goals: Sequence[Goal] = ()
+    searches: Sequence[Search], batch_sizes: Sequence[int] = (), goals: Sequence[Goal] = ()
 ) -> Iterator[str]:
-    """Yield the numbers of trials that don't count, of the selected workloads at these batch sizes (empty: all).
+    """Yield the numbers of trials that don't count in searches, at these batch sizes (empty: all).
 
     goals: by workload, the hardest that is asked about: also yield how many stopped earlier, at an easier one; or none.
     """
-    for workload, goal in zip_longest(selection.workloads, goals):
-        search = open_search(view, selection, workload)
-        is_considered = np.ones(len(search.admitted), np.bool_)
-        if batch_sizes:
-            is_considered = search.facts.of_batch_sizes(batch_sizes)
-        whole = view.measuring(workload, selection.metric)
-        if isinstance(whole, Pool):
-            yield from _unmeasured(view, whole, selection.metric)
-        if selection.where:
-            is_of_size = whole.of_batch_sizes(batch_sizes or whole.batch_sizes)
-            if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
-                conditions = " and ".join(selection.where)
-                yield f"{workload}: {count} {plural('trial', count)} other than {conditions}"
-        for count, why in counts_left_out(search, selection, goal, is_considered):
+    for search, goal in zip_longest(searches, goals):
+        counts = counts_left_out(search, batch_sizes) if batch_sizes else search.once(counts_left_out)
+        is_considered = search.facts.of_batch_sizes(batch_sizes) if batch_sizes else None
+        for count, why in (*counts, *n_stopped_earlier(search, goal, is_considered)):
             if count:
-                yield f"{workload}: {count} {plural('trial', count)} {why}"
+                yield f"{search.facts.workload}: {count} {plural('trial', count)} {why}"
 
 
-def pooled_workloads(view: ReleaseView, selection: Selection) -> list[dict[str, Any]]:
-    """Return the fields of PooledWorkload for every workload that the patterns of a selection pool."""
-    searches = [open_search(view, selection, each) for each in selection.workloads if is_pattern(each)]
+def pooled_workloads(searches: Iterable[Search]) -> list[dict[str, Any]]:
+    """Return the fields of PooledWorkload for every workload that the patterns of searches pool."""
     return [
         {
             "pattern": str(pool.workload),
             "workload": str(facts.workload),
             "n_trials": int((search.admitted & (pool.member == index)).sum()),
-            "targets": sorted({goal.target for goal in view.goals_of(facts.workload, selection.metric)}),
+            "targets": sorted({goal.target for goal in search.view.goals_of(facts.workload, search.metric)}),
         }
         for search in searches
-        if isinstance(pool := search.facts, Pool)
+        if isinstance(pool := search.facts, Pool) and is_pattern(pool.workload)
         for index, facts in enumerate(pool.members)
     ]
 
 
-def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[str]:
+def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[tuple[int, str]]:
     for facts in view.matching(pool.workload):
         is_pooled = facts in pool.members
         n_pooled = int((pool.member == pool.members.index(facts)).sum()) if is_pooled else 0
-        if count := facts.offsets[-1] - n_pooled:
-            where = "studies" if is_pooled else "a workload"
-            yield f"{pool.workload}: {count} trials of {facts.workload}, in {where} without {metric}"
+        where = "studies" if is_pooled else "a workload"
+        yield facts.offsets[-1] - n_pooled, f"of {facts.workload}, in {where} without {metric}"
 
 
-def counts_left_out(
-    search: Search, selection: Selection, goal: Goal | None, is_considered: Flags
+def counts_left_out(search: Search, batch_sizes: Sequence[int] = ()) -> Sequence[tuple[int, str]]:
+    """Return numbers of trials that don't count for any goal, and why: what is so about them, a colon, what to do.
+
+    batch_sizes: of the trials; empty for all.
+    """
+    return [*_of_whole(search, batch_sizes), *_of_search(search, batch_sizes)]
+
+
+def n_stopped_earlier(
+    search: Search, goal: Goal | None, is_considered: Flags | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Yield numbers of the considered trials that don't count, and why: what is so about them, a colon, what to do."""
+    """Yield the number of trials that can't count for a goal, and why. is_considered: by trial; None for all."""
+    if goal is not None:
+        stopped = search.stopped_earlier(goal)
+        n_stopped = int((stopped if is_considered is None else stopped & is_considered).sum())
+        yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"
+
+
+def _of_whole(search: Search, batch_sizes: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Yield the same of trials that aren't in the search: of a pool without the metric, or other than `where`."""
+    view, conditions = search.view, search.selection.where
+    whole = view.measuring(search.facts.workload, search.metric)
+    if isinstance(whole, Pool):
+        yield from _unmeasured(view, whole, search.metric)
+    if conditions:
+        is_of_size = whole.of_batch_sizes(batch_sizes or whole.batch_sizes)
+        n_other = int((is_of_size & ~trials_where(view, whole, conditions)).sum())
+        yield n_other, f"other than {' and '.join(conditions)}"
+
+
+def _of_search(search: Search, batch_sizes: Sequence[int]) -> Iterator[tuple[int, str]]:
+    selection, is_considered = search.selection, search.facts.of_batch_sizes(batch_sizes or search.facts.batch_sizes)
     if not search.admitted.all():
         yield from _not_admitted(search, selection, is_considered)
     if search.limits is not None:
@@ -85,14 +101,11 @@ def counts_left_out(
         n_late = int((is_considered & search.admitted)[empty].sum())
         yield n_late, f"without a value within the budget: a larger {' or '.join(budgets)} includes them"
     if search.rule.is_of_settings:
-        n_small = int((is_of_small_setting(search) & is_considered).sum())
+        n_small = int((search.once(is_of_small_setting) & is_considered).sum())
         yield (
             n_small,
             f"of settings of fewer than {FEWEST_SEEDS} trials, beside larger ones: result=best_trial counts them",
         )
-    if goal is not None:
-        n_stopped = int((search.stopped_earlier(goal) & is_considered).sum())
-        yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"
 
 
 def _not_admitted(search: Search, selection: Selection, is_considered: Flags) -> Iterator[tuple[int, str]]:

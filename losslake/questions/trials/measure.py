@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.index.study_files import measurements
+from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -42,7 +43,7 @@ class Amounts:
 
     row: of its trial in facts.trials, NEVER for none. least: undefined there. steps: of that trial. n_known: trials
     that reached the target with a known amount. n_unknown: those without. hardware, accelerator: of the trials of
-    `row`.
+    `row`, where times are counted.
     """
 
     row: Integers
@@ -50,17 +51,17 @@ class Amounts:
     steps: Integers
     n_known: Integers
     n_unknown: Integers
-    hardware: pa.Array
-    accelerator: pa.Array
+    hardware: pa.Array | None
+    accelerator: pa.Array | None
 
     def columns(self, search: Search) -> dict[str, Any]:
         """Return the columns that AmountColumns declares."""
         is_known = self.row != NEVER
         return {
-            "amount": pa.array(self.least, mask=~is_known),
-            "amount_trial_id": column_at(search.facts.trials.trial_id, self.row),
-            "amount_trial_workload": search.facts.workloads_of(self.row),
-            "amount_steps": pa.array(self.steps, mask=~is_known),
+            "amount": Nullable(self.least, is_known),
+            "amount_trial_id": lambda: column_at(search.facts.trials.trial_id, self.row),
+            "amount_trial_workload": lambda: search.facts.workloads_of(self.row),
+            "amount_steps": Nullable(self.steps, is_known),
             "n_amounts": self.n_known,
             "hardware": self.hardware,
             "accelerator": self.accelerator,
@@ -129,10 +130,9 @@ class Measure:
         """Return the least amounts to a goal. results: of the same goal."""
         if self.factors is not None:
             studies = np.arange(len(results.row))
-            nothing = pa.nulls(len(studies), pa.string())
             least = self.of_steps(results.steps, studies)
             none = np.zeros(len(studies), np.int64)
-            return Amounts(results.row, least, results.steps, results.n_reached, none, nothing, nothing)
+            return Amounts(results.row, least, results.steps, results.n_reached, none, None, None)
         hits = self.search.first_hits(goal)
         return self.least_of(self.of_trials(hits), at(self.search.records.step, hits))
 

@@ -7,19 +7,19 @@ value within a budget is the last record within it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from losslake.analysis.crossings import resolution
 from losslake.index.frontiers import COUNTED, Frontiers
 from losslake.index.records import TrialRecords, trial_records
 from losslake.index.study_files import StudyRecords
+from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
@@ -31,6 +31,8 @@ from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import NEVER, Flags, Integers, sign_of, strict_bound
 from losslake_schema.statuses import STATUSES
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Search:
@@ -38,17 +40,19 @@ class Search:
 
     admitted: of a study with the metric and an admitted status, and among the first so many. limits: by study, the last
     step within the budgets; None without a budget. has_frontiers: True if there are frontiers of those admitted.
-    open_rule: gives what the result of a study is.
+    selection: that admits them.
     """
 
     view: ReleaseView
     facts: WorkloadFacts
+    selection: Selection
     metric: str
     direction: str
     admitted: Flags
     limits: Integers | None
     has_frontiers: bool
-    open_rule: Callable[[], ResultRule]
+    _kept: dict[Callable[[Search], Any], Any] = field(default_factory=dict, init=False, repr=False)
+    _hits: dict[Goal, Integers] = field(default_factory=dict, init=False, repr=False)
 
     def among(self, chosen: Flags) -> Search:
         """Return the search with only these trials admitted. chosen: by trial."""
@@ -57,14 +61,21 @@ class Search:
     @cached_property
     def rule(self) -> ResultRule:
         """The result of a study: that of its best trial, or of its best setting."""
-        return self.open_rule()
+        return result_rule(self.facts, self.selection, self.admitted)
 
-    @property
+    def once(self, compute: Callable[[Search], T]) -> T:
+        """Return what a function returns for this search, computed once: something that no goal changes."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self)
+        value: T = self._kept[compute]
+        return value
+
+    @cached_property
     def is_stored(self) -> bool:
         """True for the metric's own direction, in which records are stored."""
         return self.direction == self.view.metrics[self.metric].direction
 
-    @property
+    @cached_property
     def sign(self) -> float:
         """1 to minimize, -1 to maximize."""
         return sign_of(self.direction)
@@ -92,7 +103,19 @@ class Search:
         return self.facts.opened.frontiers(self.metric) if self.has_frontiers else None
 
     def first_hits(self, goal: Goal) -> Integers:
-        """Return by trial its first record that reaches the goal; NEVER for none, or for a trial not admitted."""
+        """Return by trial its first record that reaches the goal; NEVER for none, or for a trial not admitted.
+
+        The array can't be written to: that of the goal before is kept, since an answer needs it several times.
+        """
+        hits = self._hits.get(goal)
+        if hits is None:
+            hits = self._first_hits(goal)
+            hits.setflags(write=False)
+            self._hits.clear()
+            self._hits[goal] = hits
+        return hits
+
+    def _first_hits(self, goal: Goal) -> Integers:
         values, sign = self.records.value, self.sign
         bound = strict_bound(sign * goal.target, goal.comparator)
 
@@ -104,12 +127,16 @@ class Search:
 
     def stopped_earlier(self, goal: Goal) -> Flags:
         """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
-        stopped: Flags = self.admitted & (self.ended_at_goal != NEVER)
+        stopped = self._ended_at_any_goal
+        return stopped & (self.first_hits(goal) == NEVER) if stopped.any() else stopped
+
+    @cached_property
+    def _ended_at_any_goal(self) -> Flags:
+        """By trial, True if it is admitted and ended at a goal of its own within the budgets."""
+        ended: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
-            stopped &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
-        if stopped.any():
-            stopped &= self.first_hits(goal) == NEVER
-        return stopped
+            ended &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
+        return ended
 
     @cached_property
     def ended_at_goal(self) -> Integers:
@@ -185,21 +212,34 @@ def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[
         raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
 
 
-def column_at(values: npt.NDArray[Any], rows: Integers) -> pa.Array:
-    """Return the values of these rows as an Arrow array; null for NEVER, NaN and infinities."""
+def column_at(values: npt.NDArray[Any], rows: Integers) -> Nullable:
+    """Return the values of these rows; null for NEVER, NaN and infinities."""
     picked = at(values, rows)
-    return pa.array(picked, mask=(rows == NEVER) | ~np.isfinite(picked))
+    return Nullable(picked, (rows != NEVER) & np.isfinite(picked))
 
 
-def examples_column(steps: Integers, batch_sizes: Sequence[int], is_there: Flags) -> pa.Array:
-    """Return steps times batch size as an Arrow array; null where not `is_there`, and beyond 64 bits."""
+def examples_column(steps: Integers, batch_sizes: Sequence[int], is_there: Flags) -> Nullable:
+    """Return steps times batch size; null where not `is_there`, and beyond 64 bits."""
     sizes = np.asarray(batch_sizes, np.int64)
     fits = is_there & (steps <= LARGEST_INTEGER // np.maximum(sizes, 1))
-    return pa.array(np.where(fits, steps, 0) * sizes, mask=~fits)
+    return Nullable(np.where(fits, steps, 0) * sizes, fits)
+
+
+def resolution_column(steps: Integers, previous_steps: Integers, is_there: Flags) -> Nullable:
+    """Return the resolution of steps; null where not `is_there`, and without an evaluation before."""
+    relative = resolution(steps, previous_steps)
+    return Nullable(relative, is_there & ~np.isinf(relative))
 
 
 def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
     """Open the records that answer questions about a workload; raises UnknownName and BadParameter."""
+    if not selection.is_plain or workload not in view.workloads:
+        return _opened(view, selection, workload)
+    key = (workload, selection.metric, selection.result, selection.seeds)
+    return view.kept(key, lambda: _opened(view, replace(selection, workloads=(workload,)), workload))
+
+
+def _opened(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
     facts = chosen_trials(view, view.measuring(workload, selection.metric), selection.metric, selection.where)
     metric = view.metrics[selection.metric]
     direction = selection.direction or metric.direction
@@ -209,21 +249,16 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
     limits = _step_limits(facts, selection)
     is_plain = limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
-    admitted = _admitted(facts, selection)
     return Search(
         view=view,
         facts=facts,
+        selection=selection,
         metric=metric.name,
         direction=direction,
-        admitted=admitted,
+        admitted=_admitted(facts, selection),
         limits=limits,
         has_frontiers=is_plain and direction == metric.direction,
-        open_rule=partial(result_rule, facts, selection, admitted),
     )
-
-
-# By release, since it is asked in every answer about a target, and never changes.
-_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str, str], Integers]] = WeakKeyDictionary()
 
 
 def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Integers:
@@ -235,11 +270,8 @@ def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str, directi
     if isinstance(facts, Pool):
         of_members = np.concatenate([_ended_at_goal(view, member, metric, direction) for member in facts.members])
         return of_members[facts.rows_in_members]
-    of_release = _ENDED.setdefault(view, {})
-    ended = of_release.get((facts.workload, metric, direction))
-    if ended is None:
-        ended = of_release[facts.workload, metric, direction] = _found_ends(view, facts, metric, direction)
-    return ended
+    key = ("ended at goal", facts.workload, metric, direction)
+    return view.kept(key, lambda: _found_ends(view, facts, metric, direction))
 
 
 def _found_ends(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> Integers:
@@ -326,6 +358,7 @@ def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
         for _, rows, _, _ in facts.parts():
             study_admitted = admitted[rows]
             study_admitted &= np.cumsum(study_admitted) <= selection.trials
+    admitted.setflags(write=False)
     return admitted
 
 

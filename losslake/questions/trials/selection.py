@@ -46,6 +46,16 @@ class Selection:
             if not (name and sign and value):
                 raise BadParameter("where", f"where={condition}: give NAME=VALUE, as in where=org=NVIDIA")
 
+    @property
+    def is_plain(self) -> bool:
+        """True for what questions select unless parameters say otherwise; metric, result and seeds may be any."""
+        return (
+            self.statuses == COUNTED
+            and self.flagged == "exclude"
+            and not self.where
+            and (self.direction, self.step_budget, self.example_budget, self.trials) == (None, None, None, None)
+        )
+
 
 @dataclass(frozen=True)
 class Goal:
