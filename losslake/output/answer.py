@@ -23,6 +23,7 @@ class Answer:
     schema: of the rows. parts: the rows, which can be read once; each part has this schema.
     total: the number of rows of all pages; None for an answer without pages.
     next_cursor: of the next page; None on the last one. rows_name: of the field with the rows in JSON.
+    is_plain: True if all formats are known to have its types, and its columns distinct names, as declared rows do.
     """
 
     facts: Mapping[str, Any]
@@ -31,6 +32,7 @@ class Answer:
     total: int | None = None
     next_cursor: str | None = None
     rows_name: str = "rows"
+    is_plain: bool = False
 
     @property
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -176,14 +176,18 @@ def _few_of_rows(values: Any, column: Column, n_rows: int) -> Sequence[Any]:
     """Return the values of a column of Rows as orjson accepts them, without Arrow where it isn't needed."""
     if values is None:
         return [None] * n_rows
-    if not column.is_scalar or isinstance(values, pa.Array):
-        return _few_values(column.array(values, n_rows), column.field)
-    if isinstance(values, Nullable):
-        listed = values.listed()
-    elif isinstance(values, np.ndarray):
-        listed = values.tolist()
-    else:
-        listed = [values] * n_rows if isinstance(values, str | int | float) else values
+    listed: Sequence[Any]
+    match values if column.is_scalar else None:
+        case Nullable():
+            listed = values.listed()
+        case np.ndarray():
+            listed = values.tolist()
+        case list() | tuple():
+            listed = values
+        case str() | int() | float():
+            listed = [values] * n_rows
+        case _:
+            return _few_values(column.array(values, n_rows), column.field)
     return _json_numbers(listed) if column.kind == "number" else listed
 
 

@@ -33,6 +33,8 @@ _PLAIN = frozenset(
 
 def plain_answer(answer: Answer) -> Answer:
     """Return the answer in plain types with distinct names; the same object if it has these already."""
+    if answer.is_plain:
+        return answer
     names = distinct(answer.schema.names)
     if names == answer.schema.names and all(_is_plain(field.type) for field in answer.schema):
         return answer

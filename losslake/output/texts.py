@@ -10,6 +10,7 @@ import base64
 import decimal
 import json
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from losslake.record.numbers import NUMBER_WORDS, json_number
 
+_PLAIN_VALUES = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -54,6 +56,24 @@ def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
 
 def json_text(value: Any) -> str:
     """Return a Python value as compact JSON; a lone surrogate, which UTF-8 can't encode, becomes U+FFFD."""
+    # For the usual values orjson takes a fifth of the time; it would write NaN and infinities as null.
+    if _has_only_finite_numbers(value):
+        try:
+            return orjson.dumps(value, option=_PLAIN_VALUES).decode()
+        except orjson.JSONEncodeError:
+            pass
+    return _json_text(value)
+
+
+def _has_only_finite_numbers(value: Any) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_has_only_finite_numbers, value.values()))
+    return all(map(_has_only_finite_numbers, value)) if isinstance(value, list | tuple) else True
+
+
+def _json_text(value: Any) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if value is None or isinstance(value, bool):
@@ -65,9 +85,9 @@ def json_text(value: Any) -> str:
     if isinstance(value, decimal.Decimal):
         return format(value, "f") if value.is_finite() else '"NaN"'
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(_key(name))}:{json_text(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{_quoted(_key(name))}:{_json_text(item)}" for name, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(json_text, value)) + "]"
+        return "[" + ",".join(map(_json_text, value)) + "]"
     return _quoted(base64.b64encode(value).decode() if isinstance(value, bytes) else str(value))
 
 

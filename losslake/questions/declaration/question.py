@@ -147,7 +147,7 @@ class Question:
         left_out = trials_left_out(searches, batch_sizes, goals)
         fields["left_out"] = [*left_out, *fields.get("left_out", ())]
         summary = {name: fields[name] if name in fields else getattr(parameters, name) for name in self.summary_names}
-        return Answer(summary, self.rows.schema, iter(parts), rows_name=self.rows_name)
+        return Answer(summary, self.rows.schema, iter(parts), rows_name=self.rows_name, is_plain=True)
 
     def analysis(
         self,

@@ -30,7 +30,7 @@ def answer_document(answer: Answer, columns: Sequence[str]) -> Document:
     hidden = [name for name in answer.schema.names if name not in shown]
     batches = list(_first_rows(answer))
     schema = pa.schema([answer.schema.field(name) for name in shown], answer.schema.metadata)
-    part = replace(answer, schema=schema, batches=(batch.select(shown) for batch in batches))
+    part = replace(answer, schema=schema, parts=(batch.select(shown) for batch in batches))
     document: Document = orjson.loads(b"".join(FORMATS["json"].encode(part)))
     rows = document.pop(answer.rows_name)
     notes = [f"columns: {', '.join(hidden)}"] if hidden else []

@@ -69,6 +69,17 @@ def test_few_rows_are_written_byte_for_byte_like_many(typed: Typed, monkeypatch:
     assert written([typed.array], ["c"], "json") == few
 
 
+ODD = st.one_of(
+    st.none(), st.booleans(), st.text(st.characters(), max_size=4), st.integers(), st.floats(), st.decimals(),
+    st.binary(max_size=3), st.datetimes(), st.dates(), st.timedeltas(), st.uuids(),
+)  # fmt: skip
+
+
+@given(st.recursive(ODD, lambda each: st.lists(each) | st.dictionaries(st.text(max_size=3) | st.integers(), each)))
+def test_values_are_written_alike_with_and_without_nan_beside_them(value: Any) -> None:
+    assert json_text([value, math.nan]) == f'[{json_text(value)},"NaN"]'
+
+
 def test_columns_with_one_value_in_all_rows_are_written_byte_for_byte_like_few_rows(
     typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
