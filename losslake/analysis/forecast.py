@@ -266,12 +266,12 @@ def _neighbourhood(trials: Comparable, curve: PartialCurve, scale: _Scale, now: 
 def _spread(values: Floats) -> float:
     """Return the interquartile range; the range where that is next to nothing of it; 1 if all values are equal."""
     ordered = np.sort(values)
-    between = float(_quantile(ordered, 0.75) - _quantile(ordered, 0.25))
+    between = quantile(ordered, 0.75) - quantile(ordered, 0.25)
     whole = float(ordered[-1] - ordered[0])
     return (between if between > _NOTHING * whole else whole) or 1.0
 
 
-def _quantile(ordered: Floats, share: float) -> float:
+def quantile(ordered: Floats, share: float) -> float:
     """Return the quantile of ascending values, as np.quantile interpolates it, which takes ten times as long."""
     place = (len(ordered) - 1) * share
     low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
