@@ -133,4 +133,5 @@ def at_places(values: Floats, places: Integers) -> Floats:
     values: (..., m). places: (...).
     """
     starts = np.arange(places.size).reshape(places.shape) * values.shape[-1]
-    return np.take(values, starts + places)
+    taken: Floats = np.take(values, starts + places)
+    return taken

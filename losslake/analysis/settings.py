@@ -18,7 +18,8 @@ _ROUNDING = 1e-9
 def medians_of_settings(values: Floats, settings: Numbers) -> Floats:
     """Return the median of the values of each setting, the lower one of two. values, settings: by trial."""
     ordered, starts = _by_setting(values, settings)
-    return ordered[(starts + np.append(starts[1:], len(ordered)) - 1) // 2]
+    medians: Floats = ordered[(starts + np.append(starts[1:], len(ordered)) - 1) // 2]
+    return medians
 
 
 def least_of_settings(values: Floats, settings: Numbers) -> Floats:
