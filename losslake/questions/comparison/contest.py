@@ -126,7 +126,8 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
             kept[place] = shared if budget is None else budget
     entries_of = tuple(tuple(columns[place].get(name) for place in kept) for name in competitors)
     best = tuple(
-        tuple(each and best_of(each.steps, n) for each, n in zip(row, kept.values(), strict=True)) for row in entries_of
+        tuple(None if each is None else best_of(each.steps, n) for each, n in zip(row, kept.values(), strict=True))
+        for row in entries_of
     )
     medians = [[np.nan if each is None else each.median for each in row] for row in best]
     return Contest(
