@@ -86,6 +86,11 @@ class Comparable:
         """The settings, numbered from 0."""
         return np.unique(self.settings, return_inverse=True)[1].astype(np.int64)
 
+    @property
+    def n_settings(self) -> int:
+        """The number of settings."""
+        return int(self.groups.max(initial=-1)) + 1
+
     def losses_at(self, step: float) -> Floats:
         """Return the best loss up to a step, by trial; inf where there is none yet."""
         counts = self._counts(self.steps <= step)
@@ -96,6 +101,10 @@ class Comparable:
         records = slice(*self.offsets[trial : trial + 2].tolist())
         count = int(np.searchsorted(self.steps[records], step, side="right"))
         return PartialCurve(self.steps[records][:count].astype(np.float64), self.losses[records][:count], float(step))
+
+    def where(self, is_chosen: Flags) -> Comparable:
+        """Return only the flagged trials."""
+        return self if is_chosen.all() else self.chosen(np.flatnonzero(is_chosen))
 
     def chosen(self, trials: Integers) -> Comparable:
         """Return only the trials at these indices."""
@@ -120,7 +129,7 @@ class Comparable:
 
     def _counts(self, records: Flags) -> Integers:
         """Return the number of flagged records, by trial."""
-        return np.diff(np.concatenate([[0], np.cumsum(records)])[self.offsets])
+        return np.add.reduceat(records, self.offsets[:-1], dtype=np.int64)
 
 
 def thinned(steps: Floats, values: Floats, sign: float, most: int) -> tuple[Floats, Floats]:

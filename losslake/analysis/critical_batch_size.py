@@ -7,7 +7,7 @@ critical batch sizes, for comparison with a measured one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from losslake.analysis.fit_intervals import (
     LEVEL,
     Range,
     leave_one_out,
-    profile_intervals,
+    log_standard_errors,
     residual_bootstrap,
     subsampled_search,
 )
@@ -85,14 +85,15 @@ def fit_curve(
     steps: npt.ArrayLike,
     censored_at: npt.ArrayLike | None = None,
     previous_steps: npt.ArrayLike | None = None,
-    trial_steps: Sequence[npt.ArrayLike] | None = None,
+    trial_steps: Iterable[npt.ArrayLike] | None = None,
     kind: Kind = "robust",
     n_trials: npt.ArrayLike | None = None,
 ) -> CurveFit:
     """Fit the hyperbola to one curve, test whether the data support it, and compute ranges of B_c.
 
     batch_sizes, steps, censored_at, previous_steps, n_trials: (m,), as for identifiability.gates, with its errors.
-    trial_steps: by batch size, the steps of each trial, inf for never, for the range of subsampled searches.
+    trial_steps: by batch size, the steps of each trial, inf for never, for the range of subsampled searches; read only
+    where B_c is identifiable.
     Source: delta method, residual bootstrap and runs test as in METHODS 3.3; see the functions called.
     """
     sizes, counts = checked_curve(batch_sizes, steps)
@@ -100,7 +101,7 @@ def fit_curve(
     tested = identifiability(sizes, counts, censored_at, previous_steps, kind, n_trials)
     if fit is None or not tested.is_identifiable:
         return CurveFit(fit, tested)
-    error = float(profile_intervals(sizes, counts, censored_at, kind).log_standard_error[0])
+    error = float(log_standard_errors(sizes, counts, censored_at, kind)[0])
     reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * error
     return CurveFit(
         fit,
@@ -199,7 +200,7 @@ def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherFo
     rss = hyperbola.rms_log_residual**2 * len(log_b)
     free = len(log_b) - 3
     ratio = free * max(max(rss, _ROUNDING) / max(knee_rss, _ROUNDING) - 1, 0.0)
-    return OtherForms(knee, float(scipy.stats.f.sf(ratio, 1, free)), knee_b_c, power, power_b_c)
+    return OtherForms(knee, float(scipy.special.fdtrc(1, free, ratio)), knee_b_c, power, power_b_c)
 
 
 def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from losslake.analysis.best_of_n import chance_of_none, quantiles
+from losslake.analysis.best_of_n import chance_of_none
 from losslake.analysis.permutation_test import ERROR
 from losslake_schema.reached import Floats
 
@@ -51,28 +51,49 @@ _NEGLIGIBLE = 1e-14
 CLEAR = 0.95
 
 
-def median_best(steps: Floats, budget: int) -> float:
-    """Return the median steps of the best of `budget` trials: the smallest s with P(best <= s) >= 1/2, or inf.
+@dataclass(frozen=True)
+class BestOf:
+    """The best of a number of trials of a search.
 
-    P(best <= s) = 1 - C(N - k, budget) / C(N, budget), where k of N trials need at most s steps. Raises ValueError for
-    NaN and for a budget that isn't from 1 to N.
+    reached: the finite steps of all trials, ascending. beyond: for k = 0, 1, …, the probability that the best needs
+    more than the k fewest of these.
     """
-    return float(quantiles(steps, np.array([budget]), np.array([0.5]))[0, 0])
+
+    reached: Floats
+    beyond: Floats
+
+    @property
+    def median(self) -> float:
+        """The median steps: the smallest s with P(best <= s) >= 1/2, or inf."""
+        place = int((self.beyond[1:] > 0.5 + _ROUNDING).sum())
+        return float(self.reached[place]) if place < len(self.reached) else np.inf
 
 
-def chances(first: Floats, second: Floats, budget: int) -> Chances:
+def best_of(steps: Floats, budget: int) -> BestOf:
+    """Return the best of `budget` trials of a search.
+
+    P(best > s) = C(N - k, budget) / C(N, budget), where k of N trials need at most s steps. Raises ValueError for NaN
+    and for a budget that isn't from 1 to N.
+    """
+    if np.isnan(steps).any():
+        raise ValueError("steps have to be numbers: give inf, not NaN, where the target was not reached")
+    reached = np.sort(steps[np.isfinite(steps)])
+    (beyond,) = chance_of_none(len(steps), len(reached), np.array([budget]))
+    return BestOf(reached, beyond)
+
+
+def chances(first: BestOf, second: BestOf) -> Chances:
     """Return the probability that the first search beats the second, and that neither reaches the target.
 
-    P(beats) = sum over s of P(first = s) (P(second > s) + P(second = s) / 2), for the best of `budget` trials of each,
-    drawn independently. If the budget is all trials of both there is only one draw, so the result is 0, 1/2 or 1: half
-    of the trials is more informative. Raises ValueError as median_best does.
+    P(beats) = sum over s of P(first = s) (P(second > s) + P(second = s) / 2), for the best of each, drawn
+    independently. If the budget is all trials of both there is only one draw, so the result is 0, 1/2 or 1: half of the
+    trials is more informative.
     """
-    (ours, beyond_ours), (theirs, beyond_theirs) = _tail(first, budget), _tail(second, budget)
-    above = beyond_theirs[np.searchsorted(theirs, ours, side="right")]
-    not_below = beyond_theirs[np.searchsorted(theirs, ours, side="left")]
-    exactly = beyond_ours[:-1] - beyond_ours[1:]
+    above = second.beyond[np.searchsorted(second.reached, first.reached, side="right")]
+    not_below = second.beyond[np.searchsorted(second.reached, first.reached, side="left")]
+    exactly = first.beyond[:-1] - first.beyond[1:]
     beats = float(exactly @ (above + not_below)) / 2
-    return Chances(beats=min(beats, 1.0), neither=float(beyond_ours[-1] * beyond_theirs[-1]))
+    return Chances(beats=min(beats, 1.0), neither=float(first.beyond[-1] * second.beyond[-1]))
 
 
 def ranks(medians: Floats) -> list[int | None]:
@@ -109,27 +130,14 @@ def shared_budget(numbers_of_trials: Sequence[int]) -> int:
     return min(numbers_of_trials, default=0)
 
 
-def _tail(steps: Floats, budget: int) -> tuple[Floats, Floats]:
-    """Return the finite steps s, ascending, and P(best of `budget` trials > s_(k)) for k = 0, 1, … with s_(0) = 0.
-
-    Raises ValueError as median_best does.
-    """
-    if np.isnan(steps).any():
-        raise ValueError("steps have to be numbers: give inf, not NaN, where the target was not reached")
-    reached = np.sort(steps[np.isfinite(steps)])
-    (beyond,) = chance_of_none(len(steps), len(reached), np.array([budget]))
-    return reached, beyond
-
-
-def ratio_range(first: Floats, second: Floats, budget: int, sure: float = CLEAR) -> tuple[float, float]:
-    """Return the range of R, the ratio of steps of the best of `budget` trials of the first and second search.
+def ratio_range(first: BestOf, second: BestOf, sure: float = CLEAR) -> tuple[float, float]:
+    """Return the range of R, the ratio of steps of the best of the first and of the second search.
 
     The largest r with P(R >= r) >= sure, and the smallest with P(R <= r) >= sure; at 0.95 they enclose 90% of all
     draws. R is inf if only the first never reaches the target, 0 if only the second never does. Draws in which neither
     reaches it count on no side, which widens the range, at most to [0, inf]. If both need 0 steps R is 1.
-    Raises ValueError as median_best does.
     """
-    (ours, chance_of_ours), (theirs, chance_of_theirs) = _best(first, budget), _best(second, budget)
+    (ours, chance_of_ours), (theirs, chance_of_theirs) = _distribution(first), _distribution(second)
     # inf over inf, where neither reaches the target, is excluded below.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.divide.outer(ours, theirs)
@@ -145,10 +153,9 @@ def ratio_range(first: Floats, second: Floats, budget: int, sure: float = CLEAR)
     return lower, upper
 
 
-def _best(steps: Floats, budget: int) -> tuple[Floats, Floats]:
-    """Return the distinct steps that the best of `budget` trials may need, inf for never, and their probabilities."""
-    reached, chance_beyond = _tail(steps, budget)
-    values, first = np.unique(np.append(reached, np.inf), return_index=True)
-    chances = chance_beyond[first] - np.append(chance_beyond[first[1:]], 0.0)
+def _distribution(best: BestOf) -> tuple[Floats, Floats]:
+    """Return the distinct steps that the best may need, inf for never, and their probabilities."""
+    values, first = np.unique(np.append(best.reached, np.inf), return_index=True)
+    chances = best.beyond[first] - np.append(best.beyond[first[1:]], 0.0)
     likely = chances > _NEGLIGIBLE
     return values[likely], chances[likely]

@@ -7,7 +7,7 @@ Source: METHODS 2.2, 3.2, 3.3; each function names its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +29,11 @@ _MOST_STEPS, _CLOSE = 40, 1e-9
 class Intervals:
     """The intervals of B_c of n curves, arrays of shape (n,); NaN where there is no fit.
 
-    lower, upper: 0 and inf where the steps rule out nothing on that side. log_standard_error: of log B_c.
+    lower, upper: 0 and inf where the steps rule out nothing on that side.
     """
 
     lower: Floats
     upper: Floats
-    log_standard_error: Floats
 
 
 def profile_intervals(
@@ -50,18 +49,32 @@ def profile_intervals(
     with m - 2 degrees of freedom, for m studies that reached the target. lambda = K sum psi^2 / (m - 2) / mean psi',
     with Huber's correction K = 1 + 2/m (1 - c)/c for the share c of residuals on the parabola (Huber 1981, 7.6; the
     ratio test of Schrader and Hettmansperger 1980). For least squares this is the F test of B_c:
-    RSS(B_c) <= RSS_min (1 + t^2/(m - 2)). The standard error comes from the delta method (METHODS 3.3).
+    RSS(B_c) <= RSS_min (1 + t^2/(m - 2)).
     """
     curves = log_curves(batch_sizes, steps, censored_at)
-    lower, upper, error = np.full((3, len(curves.log_steps)), np.nan)
+    lower, upper = np.full((2, len(curves.log_steps)), np.nan)
     for rows, criterion in criteria(curves, kind):
         log_b_c, log_s_min = fit_of(criterion)[:2]
-        unit, error[rows] = _unit_of_loss(criterion, log_b_c, log_s_min)
+        unit, _ = _unit_of_loss(criterion, log_b_c, log_s_min)
         quantile = scipy.special.stdtrit(criterion.curves.is_reached.sum(-1) - 2.0, 0.5 + 0.5 * level)
         above = criterion.curves.log_steps - bend(log_b_c, curves.log_batch_size)
         limit = criterion.total(criterion.residuals(above, log_s_min)) + 0.5 * unit * quantile**2
         lower[rows], upper[rows] = _level_set(criterion, log_b_c, limit)
-    return Intervals(np.exp(lower), np.exp(upper), error)
+    return Intervals(np.exp(lower), np.exp(upper))
+
+
+def log_standard_errors(
+    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
+) -> Floats:
+    """Return the standard error of log B_c of n curves, (n,), by the delta method; NaN where there is no fit.
+
+    Arguments and errors as for fit_hyperbolas. Source: METHODS 3.3.
+    """
+    curves = log_curves(batch_sizes, steps, censored_at)
+    errors = np.full(len(curves.log_steps), np.nan)
+    for rows, criterion in criteria(curves, kind):
+        errors[rows] = _unit_of_loss(criterion, *fit_of(criterion)[:2])[1]
+    return errors
 
 
 def _unit_of_loss(criterion: Criterion, log_b_c: Floats, log_s_min: Floats) -> tuple[Floats, Floats]:
@@ -157,7 +170,7 @@ def leave_one_out(
 
 def subsampled_search(
     batch_sizes: npt.ArrayLike,
-    trial_steps: Sequence[npt.ArrayLike],
+    trial_steps: Iterable[npt.ArrayLike],
     censored_at: npt.ArrayLike | None = None,
     kind: Kind = "robust",
 ) -> Range | None:

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from losslake.analysis.log_curves import LogCurves, log_curves, median_of
-from losslake_schema.reached import Floats, Integers
+from losslake.analysis.log_curves import LogCurves, at_places, log_curves, median_of
+from losslake_schema.reached import Flags, Floats, Integers
 
 # Huber's constant: 95% of the efficiency of least squares when the noise is normal.
 HUBER = 1.345
@@ -148,6 +148,18 @@ class Criterion:
     bound: float
 
     @cached_property
+    def is_present(self) -> Flags:
+        """True for the studies that aren't absent, (n, m)."""
+        return self.curves.is_reached | self.curves.is_censored
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """The least and the most pull of each study, in units of log steps, (n, 1, m)."""
+        reach = self.bound * self.scale[:, None]
+        least, most = np.where(self.curves.is_reached, -reach, 0.0), np.where(self.is_present, reach, 0.0)
+        return least[:, None], most[:, None]
+
+    @cached_property
     def grid(self) -> Floats:
         """The grid of log B_c from which searches start, (g,)."""
         return search_grid(self.curves.log_batch_size)
@@ -165,7 +177,7 @@ class Criterion:
         censored = self.curves.is_censored[between]
         if censored.any():
             z = np.where(censored, np.maximum(z, 0.0), z)
-        return np.where((self.curves.is_reached | self.curves.is_censored)[between], z, 0.0)
+        return z if self.is_present.all() else np.where(self.is_present[between], z, 0.0)
 
     def is_pulling(self, z: Floats) -> Floats:
         """Return rho''(z): 1 on the parabola, 0 on the lines and for ignored studies; shape of z."""
@@ -204,23 +216,22 @@ class Criterion:
         where it ends, at -bound, or at 0 if the study never reached the target. A binary search finds the two knots
         beside the 0.
         """
-        reach = self.bound * self.scale[:, None, None]
-        reached, censored = self.curves.is_reached[:, None, :], self.curves.is_censored[:, None, :]
-        present = reached | censored
-        least, most = np.where(reached, -reach, 0.0), np.where(present, reach, 0.0)
-        knots = np.concatenate([np.where(present, above - end, np.inf) for end in (most, least)], -1)
+        least, most = self.limits
+        knots = np.concatenate([above - most, above - least], -1)
+        if not self.is_present.all():
+            knots[np.broadcast_to(~np.tile(self.is_present, 2)[:, None], knots.shape)] = np.inf
         knots.sort(-1)
         pulls, each = np.empty_like(above), np.ones(above.shape[-1])
 
         def pull_at(knot: Integers) -> tuple[Floats, Floats]:
-            log_s_min = np.take_along_axis(knots, knot[..., None], -1)
-            np.subtract(above, log_s_min, out=pulls)
+            log_s_min = at_places(knots, knot)
+            np.subtract(above, log_s_min[..., None], out=pulls)
             np.maximum(pulls, least, out=pulls)
             np.minimum(pulls, most, out=pulls)
-            return log_s_min[..., 0], pulls @ each
+            return log_s_min, pulls @ each
 
         low = np.zeros(above.shape[:2], np.int64)
-        high = np.broadcast_to(2 * present.sum(-1) - 1, low.shape)
+        high = np.broadcast_to(2 * self.is_present.sum(-1)[:, None] - 1, low.shape)
         for _ in range(int(high.max()).bit_length()):
             middle = (low + high) // 2
             is_below = pull_at(middle)[1] > 0

@@ -37,8 +37,8 @@ class Gates:
     n_reached: batch sizes that reached the target; n_at_first: those that did at their first evaluation after step 0.
     fewest, most: the numbers of trials of these; NaN where steps aren't those of the best trial. bend: E(B_m) / min E
     over these, E = B S. slope: the steepest -dlog S/dlog B between neighbours. Both are NaN without neighbours.
-    is_within: the interval lies within [B_1/4, 4 B_m]. lower, upper: the 90% interval of B_c; 0 and inf where the data
-    set no bound.
+    is_within: the interval lies within [B_1/4, 4 B_m]; undefined where other gates leave no bound. lower, upper: the
+    90% interval of B_c; 0 and inf where the data set no bound.
     """
 
     n_reached: Integers
@@ -128,21 +128,18 @@ def gates(
     neighbours. Without previous_steps crossings are taken to be exact.
     """
     sizes, counts = checked_curves(batch_sizes, steps)
-    allowed = [counts] if previous_steps is None else [counts, *_within_evaluations(counts, previous_steps)]
-    if censored_at is not None:
-        censored_at = np.concatenate([np.broadcast_to(censored_at, counts.shape)] * len(allowed))
-    intervals = profile_intervals(sizes, np.concatenate(allowed), censored_at, kind)
-    lower = np.fmin.reduce(intervals.lower.reshape(len(allowed), -1))
-    upper = np.fmax.reduce(intervals.upper.reshape(len(allowed), -1))
     n_reached, bend, slope = _shapes(sizes, counts)
     n_at_first = _at_first(counts, previous_steps).sum(-1)
     fewest, most = _extremes(counts, n_trials)
     is_refused = (n_at_first > MOST_AT_FIRST * n_reached) | (most > MOST_UNEQUAL * fewest)
     is_short, is_flat = bend < LEAST_BEND, slope < LEAST_SLOPE
+    has_bounds = (n_reached >= FEWEST_FOR_BOUNDS) & ~is_refused
+    lower, upper = np.full((2, len(counts)), np.nan)
+    if has_bounds.any():
+        lower, upper = _hull(sizes, counts, censored_at, previous_steps, kind)
     low, high = (sizes[0] / FURTHEST, FURTHEST * sizes[-1]) if len(sizes) else (np.nan, np.nan)
     is_within = (low <= lower) & (upper <= high)
     # A curve that shows neither a bend nor scaling keeps both bounds.
-    has_bounds = (n_reached >= FEWEST_FOR_BOUNDS) & ~is_refused
     lower = np.where(has_bounds & ~(is_flat & ~is_short), lower, 0.0)
     upper = np.where(has_bounds & ~(is_short & ~is_flat), upper, np.inf)
     return Gates(n_reached, n_at_first, fewest, most, bend, slope, is_within, lower, upper)
@@ -243,6 +240,23 @@ def _reasons(tested: Gates, batch_sizes: Floats) -> Iterator[str]:
     if "extrapolated" in refusals:
         span = f"[{batch_sizes[0] / FURTHEST:.15g}, {batch_sizes[-1] * FURTHEST:.15g}]"
         yield f"extrapolated: the 90% interval goes beyond {span}, {FURTHEST:g} times the sampled range"
+
+
+def _hull(
+    sizes: Floats,
+    counts: Floats,
+    censored_at: npt.ArrayLike | None,
+    previous_steps: npt.ArrayLike | None,
+    kind: Kind,
+) -> tuple[Floats, Floats]:
+    """Return, per curve, the hull of the intervals of B_c for all steps that the evaluations allow."""
+    allowed = [counts] if previous_steps is None else [counts, *_within_evaluations(counts, previous_steps)]
+    if censored_at is not None:
+        censored_at = np.concatenate([np.broadcast_to(censored_at, counts.shape)] * len(allowed))
+    intervals = profile_intervals(sizes, np.concatenate(allowed), censored_at, kind)
+    lower: Floats = np.fmin.reduce(intervals.lower.reshape(len(allowed), -1))
+    upper: Floats = np.fmax.reduce(intervals.upper.reshape(len(allowed), -1))
+    return lower, upper
 
 
 def _shapes(sizes: Floats, counts: Floats) -> tuple[Integers, Floats, Floats]:

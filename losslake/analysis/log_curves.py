@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,15 @@ def median_of(values: Floats, counts: npt.ArrayLike) -> Floats:
     numbers, most = np.asarray(counts), values.shape[-1] - 1
     low = np.clip((numbers - 1) // 2, 0, most).astype(np.intp)
     high = np.clip(numbers // 2, 0, most).astype(np.intp)
-    middle: Floats = (
-        0.5 * np.take_along_axis(values, low[..., None], -1) + 0.5 * np.take_along_axis(values, high[..., None], -1)
-    )[..., 0]
+    middle: Floats = 0.5 * at_places(values, low) + 0.5 * at_places(values, high)
     return middle
+
+
+def at_places(values: Floats, places: Integers) -> Floats:
+    """Return the value at a place along the last axis, as np.take_along_axis does, in a fraction of its time.
+
+    values: (..., m). places: (...).
+    """
+    starts = np.arange(places.size).reshape(places.shape) * values.shape[-1]
+    taken: Floats = np.take(values, starts + places)
+    return taken

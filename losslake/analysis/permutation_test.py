@@ -28,6 +28,9 @@ _MOST_ENTRIES = 4_000_000
 _MOST_KEPT_BYTES = 64_000_000
 _SEED = 20190320
 _ROUNDING = 1e-5
+# Ways per product: it fits in the processor's cache, and is too small for OpenBLAS to start threads for, which take ten
+# times as long as the product itself.
+_BLOCK = 512
 
 
 def p_values(first: Floats, second: Floats) -> Floats:
@@ -41,12 +44,14 @@ def p_values(first: Floats, second: Floats) -> Floats:
     if np.isnan(pooled).any():
         raise ValueError("steps have to be numbers: give inf, not NaN, where the target was not reached")
     n_first, total = first.shape[-1], pooled.shape[-1]
-    if not n_first or n_first == total:
+    if not n_first or n_first == total or (pooled == pooled[:, :1]).all():
         return np.ones(len(pooled))
     scores = _scores(pooled)
     statistic = scores[:, :n_first].sum(-1)
     shared, is_sample = _ways(n_first, total)
-    drawn = (shared.astype(np.float32) @ scores.T.astype(np.float32)).astype(np.float64)
+    weights = scores.T.astype(np.float32)
+    blocks = (shared[at : at + _BLOCK].astype(np.float32) @ weights for at in range(0, len(shared), _BLOCK))
+    drawn = np.concatenate([*blocks]).astype(np.float64)
     at_least = (drawn >= statistic - _ROUNDING).sum(0) + is_sample
     at_most = (drawn <= statistic + _ROUNDING).sum(0) + is_sample
     p_value = np.minimum(2 * np.minimum(at_least, at_most) / (len(shared) + is_sample), 1.0)
@@ -84,10 +89,16 @@ def _all_ways(n_first: int, total: int) -> Flags:
 
 @cached(LRUCache(_MOST_KEPT_BYTES, attrgetter("nbytes")), lock=Lock())
 def _shuffled(total: int) -> npt.NDArray[np.unsignedinteger]:
-    """Return a fixed sample of orders of all settings, whose first ones are chosen: to draw them takes 20 ms."""
+    """Return a fixed sample of orders of all settings, whose first ones are chosen: to draw them takes 10 ms.
+
+    NumPy permutes entries of 8 bytes in half the time that smaller ones take.
+    """
     n_ways = min(N_SAMPLED, max(999, _MOST_ENTRIES // total))
-    orders = np.tile(np.arange(total, dtype=np.min_scalar_type(total)), (n_ways, 1))
-    return np.random.default_rng(_SEED).permuted(orders, axis=1)
+    orders = np.empty((n_ways, total), np.min_scalar_type(total))
+    rng = np.random.default_rng(_SEED)
+    for block in np.split(orders, range(_BLOCK, n_ways, _BLOCK)):
+        block[:] = rng.permuted(np.tile(np.arange(total, dtype=np.int64), (len(block), 1)), axis=1)
+    return orders
 
 
 def _ways(n_first: int, total: int) -> tuple[Flags, bool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losslake_schema.reached import Floats
+from losslake_schema.reached import Floats, Integers
 
 Numbers = npt.NDArray[np.integer]
 _ROUNDING = 1e-9
@@ -17,13 +17,15 @@ _ROUNDING = 1e-9
 
 def medians_of_settings(values: Floats, settings: Numbers) -> Floats:
     """Return the median of the values of each setting, the lower one of two. values, settings: by trial."""
-    ordered = _of_settings(values, settings)
-    return np.array([group[(len(group) - 1) // 2] for group in ordered], np.float64)
+    ordered, starts = _by_setting(values, settings)
+    medians: Floats = ordered[(starts + np.append(starts[1:], len(ordered)) - 1) // 2]
+    return medians
 
 
 def least_of_settings(values: Floats, settings: Numbers) -> Floats:
     """Return the least value of each setting. values, settings: by trial."""
-    return np.array([group[0] for group in _of_settings(values, settings)], np.float64)
+    ordered, starts = _by_setting(values, settings)
+    return ordered[starts]
 
 
 def shares_of_settings(values: Floats, settings: Numbers) -> tuple[Floats, Floats]:
@@ -71,10 +73,7 @@ def evidence(settings: Numbers) -> float:
     return float(len(settings) if len(counts) < 2 else len(settings) ** 2 / (counts**2).sum())
 
 
-def _of_settings(values: Floats, settings: Numbers) -> list[Floats]:
-    """Return the values of each setting, ascending."""
-    if not len(values):
-        return []
-    groups = np.unique(settings, return_inverse=True)[1]
-    order = np.lexsort((values, groups))
-    return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
+def _by_setting(values: Floats, settings: Numbers) -> tuple[Floats, Integers]:
+    """Return the values by setting, in ascending order, and where each setting starts."""
+    order = np.lexsort((values, settings))
+    return values[order], np.flatnonzero(np.diff(settings[order], prepend=-1))

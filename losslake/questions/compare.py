@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.equal_budget import chances, flips, ranks
+from losslake.analysis.equal_budget import BestOf, chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
@@ -221,18 +221,15 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
                 "rank": placed[index],
             }
             difference = against[index][column] if index != base else None
-            rows.append(row | (_against(contest, index, base, column, difference) if difference is not None else {}))
+            rows.append(row | _against(contest.best[index][column], contest.best[base][column], difference))
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _against(
-    contest: Contest, index: int, base: int, column: int, difference: Difference
-) -> dict[str, float | str | None]:
-    """Return the columns of a difference to the baseline."""
-    pair = contest.pair(index, base, column)
-    assert pair is not None
-    (ours, theirs), halves = pair, contest.halves(*pair, column)
-    whole = chances(ours.steps, theirs.steps, contest.budgets[column])
+def _against(first: BestOf | None, base: BestOf | None, difference: Difference | None) -> dict[str, Any]:
+    """Return the columns of a difference to the baseline; none where there is none."""
+    if first is None or base is None or difference is None:
+        return {}
+    whole, half = chances(first, base), difference.at_half
     return {
         "ratio_lower": _finite(difference.lower),
         "ratio_upper": _finite(difference.upper),
@@ -240,7 +237,7 @@ def _against(
         "p_value": None if difference.verdict == "one submitter" else difference.p_value,
         "beats_baseline": whole.beats,
         "neither_reaches": whole.neither,
-        "beats_baseline_at_half": None if halves is None else chances(*halves).beats,
+        "beats_baseline_at_half": half and half.beats,
     }
 
 

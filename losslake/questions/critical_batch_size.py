@@ -171,8 +171,8 @@ def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
     return fit_curve(curve.batch_sizes, curve.tuned_steps, curve.censored_at, before, drawn, kind, curve.n_trials)
 
 
-def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
-    """Return by usable study what half of is drawn: the steps of each admitted trial, inf for never; without 0.
+def _drawn_steps(curve: UsableCurve, goal: Goal) -> Iterator[Floats]:
+    """Yield by usable study what half of is drawn: the steps of each admitted trial, inf for never; without 0.
 
     Where settings were repeated with other seeds, the fewest steps of each; of the best setting, what each takes.
     """
@@ -180,10 +180,11 @@ def _drawn_steps(curve: UsableCurve, goal: Goal) -> list[Floats]:
     steps = trial_steps(search, goal)
     is_tuned = np.isin(search.facts.study_of_trial, curve.studies[~curve.is_dominated])
     by_study = search.facts.rows_where(search.admitted & (steps > 0) & is_tuned)
-    chosen = [by_study[study] for study in curve.studies.tolist()]
-    if rule.is_of_settings:
-        return [usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0] for rows in chosen]
-    return [drawn_alike(steps[rows], rule.settings[rows]) for rows in chosen]
+    for rows in (by_study[study] for study in curve.studies.tolist()):
+        if rule.is_of_settings:
+            yield usual_of_settings(steps[rows], rule.settings[rows], rule.seeds)[0]
+        else:
+            yield drawn_alike(steps[rows], rule.settings[rows])
 
 
 def _warnings(

@@ -57,6 +57,6 @@ def residual_band(predicted: float, predictions: Floats, outcomes: Floats, group
     with np.errstate(invalid="ignore"):
         above = np.where(outcomes == predictions, 0.0, outcomes - predictions)
         below = np.where(outcomes == predictions, 0.0, predictions - outcomes)
-    lower, upper = (pooled_quantile(each, groups, tail) for each in (below, above))
+    lower, upper = (float(pooled_quantile(each, groups, tail)) for each in (below, above))
     first = -np.inf if lower == np.inf else predicted - lower if np.isfinite(predicted) else predicted
     return first, predicted + upper if np.isfinite(upper) else np.inf

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from losslake.analysis.best_of_n import smaller_search, trials_needed
-from losslake.analysis.equal_budget import flips, ratio_range
+from losslake.analysis.equal_budget import best_of, flips, ratio_range
 from losslake.analysis.learning_rate_growth import LEAST_SIZES_OF_FORMS, learning_rate_exponent, learning_rate_forms
 from losslake.analysis.permutation_test import ERROR, p_values
 from losslake.analysis.quality import shortfall
@@ -113,9 +113,10 @@ def tuning_budgets(n: int) -> list[SimulatedRow]:
         ends = [(each.lower or 0.0, each.upper or np.inf) for each in halves if each is not None]
         lower, upper = np.array(ends).T
         half.add(trials, (lower <= ours) & (ours <= upper))
-        best = new[:, : trials // 2].min(-1)
-        fresh.add(trials, (lower <= best) & (best <= upper))
-        lower, upper = np.array([ratio_range(*pair, trials // 2) for pair in zip(first, second, strict=True)]).T
+        newest = new[:, : trials // 2].min(-1)
+        fresh.add(trials, (lower <= newest) & (newest <= upper))
+        best = ([best_of(each, trials // 2) for each in search] for search in (first, second))
+        lower, upper = np.array([ratio_range(*pair) for pair in zip(*best, strict=True)]).T
         ratio.add(trials, (lower <= ours / theirs) & (ours / theirs <= upper))
         wanted = [trials_needed(trials, count) for count in rng.binomial(trials, 0.3, n).tolist()]
         needed.add(trials, np.array([rng.random(each).min() < 0.3 for each in wanted if each is not None], bool))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from losslake.analysis.equal_budget import median_best, shared_budget
+from losslake.analysis.equal_budget import BestOf, best_of, shared_budget
 from losslake.analysis.permutation_test import p_values
 from losslake.analysis.settings import Numbers, least_of_settings, medians_of_settings
 from losslake_schema.reached import Floats, Integers
@@ -58,14 +58,15 @@ class Contest:
 
     places: of the columns: what besides the batch size tells them apart, and the batch size. entries: of each
     competitor in each column, None where it has no trials. budgets: of each column, the number of trials, or settings,
-    in a draw. medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials.
-    left_out: words.
+    in a draw. best: of each entry, the best of these. medians: (competitors, columns), of these; inf for never, NaN
+    where it has no trials. left_out: words.
     """
 
     competitors: tuple[str, ...]
     places: tuple[tuple[str, int], ...]
     entries: tuple[tuple[Entry | None, ...], ...]
     budgets: tuple[int, ...]
+    best: tuple[tuple[BestOf | None, ...], ...]
     medians: Floats
     left_out: tuple[str, ...]
 
@@ -84,13 +85,13 @@ class Contest:
             return 1.0
         return signed_p(*pair)
 
-    def halves(self, first: Entry, second: Entry, column: int) -> tuple[Floats, Floats, int] | None:
-        """Return the fewest steps of each setting of two entries, and how many settings half the budget is.
+    def halves(self, first: Entry, second: Entry, column: int) -> tuple[BestOf, BestOf] | None:
+        """Return the best of half the settings of two entries, at most half the budget; None if half of it is none.
 
-        A setting is drawn with all of its trials. None if half of the budget is none.
+        A setting is drawn with all of its trials.
         """
         half = min(self.budgets[column], len(first.fewest), len(second.fewest)) // 2
-        return (first.fewest, second.fewest, half) if half else None
+        return (best_of(first.fewest, half), best_of(second.fewest, half)) if half else None
 
     def place_name(self, column: int) -> str:
         """Return the name of a column."""
@@ -124,15 +125,17 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
         else:
             kept[place] = shared if budget is None else budget
     entries_of = tuple(tuple(columns[place].get(name) for place in kept) for name in competitors)
-    medians = [
-        [np.nan if each is None else median_best(each.steps, n) for each, n in zip(row, kept.values(), strict=True)]
+    best = tuple(
+        tuple(None if each is None else best_of(each.steps, n) for each, n in zip(row, kept.values(), strict=True))
         for row in entries_of
-    ]
+    )
+    medians = [[np.nan if each is None else each.median for each in row] for row in best]
     return Contest(
         competitors=competitors,
         places=tuple(kept),
         entries=entries_of,
         budgets=tuple(kept.values()),
+        best=best,
         medians=np.array(medians, np.float64).reshape(len(competitors), len(kept)),
         left_out=tuple(left_out),
     )

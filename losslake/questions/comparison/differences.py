@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from losslake.analysis.equal_budget import ratio_range
+from losslake.analysis.equal_budget import Chances, chances, ratio_range
 from losslake.analysis.permutation_test import ERROR, least_p_value
 from losslake.questions.comparison.contest import Contest, signed_p
 from losslake.questions.trials.scaling_curve import ScalingCurve
@@ -53,7 +53,8 @@ class Difference:
     ratio: of the median steps; None where either is unknown or the baseline's is 0. lower, upper: of the ratio with
     half the settings, which 90% of draws lie between; 0 and inf if open, None without such draws. p_value: of
     the permutation test. reaches, baseline_reaches: whether any trial does.
-    ended_sooner: whether one that doesn't was trained for fewer steps than the other needed.
+    ended_sooner: whether one that doesn't was trained for fewer steps than the other needed. at_half: the chances with
+    half the settings; None without such draws.
     """
 
     batch_size: int
@@ -65,6 +66,7 @@ class Difference:
     reaches: bool
     baseline_reaches: bool
     ended_sooner: bool
+    at_half: Chances | None = None
 
 
 def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, base: int) -> Iterator[Difference | None]:
@@ -101,6 +103,7 @@ def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, ba
             reaches=reaches,
             baseline_reaches=baseline_reaches,
             ended_sooner=sooner,
+            at_half=None if halves is None else chances(*halves),
         )
 
 

@@ -18,6 +18,7 @@ from losslake.analysis.forecast import (
     TooFewSettings,
     forecast,
     held_out,
+    quantile,
 )
 from losslake_schema.reached import Floats
 from tests.losslake.analysis.test_comparable import comparable_of
@@ -28,6 +29,11 @@ VALUES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, math.nan, math.inf, 1e308, -1
 def falling(rate: float, n: int = 21) -> list[float]:
     """A curve from 1, at steps 0, 10, …, that falls by this rate from one to the next."""
     return [math.exp(-rate * at) for at in range(n)]
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=12), st.sampled_from([0.25, 0.5, 0.75]))
+def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
+    assert quantile(np.sort(values), share) == np.quantile(values, share)
 
 
 def ten(bound: float = 0.0) -> Comparable:
