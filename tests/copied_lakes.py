@@ -1,4 +1,4 @@
-"""Lakes in folders, created by copying one: to create its tables takes 0.1 s, a copy a tenth of that.
+"""Lakes in folders, created by copying one: to create its tables takes 9 ms, a copy a fifth of that.
 
 Processes that tests start create their lakes themselves, and so do tests that use the fixture `lakes_are_created`.
 """
@@ -12,7 +12,6 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 
@@ -83,19 +82,7 @@ def lakes_are_created(lakes_are_copied: Callable[[Lake], None], monkeypatch: pyt
 
 
 def _copy(original: Path, folder: Path) -> None:
-    """Copy a lake without releases; tables get ids of their own."""
-    for path in sorted(original.rglob("*")):
-        copy = folder / path.relative_to(original)
-        if path.is_dir():
-            copy.mkdir()
-        elif path.name.endswith(".metadata.json"):
-            text = path.read_text().replace(str(original), str(folder))
-            start = text.index('"table-uuid":"') + len('"table-uuid":"')
-            copy.write_text(text.replace(text[start : start + 36], str(uuid4())))
-        elif not path.name.startswith(DATABASE):
-            shutil.copyfile(path, copy)
+    """Copy a lake without releases."""
     with closing(sqlite3.connect(original / DATABASE)) as theirs, closing(sqlite3.connect(folder / DATABASE)) as own:
         theirs.backup(own)
-        column = "metadata_location"
-        own.execute(f"UPDATE iceberg_tables SET {column} = replace({column}, ?, ?)", (str(original), str(folder)))
-        own.commit()
+    shutil.copyfile(original / "lake.toml", folder / "lake.toml")

@@ -45,8 +45,8 @@ def history_is_left_out() -> Iterator[None]:
 
     read_tables, differences = iceberg.current_tables, verification._iceberg_differs
 
-    def current_tables(lake: Any, names: Any) -> Any:
-        return read_tables(lake, names) if _is_written else {}
+    def current_tables(*arguments: Any) -> Any:
+        return read_tables(*arguments) if _is_written else {}
 
     def iceberg_differs(lake: Any, release: Any, files: Any) -> Any:
         return differences(lake, release, files) if release.snapshots else ()

@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.lake.data_files import damaged_file
@@ -52,7 +51,7 @@ def study_records(store: Store, files: Sequence[DataFile], metrics: Iterable[str
 
 def _records(parts: list[pa.Table]) -> StudyRecords:
     rows = pa.concat_tables(parts) if parts else _NO_RECORDS
-    integers = (rows["trial_id"], rows["step"], pc.fill_null(rows["previous_step"], NO_STEP))
+    integers = (rows["trial_id"], rows["step"], rows["previous_step"].fill_null(NO_STEP))
     trial_id, step, previous_step = (np.asarray(column.to_numpy(), np.int64) for column in integers)
     value, elapsed_s = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("value", "elapsed_s"))
     if (np.diff(trial_id) >= 0).all():
@@ -150,6 +149,8 @@ class _RowGroup:
 
     def rows_of(self, file: pq.ParquetFile, metric: str, columns: Sequence[str]) -> pa.Table:
         """Return the rows of a metric with these columns; file: the file of the row group."""
+        import pyarrow.compute as pc  # here, since commands do without it: it takes 0.02 s to import
+
         is_all = self.metrics == (metric, metric)
         names = [*columns, *([] if is_all else ["metric"])]
         rows = file.read_row_group(self.number, names, use_threads=False)

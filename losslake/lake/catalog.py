@@ -1,25 +1,30 @@
-"""The Iceberg catalog of a lake, the creation of its tables, and the I/O of Iceberg's metadata files."""
+"""The Iceberg catalog of a lake, the first versions of its tables, and the I/O of Iceberg's metadata files."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
-from functools import partial
+import uuid
+from functools import cache
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergNamespaceProperties, SqlCatalog, SqlCatalogBaseTable
 from pyiceberg.io import S3_ENDPOINT, FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.typedef import Identifier
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from sqlalchemy import Engine, insert, inspect
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, patient, with_retries
 from losslake.lake.location import Location
 from losslake.lake.store.backends import backend_of
 from losslake.lake.store.store import MetadataFiles
-from losslake_schema.tables import ALL_TABLES, NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
+from losslake_schema.migrating import create, has_tables, migrate
+from losslake_schema.tables import ALL_TABLES, NAMESPACE, PARTITIONED, STUDY_KEYS
 
+CATALOG = "losslake"
 _TABLE_PROPERTIES = {
     # Data files differ in their metric only, so no other statistics help. Ingests do their own retries.
     "write.metadata.metrics.default": "none",
@@ -40,7 +45,7 @@ def open_catalog(location: Location) -> SqlCatalog:
         "py-io-impl": f"{AtomicFileIO.__module__}.{AtomicFileIO.__name__}",
         **file_io(location).properties,
     }
-    return with_retries(lambda: PatientCatalog("losslake", **options), SECONDS_TO_WRITE)
+    return with_retries(lambda: PatientCatalog(CATALOG, **options), SECONDS_TO_WRITE)
 
 
 def file_io(location: Location) -> AtomicFileIO:
@@ -56,36 +61,56 @@ class PatientCatalog(SqlCatalog):
         return with_retries(lambda: super(PatientCatalog, self).load_table(identifier), SECONDS_TO_WRITE)
 
 
-def create_tables(catalog: SqlCatalog, warehouse: str, names: Iterable[str] = tuple(TABLES)) -> None:
-    """Create those of the tables that are missing, also after a killed attempt; not safe to run concurrently.
+def create_database(engine: Engine) -> None:
+    """Create the tables of a lake's database and Iceberg's catalog, or upgrade them; not safe to run concurrently."""
+    namespace = insert(IcebergNamespaceProperties).values(
+        catalog_name=CATALOG, namespace=NAMESPACE, property_key="exists", property_value="true"
+    )
 
-    warehouse: URL of the folder of the tables. names: by default those that every lake has.
-    """
-    catalog.create_tables()
-    catalog.create_namespace_if_not_exists(NAMESPACE)
-    for name in names:
-        schema = pyarrow_to_schema(ALL_TABLES[name])
-        fields = [
-            PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
-            for position, key in enumerate(STUDY_KEYS if name in PARTITIONED else ())
-        ]
-        create = partial(
-            catalog.create_table_if_not_exists,
-            (NAMESPACE, name),
-            schema,
-            location=f"{warehouse}/{NAMESPACE}/{name}",
-            partition_spec=PartitionSpec(*fields),
-            properties=_TABLE_PROPERTIES,
-        )
-        # If the answer of a commit was lost, the table exists.
-        with_retries(create, SECONDS_TO_WRITE)
+    def work() -> None:
+        with engine.connect() as connection:
+            exists = has_tables(connection)
+        if exists:
+            migrate(engine)
+        with engine.begin() as connection:
+            if engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")  # otherwise each table is a transaction
+            if not exists:
+                create(connection)
+            if not inspect(connection).has_table(IcebergNamespaceProperties.__tablename__):
+                SqlCatalogBaseTable.metadata.create_all(connection)
+                connection.execute(namespace)
+
+    # If the answer of a commit was lost, the tables exist.
+    with_retries(work, SECONDS_TO_WRITE)
+
+
+def new_metadata(name: str, location: str) -> TableMetadata:
+    """Return the metadata of a new table without snapshots. location: URL of its folder."""
+    table = {"location": location, "table_uuid": uuid.uuid4(), "properties": dict(_TABLE_PROPERTIES)}
+    return _metadata_of(name).model_copy(update=table)
+
+
+@cache
+def _metadata_of(name: str) -> TableMetadata:
+    """Return the metadata of a table by its name, with its columns and partitions."""
+    schema = pyarrow_to_schema(ALL_TABLES[name])
+    fields = [
+        PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
+        for position, key in enumerate(STUDY_KEYS if name in PARTITIONED else ())
+    ]
+    return new_table_metadata(schema, PartitionSpec(*fields), UNSORTED_SORT_ORDER, name)
 
 
 class AtomicFileIO(FileIO):
-    """PyIceberg's file I/O: files are read and written whole, and are durable before the catalog refers to them.
+    """PyIceberg's file I/O: files are read and written whole, by the backend of their URL.
 
-    The backend of a file's URL reads and writes it.
+    written: the URLs of the files that were written, which are durable once they are synced.
     """
+
+    def __init__(self, properties: Properties = EMPTY_DICT) -> None:
+        super().__init__(properties)
+        self.written: list[str] = []
 
     def new_input(self, location: str) -> _File:
         """Return a file to read."""
@@ -93,6 +118,7 @@ class AtomicFileIO(FileIO):
 
     def new_output(self, location: str) -> _File:
         """Return a file to write."""
+        self.written.append(location)
         return _File(location, *self._resolve(location))
 
     def delete(self, location: str | InputFile | OutputFile) -> None:

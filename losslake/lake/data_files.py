@@ -17,6 +17,8 @@ from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
 from losslake_schema.tables import ALL_TABLES, NAMESPACE, STUDY_KEYS
 
+FEW_ROWS = 10
+
 
 @dataclass(frozen=True)
 class WrittenFile:
@@ -58,7 +60,9 @@ def write_data_file(store: Store, table: str, study: Study | None, data: pa.Buff
 def write_small_table(store: Store, name: str, table: pa.Table) -> WrittenFile:
     """Write a table that has one file per release."""
     buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd", store_schema=False)
+    # Zstandard takes a millisecond to begin with 20 columns, and makes files of few rows no smaller.
+    codec = "zstd" if table.num_rows > FEW_ROWS else "snappy"
+    pq.write_table(table, buffer, compression=codec, store_schema=False)
     data = buffer.getvalue()
     file = write_data_file(store, name, None, data, table.num_rows)
     return WrittenFile.of(file, pq.read_metadata(pa.BufferReader(data)))

@@ -2,20 +2,19 @@
 
 A release tags its snapshots as `release-<number>`, and `main` of every table is the newest release. Metadata files are
 written first; the row of each table in the catalog names the current one, and the transaction of the release updates
-it. So a reader of any engine sees a release in all tables or in none, and a killed ingest leaves only files that
-nothing refers to.
+it, or inserts it in the first release of the table. So a reader of any engine sees a release in all tables or in none,
+and a killed ingest leaves only files that nothing refers to.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -32,10 +31,10 @@ from pyiceberg.typedef import Record
 from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 
-from losslake.lake.catalog import file_io
+from losslake.lake.catalog import CATALOG, AtomicFileIO, file_io, new_metadata
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.data_files import WrittenFile
-from losslake.lake.lake import Lake
+from losslake.lake.lake import WAREHOUSE, Lake
 from losslake.lake.snapshots import MissingFiles, write_snapshot
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LakeBroken, LossLakeError
@@ -47,6 +46,10 @@ _MAKE_CURRENT = (
     "WHERE table_namespace = :namespace AND table_name = :name"
 )
 _REPLACE, _FOLLOW = text(_MAKE_CURRENT), text(f"{_MAKE_CURRENT} AND metadata_location = :previous")
+_ADD = text(
+    "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location) "
+    "VALUES (:catalog, :namespace, :name, :location)"
+)
 
 # It warns about columns without statistics, such as those of files without rows.
 logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
@@ -54,12 +57,12 @@ logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 @dataclass(frozen=True)
 class TableVersion:
-    """The current version of a table. location: the URL of its metadata file."""
+    """The current version of a table. location: the URL of its metadata file; empty if the table is new."""
 
     name: str
     location: str
     metadata: TableMetadata
-    io: FileIO
+    io: AtomicFileIO
 
 
 @dataclass(frozen=True)
@@ -67,30 +70,39 @@ class StagedTable:
     """A new version of a table, which no reader sees until `publish` makes it current.
 
     location, previous: the metadata files of this version and of the one before. outdated: older ones, to be deleted.
+    written: all files that were written for this version; sync them first.
     """
 
     name: str
     location: str
     previous: str
     outdated: tuple[str, ...]
+    written: tuple[str, ...]
 
 
 class TablesChanged(Exception):
     """Another process published a version of a table after this one was staged."""
 
 
-def current_tables(lake: Lake, names: Collection[str]) -> dict[str, TableVersion]:
-    """Return the current versions of tables; raise LakeBroken if one is missing or its metadata can't be read."""
-    locations, io = lake.table_versions(), file_io(lake.location)
+def current_tables(lake: Lake, names: Collection[str], new: Collection[str] = ()) -> dict[str, TableVersion]:
+    """Return the current versions of tables; raise LakeBroken if one is missing or its metadata can't be read.
+
+    new: those that may be missing, as no release has them.
+    """
+    locations = lake.table_versions()
     tables = {}
     for name in sorted(names):
-        if name not in locations:
+        io, location = file_io(lake.location), locations.get(name, "")
+        if location:
+            try:
+                metadata = FromInputFile.table_metadata(io.new_input(location))
+            except (FileNotFoundError, ValueError) as error:
+                raise _broken(lake, name, error) from error
+        elif name in new:
+            metadata = new_metadata(name, lake.store.url_of(f"{WAREHOUSE}/{NAMESPACE}/{name}"))
+        else:
             raise _broken(lake, name, "the catalog doesn't list it")
-        try:
-            metadata = FromInputFile.table_metadata(io.new_input(locations[name]))
-        except (FileNotFoundError, ValueError) as error:
-            raise _broken(lake, name, error) from error
-        tables[name] = TableVersion(name, locations[name], metadata, io)
+        tables[name] = TableVersion(name, location, metadata, io)
     return tables
 
 
@@ -129,11 +141,13 @@ def stage(table: TableVersion, updates: Sequence[TableUpdate]) -> StagedTable:
     """Write the metadata file of a version with these updates."""
     metadata = update_table_metadata(table.metadata, tuple(updates), metadata_location=table.location)
     provider = load_location_provider(metadata.location, metadata.properties)
-    location = provider.new_table_metadata_file_location(_number(table.location) + 1)
+    number = _number(table.location) + 1 if table.location else 0
+    location = provider.new_table_metadata_file_location(number)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location), overwrite=True)
     listed = {entry.metadata_file for entry in metadata.metadata_log}
     earlier = [entry.metadata_file for entry in table.metadata.metadata_log]
-    return StagedTable(table.name, location, table.location, tuple(url for url in earlier if url not in listed))
+    outdated = tuple(url for url in earlier if url not in listed)
+    return StagedTable(table.name, location, table.location, outdated, tuple(table.io.written))
 
 
 def _number(location: str) -> int:
@@ -142,11 +156,32 @@ def _number(location: str) -> int:
     return int(prefix) if prefix.isdecimal() else 0
 
 
+def sync(lake: Lake, staged: Sequence[StagedTable], others: Sequence[str] = ()) -> None:
+    """Return once the files of staged versions, and other files of the store, are durable."""
+    lake.store.sync([*others, *_paths(lake, (url for table in staged for url in table.written))])
+
+
 def publish(session: Session, staged: Sequence[StagedTable]) -> None:
-    """Make staged versions current, in the transaction of the session; raise TablesChanged if others were published."""
+    """Make staged versions current, in the transaction of the session.
+
+    Raises TablesChanged, or IntegrityError for a new table, if others were published.
+    """
     for table in staged:
-        if session.connection().execute(_FOLLOW, _row(table.name, table.location, table.previous)).rowcount != 1:
+        row = _row(table.name, table.location, table.previous)
+        if not table.previous:
+            session.connection().execute(_ADD, row | {"catalog": CATALOG})
+        elif session.connection().execute(_FOLLOW, row).rowcount != 1:
             raise TablesChanged(table.name)
+
+
+def add_tables(lake: Lake, names: Collection[str]) -> None:
+    """Add those of the tables that the catalog lacks, without snapshots; not safe to run concurrently."""
+    missing = set(names) - lake.table_versions().keys()
+    staged = [stage(table, ()) for table in current_tables(lake, missing, missing).values()]
+    sync(lake, staged)
+    with Session(lake.engine) as session:
+        publish(session, staged)
+        session.commit()
 
 
 def replace_versions(connection: Connection, versions: Mapping[str, str]) -> None:
@@ -161,10 +196,15 @@ def _row(name: str, location: str, previous: str | None) -> dict[str, str | None
 
 def delete_outdated(lake: Lake, staged: Sequence[StagedTable]) -> None:
     """Delete metadata files that published versions no longer list; what can't be deleted now, maintenance deletes."""
-    outdated = [url.removeprefix(f"{lake.store.url}/") for table in staged for url in table.outdated]
+    outdated = _paths(lake, (url for table in staged for url in table.outdated))
     if outdated:
         with suppress(OSError):
             lake.store.delete(outdated)
+
+
+def _paths(lake: Lake, urls: Iterable[str]) -> list[str]:
+    """Return the paths in the store."""
+    return [url.removeprefix(f"{lake.store.url}/") for url in urls]
 
 
 def change_table(lake: Lake, name: str, updates_of: Callable[[TableVersion], Sequence[TableUpdate]]) -> None:
@@ -179,6 +219,7 @@ def change_table(lake: Lake, name: str, updates_of: Callable[[TableVersion], Seq
         if not updates:
             return
         staged = stage(table, updates)
+        sync(lake, [staged])
         try:
             with_retries(partial(_publish_alone, lake, staged), SECONDS_TO_WRITE)
         except TablesChanged:

@@ -18,7 +18,7 @@ from losslake.lake.store.backends import backend_of
 from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
-from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
+from losslake_schema.migrating import NEWEST, VERSION_TABLE, check
 from losslake_schema.release import Release, utc
 from losslake_schema.tables import ALL_TABLES, NAMESPACE
 
@@ -125,27 +125,17 @@ class Lake:
         urls = {name: str(url) for name, url in self.rows(_TABLE_VERSIONS)}
         return {name: urls[name] for name in ALL_TABLES if name in urls}
 
-    def create_table(self, name: str) -> None:
-        """Create an Iceberg table unless it exists; safe to call from several processes."""
-        from losslake.lake import catalog as iceberg_tables
-
-        if name not in self.table_versions():
-            with creation_lock(self):
-                iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE), [name])
-
     def check_location(self) -> None:
         """Raise LakeBroken if the catalog refers to files outside of the store: the lake was moved or copied."""
         if not self.is_in_place():
-            original = self._place_in_catalog().removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
+            original = min(self.table_versions().values()).removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
             message = f"the lake in {self} was moved or copied from {original}: it can be read here"
             raise LakeBroken(f"{message}; to change it here, run 'losslake init --adopt --lake {self.as_argument}'")
 
     def is_in_place(self) -> bool:
         """Return True if the catalog refers to files in the store, False if the lake was moved or copied."""
-        return self._place_in_catalog().startswith(f"{self.store.url_of(WAREHOUSE)}/")
-
-    def _place_in_catalog(self) -> str:
-        return min(self.table_versions().values(), default="")
+        locations = self.table_versions().values()
+        return not locations or min(locations).startswith(f"{self.store.url_of(WAREHOUSE)}/")
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Return the result of a query in a session of the database, retried on transient errors."""
@@ -246,7 +236,7 @@ class Lake:
 
     def _create_tables(self) -> None:
         """Create what is missing. The marker is written last, so that an interrupted creation is resumed."""
-        from losslake.lake import catalog as iceberg_tables
+        from losslake.lake.catalog import create_database
 
         with creation_lock(self):
             if self.store.first_missing([MARKER]):
@@ -254,8 +244,7 @@ class Lake:
                     with self.engine.connect() as connection:
                         # With WAL, readers continue during a commit, and a commit syncs to disk once, not four times.
                         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                migrate(self.engine)
-                iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE))
+                create_database(self.engine)
                 self.store.put(MARKER, MARKER_TEXT.encode())
 
 

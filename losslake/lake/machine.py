@@ -57,7 +57,7 @@ def sync_to_disk(top: Path, files: Collection[Path]) -> None:
             _sync(path)
         return
     # A file system syncs the files of several waiting threads together.
-    with ThreadPoolExecutor(16, "sync") as pool:
+    with ThreadPoolExecutor(8, "sync") as pool:
         for paths in (files, folders):
             for _ in pool.map(_sync, paths):
                 pass

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.lake.data_files import read_table
@@ -36,7 +35,7 @@ def read_manifest(store: Store, path: str, sha256: str, partitioned: bool = True
     """
     table = manifest_table(store, path, sha256)
     if not partitioned:
-        table = table.filter(pc.is_null(table["batch_size"]))
+        table = table.filter(table["batch_size"].is_null())
     columns = (column.to_pylist() for column in table.columns)
     return [DataFile(*row) for row in zip(*columns, strict=True)]
 

@@ -87,17 +87,16 @@ def stage_release(
     """
     snapshots = dict(base.snapshots) if base is not None else {}
     names = {*TABLES, *snapshots, *(name for name, added in changes.added.items() if added)}
-    for name in OPTIONAL_TABLES.keys() & names - snapshots.keys():
-        lake.create_table(name)
+    new = names - snapshots.keys()
     tag, tables = f"release-{metadata.number}", list[iceberg.StagedTable]()
-    for name, table in iceberg.current_tables(lake, names).items():
+    for name, table in iceberg.current_tables(lake, names, new).items():
         removed, added = changes.removed.get(name, []), changes.added.get(name, [])
         staged, snapshots[name] = iceberg.stage_changes(lake, table, snapshots.get(name), tag, removed, added)
         tables.append(staged)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
     manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
-    new = [written.file.path for added in changes.added.values() for written in added]
-    lake.store.sync([*new, manifest])
+    added_files = [written.file.path for added in changes.added.values() for written in added]
+    iceberg.sync(lake, tables, [*added_files, manifest])
     release = Release(
         **vars(metadata),
         manifest=manifest,

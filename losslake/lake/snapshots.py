@@ -73,8 +73,10 @@ def _divide(
     listed = parent.manifests(io) if parent is not None else []
     # Manifests of files that were removed earlier say so to readers of that snapshot only.
     live = [manifest for manifest in listed if manifest.has_added_files() or manifest.has_existing_files()]
+    if not removed:
+        return live, []
     may_list = manifest_evaluator(metadata.spec(), metadata.schema(), _partitions_of(metadata, removed))
-    suspects = [manifest for manifest in live if removed and may_list(manifest)]
+    suspects = [manifest for manifest in live if may_list(manifest)]
     affected: list[ManifestFile] = []
     entries: list[ManifestEntry] = []
     for manifest, its_entries in zip(suspects, _read(io, suspects), strict=True):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from losslake.output.documented import Documented
 
 
 def unit(of_measure: str) -> dict[str, Any]:
@@ -20,13 +22,11 @@ def shown(example: object, of_measure: str = "", **constraints: Any) -> Any:
     return Field(examples=[example], json_schema_extra=unit(of_measure) if of_measure else None, **constraints)
 
 
-class Row(BaseModel):
+class Row(Documented):
     """A row of an answer, with a column for each field; the field's docstring describes it.
 
     A field without a docstring has that of the model of shared columns that `row_shape` takes.
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
 class KnownGoal(BaseModel):

@@ -38,11 +38,9 @@ def check(engine: Engine, lake: str) -> None:
 
     lake: the value of --lake, for the message.
     """
-    from sqlalchemy import inspect
-
     with engine.connect() as connection:
         version = version_of(connection)
-        exists = version is not None or inspect(connection).has_table(_FIRST_TABLE)
+        exists = has_tables(connection)
     if version == NEWEST:
         return
     if not exists:
@@ -63,6 +61,30 @@ def version_of(connection: Connection, chain: Chain = RELEASES) -> str | None:
         return None
     version = connection.execute(text(f"SELECT version_num FROM {chain.version_table}")).scalar()  # noqa: S608
     return str(version) if version is not None else None
+
+
+def create(connection: Connection) -> None:
+    """Create the tables of the newest version, as the migrations do: Alembic takes longer to import than the rest."""
+    from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table
+
+    from losslake_schema.database import Base
+
+    version = Table(
+        VERSION_TABLE,
+        MetaData(),
+        Column("version_num", String(32), nullable=False),
+        PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+    )
+    Base.metadata.create_all(connection, checkfirst=False)
+    version.create(connection, checkfirst=False)
+    connection.execute(version.insert().values(version_num=NEWEST))
+
+
+def has_tables(connection: Connection) -> bool:
+    """Return True if a database has tables of any version."""
+    from sqlalchemy import inspect
+
+    return not {_FIRST_TABLE, VERSION_TABLE}.isdisjoint(inspect(connection).get_table_names())
 
 
 def migrate(engine: Engine, version: str = NEWEST, chain: Chain = RELEASES) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session
 
 from losslake.index.serving import open_release
-from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_schema.release import Release
@@ -46,8 +48,12 @@ def whole_release(lake: Lake) -> tuple[int, str]:
     return release.number, release.content_digest
 
 
-def test_kill_before_the_commit_publishes_nothing_in_any_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("release", "statement"), [(1, "INSERT INTO iceberg_tables"), (2, "UPDATE iceberg_tables")])
+def test_kill_before_the_commit_publishes_nothing_in_any_table(tmp_path: Path, release: int, statement: str) -> None:
     lake = Lake.create(tmp_path / "lake")
+    for number in range(1, release):
+        ingest(lake, [unpacked(tmp_path / f"{number}", study_files({1: TrialOffer()}, number))])
+    newest, versions = lake.newest_release(), lake.table_versions()
     logs = unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))
     statements: list[str] = []
 
@@ -65,10 +71,10 @@ def test_kill_before_the_commit_publishes_nothing_in_any_table(tmp_path: Path) -
     finally:
         event.remove(Session, "before_commit", kill)
     assert [each for each in statements if each.startswith("INSERT INTO losslake_releases")]
-    assert len([each for each in statements if each.startswith("UPDATE iceberg_tables")]) == len(TABLES)
-    assert lake.newest_release() is None
-    assert [name for name in TABLES if lake.table(name).current_snapshot()] == []
+    assert len([each for each in statements if each.startswith(statement)]) == len(TABLES)
+    assert (lake.newest_release(), lake.table_versions()) == (newest, versions)
     ingest(lake, [logs])
+    assert lake.release().number == release
     assert_iceberg_is_at(lake, lake.release())
 
 
@@ -81,18 +87,35 @@ def assert_iceberg_is_at(lake: Lake, release: Release) -> None:
 
 
 @pytest.mark.usefixtures("lakes_are_created")
-def test_next_run_recovers_from_a_kill_while_creating_a_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as killing:
-        killing.setattr(PatientCatalog, "create_table", killed)
-        with pytest.raises(KeyboardInterrupt):
-            Lake.create(tmp_path / "lake")
-    lake = Lake.create(tmp_path / "lake")
-    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))])
-    assert whole_release(lake)[0] == 1
+def test_next_run_recovers_from_a_kill_while_creating_a_lake(tmp_path: Path) -> None:
+    statements: list[str] = []
+
+    def kill(_: object, __: object, statement: str, *___: object) -> None:
+        statements.append(statement)
+        if len(statements) == last:
+            raise KeyboardInterrupt
+
+    undisturbed = tables_of(Lake.create(tmp_path / "undisturbed"))
+    event.listen(Engine, "before_cursor_execute", kill)
+    try:
+        for last in count(1):
+            folder = tmp_path / f"lake{last}"
+            statements.clear()
+            with suppress(KeyboardInterrupt):
+                Lake.create(folder)
+            assert tables_of(Lake.create(folder)) == undisturbed
+            if len(statements) < last:
+                break
+    finally:
+        event.remove(Engine, "before_cursor_execute", kill)
+    assert [each for each in statements if each.startswith("INSERT INTO iceberg_namespace_properties")]
+    ingest(Lake.open(folder), [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))])
+    assert whole_release(Lake.open(folder))[0] == 1
 
 
-def killed(*_: object) -> None:
-    raise KeyboardInterrupt
+def tables_of(lake: Lake) -> set[Sequence[object]]:
+    """The tables and indexes of a lake's database."""
+    return set(lake.rows("SELECT name, sql FROM sqlite_master"))
 
 
 @pytest.mark.slow

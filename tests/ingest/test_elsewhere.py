@@ -142,9 +142,11 @@ def test_a_table_commit_whose_answer_is_lost_keeps_its_files(
 ) -> None:
     with answer_lost_once(database, statement) as lost:
         lake = Lake.create(elsewhere)
-        ingest(lake, [logs(tmp_path / "logs", 16)])
+        for batch_size in (16, 64):
+            ingest(lake, [logs(tmp_path / f"{batch_size}", batch_size)])
     assert len(lost) == 1
     release = lake.release()
+    assert release.number == 2
     rows = Counter[str]()
     for file in lake.files(release):
         rows[file.table] += file.rows

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy import Engine, MetaData, create_engine, inspect, text
 
 from losslake.lake.lake import Lake
 from losslake_schema.database import Base
 from losslake_schema.errors import LakeBroken
-from losslake_schema.migrating import NEWEST, VERSION_TABLE, alembic_config, check, migrate, version_of
+from losslake_schema.migrating import NEWEST, VERSION_TABLE, alembic_config, check, create, migrate, version_of
 from tests.servers.postgresql import PostgreSQL
 
 
@@ -40,6 +41,35 @@ def test_migrations_lead_to_the_tables_of_the_code(engine: Engine) -> None:
         )
         assert compare_metadata(context, Base.metadata) == []
         assert version_of(connection) == NEWEST
+
+
+def test_tables_that_are_created_at_once_are_those_of_the_migrations(engine: Engine) -> None:
+    migrate(engine)
+    migrated, tables = described(engine), MetaData()
+    tables.reflect(engine)
+    tables.drop_all(engine)
+    assert described(engine) == {}
+    with engine.begin() as connection:
+        create(connection)
+        assert version_of(connection) == NEWEST
+    assert described(engine) == migrated
+    check(engine, "lake")
+
+
+def described(engine: Engine) -> dict[str, Any]:
+    """The columns, keys, indexes and constraints of each table."""
+    tables = inspect(engine)
+    return {
+        name: [
+            [column | {"type": repr(column["type"])} for column in tables.get_columns(name)],
+            tables.get_pk_constraint(name),
+            tables.get_foreign_keys(name),
+            sorted(map(str, tables.get_indexes(name))),
+            tables.get_unique_constraints(name),
+            tables.get_check_constraints(name),
+        ]
+        for name in tables.get_table_names()
+    }
 
 
 def test_the_newest_version_is_the_last_migration(engine: Engine) -> None:

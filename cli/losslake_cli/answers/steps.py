@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from losslake.output.imports import without_pandas
+from losslake.output.imports import without_collection, without_pandas
 
 
 class StepsCommand(TyperCommand):
@@ -17,7 +17,8 @@ class StepsCommand(TyperCommand):
     @cached_property
     def _derived(self) -> Any:
         without_pandas()
-        from losslake_cli.answers.scaling_table import steps_command
+        with without_collection():
+            from losslake_cli.answers.scaling_table import steps_command
 
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command()(steps_command())

@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 from sqlalchemy import Connection, make_url, select, text
 from sqlalchemy.orm import Session
 
-from losslake.lake.catalog import create_tables
+from losslake.lake.catalog import create_database
 from losslake.lake.data_files import check_files_exist, damaged_file, read_small_table, write_small_table
-from losslake.lake.iceberg import replace_versions
-from losslake.lake.lake import LAYOUT_VERSION, MARKER_TEXT, REWRITABLE_VERSION, WAREHOUSE, Lake, creation_lock
+from losslake.lake.iceberg import add_tables, replace_versions
+from losslake.lake.lake import LAYOUT_VERSION, MARKER_TEXT, REWRITABLE_VERSION, Lake, creation_lock
 from losslake.lake.location import MARKER, check_layout, location_of
 from losslake.lake.publishing import ReleaseMetadata, adopt
 from losslake.lake.store.store import DataFile, Store
@@ -153,12 +153,12 @@ def _republish(
     Raises LossLakeError if the releases are others by now.
     """
     scratch = Lake(replace(lake.location, catalog=make_url(f"sqlite:///{folder / 'catalog.db'}")))
-    migrate(scratch.engine)
-    create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE), [*lake.table_versions()])
+    create_database(scratch.engine)
     for release in releases:
         release_files = files(release)
         metadata = ReleaseMetadata(release.number, release.created_at, release.notes, digest(release))
         adopt(scratch, metadata, release_files, read_small_table(lake.store, release_files, "studies"), [])
+    add_tables(scratch, lake.table_versions().keys())
     with lake.engine.begin() as connection:
         _switch(lake, connection, scratch, releases, also)
 

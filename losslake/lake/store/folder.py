@@ -152,7 +152,7 @@ class FolderStore:
 
 
 class _Disk(FolderStore):
-    """The files of this machine, by their absolute paths, each durable once written."""
+    """The files of this machine, by their absolute paths."""
 
     def size(self, path: str) -> int | None:
         """Return the size of a file in bytes, or None if it doesn't exist."""
@@ -160,8 +160,3 @@ class _Disk(FolderStore):
             return Path(path).stat().st_size
         except FileNotFoundError:
             return None
-
-    def put(self, path: str, data: pa.Buffer | bytes) -> None:
-        """Write a file and sync it to disk."""
-        super().put(path, data)
-        sync_to_disk(Path(path).parent, [Path(path)])

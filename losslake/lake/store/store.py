@@ -64,7 +64,7 @@ class Traffic:
 
 
 class MetadataFiles(Protocol):
-    """Files that are read and written whole, and are durable once written: those of Iceberg's metadata."""
+    """Files that are read and written whole: those of Iceberg's metadata."""
 
     def size(self, path: str) -> int | None:
         """Return the size of a file in bytes, or None if it doesn't exist."""
@@ -73,7 +73,7 @@ class MetadataFiles(Protocol):
         """Return the bytes of a file."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file."""
+        """Write a file. It is durable once the store of the lake has synced it."""
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete files; missing ones are ignored."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from losslake.analysis.best_setting import Seeds
 from losslake.analysis.goal_region import WITHIN
 from losslake.index.frontiers import COUNTED
+from losslake.output.documented import Documented
 from losslake.output.rows import shown
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
@@ -55,10 +56,10 @@ def _counted() -> list[Status]:
     return [*COUNTED]
 
 
-class Parameters(BaseModel):
+class Parameters(Documented):
     """Parameters, each documented by the docstring below it."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, defer_build=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class FormatParameters(Parameters):

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema
 
 from losslake.analysis.best_setting import Seeds
+from losslake.output.documented import Documented
 from losslake.output.rows import shown
 from losslake.questions.declaration.parameters import WORKLOAD
 from losslake.questions.trials.confirmation import CrossingName
@@ -21,13 +21,11 @@ from losslake_schema.reached import Comparator
 Censoring = Literal["left", "right"]
 
 
-class Summary(BaseModel):
+class Summary(Documented):
     """The JSON fields of an answer beside its rows, documented by their docstrings; never instantiated.
 
     A field that is a list of models has their examples as its example.
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
 class ReleaseSummary(Summary):

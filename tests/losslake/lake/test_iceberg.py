@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import ManifestFile
-from pyiceberg.table import Table
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from losslake.lake import catalog as iceberg_tables
 from losslake.lake import iceberg
@@ -84,31 +82,31 @@ class ConnectionLost(Exception):
     sqlstate = "08006"
 
 
-def test_a_table_is_created_once_if_the_response_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = SqlCatalog.create_table
-    lost: list[Table] = []
-
-    def losing(*arguments: Any, **options: Any) -> Table:
-        table = create(*arguments, **options)
-        if not lost:
-            lost.append(table)
-            raise OperationalError("", {}, ConnectionLost())
-        return table
-
-    monkeypatch.setattr(SqlCatalog, "create_table", losing)
+def test_new_tables_are_added_once_if_the_response_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(tmp_path / "lake")
-    assert len(lost) == 1
-    assert lake.table(lost[0].name()[1]).metadata.table_uuid == lost[0].metadata.table_uuid
+    assert lake.table_versions() == {}
+    commit, lost = Session.commit, []
+
+    def losing(session: Session) -> None:
+        commit(session)
+        if not lost:
+            lost.append(lake.table_versions())
+            raise OperationalError("", {}, ConnectionLost())
+
+    monkeypatch.setattr(Session, "commit", losing)
+    assert ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))]).release == 1
     assert list(lake.table_versions()) == list(TABLES)
+    assert lost == [lake.table_versions()]
 
 
 def test_versions_are_numbered_on_from_a_metadata_file_that_another_engine_named(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))])
     location = Path(lake.table_versions()["trials"].removeprefix("file://"))
     others = location.with_name("v3.metadata.json")
     location.rename(others)
     with lake.engine.begin() as connection:
         iceberg.replace_versions(connection, {"trials": f"file://{others}"})
-    assert ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))]).release == 1
+    assert ingest(lake, [unpacked(tmp_path / "more", study_files({1: TrialOffer()}, 16))]).release == 2
     assert Path(lake.table_versions()["trials"]).name.startswith("00001-")
-    assert lake.table("trials").scan().to_arrow().num_rows == 1
+    assert lake.table("trials").scan().to_arrow().num_rows == 2
