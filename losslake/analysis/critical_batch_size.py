@@ -199,7 +199,7 @@ def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherFo
     rss = hyperbola.rms_log_residual**2 * len(log_b)
     free = len(log_b) - 3
     ratio = free * max(max(rss, _ROUNDING) / max(knee_rss, _ROUNDING) - 1, 0.0)
-    return OtherForms(knee, float(scipy.stats.f.sf(ratio, 1, free)), knee_b_c, power, power_b_c)
+    return OtherForms(knee, float(scipy.special.fdtrc(1, free, ratio)), knee_b_c, power, power_b_c)
 
 
 def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float, float, float]:

@@ -129,7 +129,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE, evidence: flo
 
 def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
     """Return the bounds of Wilson's interval by share and total, which need not be whole; 0 and 1 for a total of 0."""
-    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.special.ndtri((1 + confidence) / 2))
     weight = totals + z * z
     middle = (totals * shares + z * z / 2) / weight
     reach = z * np.sqrt(totals * shares * (1 - shares) + z * z / 4) / weight

@@ -306,7 +306,8 @@ def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str,
     metric: of the goal; empty for any. is_shared: only goals that all have. Raises UnknownName and BadParameter.
     """
     named = [{facts.workload for facts in view.matching(workload)} for workload in workloads]
-    goals = [goal for goal in view.goals if metric in ("", goal.metric)]
+    of_any = set().union(*named)
+    goals = [goal for goal in view.goals if metric in ("", goal.metric) and goal.workload in of_any]
     owners: dict[tuple[str, float], set[Workload]] = {}
     for goal in goals:
         owners.setdefault((goal.metric, goal.target), set()).add(goal.workload)

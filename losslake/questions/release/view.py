@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 
@@ -28,7 +29,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.release.workload_words import WorkloadWords, near_workloads
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.package_files import read_text
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import Comparator, Integers
 from losslake_schema.registry import Goal
 from losslake_schema.release import Release
 
@@ -152,6 +153,21 @@ class ReleaseView:
         """Return the result of a statement as an Arrow table; those used last are kept, as a release never changes."""
         return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table().combine_chunks()
 
+    def batch_units(self, facts: WorkloadFacts) -> list[str]:
+        """Return what the batch size of each study of a workload counts."""
+        units: list[str] = self._study_settings(facts).column("batch_unit").to_pylist()
+        return units
+
+    def train_steps(self, facts: WorkloadFacts) -> Integers:
+        """Return the steps that the trials of each study of a workload had to run; 0 where they aren't known."""
+        return np.asarray(self._study_settings(facts).column("train_steps"), np.int64)
+
+    def _study_settings(self, facts: WorkloadFacts) -> pa.Table:
+        # Those of all studies are read once: a statement for each workload takes as long as for all of them.
+        settings, first = self.table("study_settings", {}), facts.study_ids["first_study"]
+        start = int(np.searchsorted(settings.column("study_id").to_numpy(), first))
+        return settings.slice(start, len(facts.batch_sizes))
+
     def metaparameters(self) -> Mapping[str, bool]:
         """Return the metaparameters of all trials by name, True for numbers; computed once."""
         if self._metaparameters is None:
@@ -211,7 +227,7 @@ class ReleaseView:
         units = {
             unit: facts.workload
             for facts in members
-            for (unit,), metrics in zip(self.rows("batch_units", facts.study_ids), facts.metrics, strict=True)
+            for unit, metrics in zip(self.batch_units(facts), facts.metrics, strict=True)
             if metric in metrics
         }
         if len(units) > 1:
