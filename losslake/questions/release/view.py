@@ -102,9 +102,9 @@ class ReleaseView:
             Goal(Workload(*keys), metric, target, source, comparator)
             for *keys, metric, target, source, comparator in self.rows("goals")
         )
-        self._goals_of: dict[tuple[Workload, str], list[Goal]] = {}
+        self._goals_of: dict[Workload, list[Goal]] = {}
         for goal in self.goals:
-            self._goals_of.setdefault((goal.workload, goal.metric), []).append(goal)
+            self._goals_of.setdefault(goal.workload, []).append(goal)
         self._changing = threading.Lock()
         self._matches: LRUCache[Any, tuple[WorkloadFacts, ...]] = LRUCache(_MOST_PATTERNS)
         self._pools: LRUCache[Any, Pool] = LRUCache(_MOST_POOLED_BYTES, attrgetter("n_bytes"))
@@ -236,9 +236,9 @@ class ReleaseView:
             raise BadParameter("workload", why)
         return pooled(pattern, members, metric, self.metrics[metric].direction)
 
-    def goals_of(self, workload: Workload, metric: str) -> Sequence[Goal]:
-        """Return the goals of a workload in a metric."""
-        return self._goals_of.get((workload, metric), ())
+    def goals_of(self, workload: Workload, metric: str = "") -> list[Goal]:
+        """Return the goals of a workload, those on validation data first. metric: only those in it."""
+        return [goal for goal in self._goals_of.get(workload, ()) if metric in ("", goal.metric)]
 
     def comparators(self, pattern: Workload, metric: str) -> set[Comparator]:
         """Return the comparators of the workloads that a pattern matches and that measure a metric."""
