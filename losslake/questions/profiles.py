@@ -132,7 +132,7 @@ def _target(view: ReleaseView, workload: Workload, metric: str, target: float | 
     if target is not None:
         check_targets(metric, target=target)
         return target
-    targets = [goal.target for goal in view.goals_of(workload, metric)]
+    targets = [goal.target for goal in view.goals if (goal.workload, goal.metric) == (workload, metric)]
     if len(targets) != 1:
         what = "no goal" if not targets else f"{len(targets)} goals"
         raise BadParameter("target", f"{workload} has {what} for {metric}: give target")
