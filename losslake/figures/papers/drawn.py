@@ -68,7 +68,7 @@ def drawn_figure(view: ReleaseView, paper: Paper, number: str, trials: int | Non
 
 
 def approximate_size(chosen: Figure) -> tuple[int, int]:
-    """Return the width of a figure in px, at most a percent too large, and about its height, before it is drawn."""
+    """Return about the width and height of a figure in px, before it is drawn; its width is at most this."""
     width, height = _PLOT_SIZES[chosen.columns]
     beside = _BESIDE + (_LEGEND_BESIDE if any(map(_has_legend_beside, chosen.panels)) else 0)
     n_rows = math.ceil(len(chosen.panels) / chosen.columns)
