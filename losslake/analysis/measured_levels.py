@@ -75,6 +75,7 @@ def measured_levels() -> Mapping[str, MeasuredLevel]:
     return {name: MeasuredLevel(**each) for name, each in json.loads(text).items()}
 
 
+@functools.cache
 def stated(name: str) -> str:
     """Return the percentage that sentences state, as "90%": the worst of all levels whose names begin so.
 

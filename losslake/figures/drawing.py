@@ -75,7 +75,7 @@ class ChartRequest:
         """The fields of a panel that depend on the answer: its links, and what all of its batch sizes count."""
         names = map(Workload.parse, self.facts.get("workloads", ()))
         all_facts = [facts for name in names for facts in self.view.matching(name)]
-        units = {unit for facts in all_facts for (unit,) in self.view.rows("batch_units", facts.study_ids)}
+        units = {unit for facts in all_facts for unit in self.view.batch_units(facts)}
         is_known = len(units) == 1 and units != {UNKNOWN_UNIT}
         return {"links": self.links, "batch_unit": units.pop() if is_known else "examples"}
 

@@ -199,7 +199,7 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
         "target": goal.target,
         "comparator": goal.comparator,
         "direction": view.metrics[parameters.metric].direction,
-        "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
+        "batch_unit": view.batch_units(facts)[0],
         "result": search.rule.name,
         "critical_batch_size": size,
         "lower": identified.lower,

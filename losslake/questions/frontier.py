@@ -122,7 +122,7 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
         if n := len(view.matching(name)) - len(having):
             left_out.append(f"{name}: {n} {plural('workload', n)} without {parameters.metric}")
     if parameters.measure == "examples":
-        units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}
+        units = {view.batch_units(facts)[0] for facts in members.values()}
         if len(units) > 1:
             counted = " and ".join(sorted(map(str, units)))
             raise BadParameter(

@@ -211,7 +211,7 @@ QUESTION = Question(
 
 def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[_Best]:
     facts = search.facts
-    train_steps = [int(steps) for (steps,) in view.rows("train_steps", facts.study_ids)]
+    train_steps = view.train_steps(facts).tolist()
     ran = [steps or last for steps, last in zip(train_steps, search.last_steps.tolist(), strict=True)]
     budgets = [*wanted, Budget("unlimited")] if wanted else shared_budgets(facts.batch_sizes, ran)
     return [_best(search, budget, is_within_training(budget, facts.batch_sizes, train_steps)) for budget in budgets]

@@ -68,3 +68,17 @@ def test_no_chart_is_wider_than_its_box(explorer: Site, width: int) -> None:
             fits = visit.open(shown.path, "figure.chart canvas").evaluate(_CANVASES)
             assert fits, shown.name
             assert all(fits), shown.name
+
+
+def test_notes_of_a_chart_are_read_while_vega_loads(visit: Visit) -> None:
+    page, (workload,) = visit.page, [page for page in PAGES if page.name == "workload"]
+    waiting: list[Any] = []
+    page.route("**/vendor/vega.js", lambda route: waiting.append(route))
+    page.goto(visit.address + workload.path)
+    notes = page.locator("figure.chart .notes").first
+    notes.wait_for()
+    assert page.locator(".live canvas").count() == 0
+    before = notes.inner_text()
+    waiting[0].continue_()
+    page.wait_for_selector(workload.ready)
+    assert notes.inner_text() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +35,8 @@ _MOST_IN_LEGEND_BELOW = 4
 _WIDTHS = {1: 500, 2: 860, 3: 980}
 # Width of the figure, and width and height of its plots, in px, by columns of the figure.
 _PLOT_SIZES = {1: (420, 300), 2: (330, 235), 3: (260, 215)}
+# At most the px beside a plot and of a legend there; about the px above and below a plot, and of the caption.
+_BESIDE, _LEGEND_BESIDE, _BELOW, _CAPTION = 85, 100, 95, 90
 # The factor by which limits of logarithmic axes are widened, so that marks at the edge are whole.
 _MARGIN = 1.12
 _NOTES = {
@@ -62,6 +65,14 @@ def drawn_figure(view: ReleaseView, paper: Paper, number: str, trials: int | Non
     chosen = paper.figure(number)
     check_collection(view, paper)
     return DrawnFigure(paper, chosen, view, figure_rows(view, chosen, trials), trials)
+
+
+def approximate_size(chosen: Figure) -> tuple[int, int]:
+    """Return about the width and height of a figure in px, before it is drawn; its width is at most this."""
+    width, height = _PLOT_SIZES[chosen.columns]
+    beside = _BESIDE + (_LEGEND_BESIDE if any(map(_has_legend_beside, chosen.panels)) else 0)
+    n_rows = math.ceil(len(chosen.panels) / chosen.columns)
+    return chosen.columns * (width + beside), n_rows * (height + _BELOW) + _CAPTION
 
 
 @dataclass(frozen=True)
@@ -193,7 +204,7 @@ def _frame(drawn: PanelRows, columns: int, has_key: bool) -> Frame:
     frame = Frame(panel.title, _subtitle(drawn), width, height, chosen.x_limits, chosen.y_limits, chosen.y_title)
     match panel.kind:
         case "best-value":
-            beside = len(panel.curves) > _MOST_IN_LEGEND_BELOW
+            beside = _has_legend_beside(panel)
             return replace(frame, x_limits=_wider(chosen.x_limits), legend="right" if beside else "bottom")
         case "learning-rate-momentum":
             return replace(frame, legend="bottom" if has_key else "none")
@@ -205,6 +216,10 @@ def _frame(drawn: PanelRows, columns: int, has_key: bool) -> Frame:
     return replace(
         frame, x_limits=_wider(chosen.x_limits), y_limits=_wider(chosen.y_limits), y_title=chosen.y_title or y_title
     )
+
+
+def _has_legend_beside(panel: Panel) -> bool:
+    return panel.kind == "best-value" and len(panel.curves) > _MOST_IN_LEGEND_BELOW
 
 
 def _subtitle(drawn: PanelRows) -> str:

@@ -323,7 +323,7 @@ def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str,
     metric: of the goal; empty for any. is_shared: only goals that all have. Raises UnknownName and BadParameter.
     """
     named = [{facts.workload for facts in view.matching(workload)} for workload in workloads]
-    goals = [goal for goal in view.goals if metric in ("", goal.metric)]
+    goals = [goal for workload in sorted(set().union(*named)) for goal in view.goals_of(workload, metric)]
     owners: dict[tuple[str, float], set[Workload]] = {}
     for goal in goals:
         owners.setdefault((goal.metric, goal.target), set()).add(goal.workload)

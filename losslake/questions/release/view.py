@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 
@@ -28,7 +29,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.release.workload_words import WorkloadWords, near_workloads
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.package_files import read_text
-from losslake_schema.reached import Comparator
+from losslake_schema.reached import Comparator, Integers
 from losslake_schema.registry import Goal
 from losslake_schema.release import Release
 
@@ -103,9 +104,9 @@ class ReleaseView:
             Goal(Workload(*keys), metric, target, source, comparator)
             for *keys, metric, target, source, comparator in self.rows("goals")
         )
-        self._goals_of: dict[tuple[Workload, str], list[Goal]] = {}
+        self._goals_of: dict[Workload, list[Goal]] = {}
         for goal in self.goals:
-            self._goals_of.setdefault((goal.workload, goal.metric), []).append(goal)
+            self._goals_of.setdefault(goal.workload, []).append(goal)
         self._changing = threading.Lock()
         self._matches: LRUCache[Any, tuple[WorkloadFacts, ...]] = LRUCache(_MOST_PATTERNS)
         self._pools: LRUCache[Any, Pool] = LRUCache(_MOST_POOLED_BYTES, attrgetter("n_bytes"))
@@ -168,6 +169,21 @@ class ReleaseView:
                 self._kept[key] = value
         return value
 
+    def batch_units(self, facts: WorkloadFacts) -> list[str]:
+        """Return what the batch size of each study of a workload counts."""
+        units: list[str] = self._study_settings(facts).column("batch_unit").to_pylist()
+        return units
+
+    def train_steps(self, facts: WorkloadFacts) -> Integers:
+        """Return the steps that the trials of each study of a workload had to run; 0 where they aren't known."""
+        return np.asarray(self._study_settings(facts).column("train_steps"), np.int64)
+
+    def _study_settings(self, facts: WorkloadFacts) -> pa.Table:
+        # Those of all studies are read once: a statement for each workload takes as long as for all of them.
+        settings, first = self.table("study_settings", {}), facts.study_ids["first_study"]
+        start = int(np.searchsorted(settings.column("study_id").to_numpy(), first))
+        return settings.slice(start, len(facts.batch_sizes))
+
     def metaparameters(self) -> Mapping[str, bool]:
         """Return the metaparameters of all trials by name, True for numbers; computed once."""
         if self._metaparameters is None:
@@ -227,7 +243,7 @@ class ReleaseView:
         units = {
             unit: facts.workload
             for facts in members
-            for (unit,), metrics in zip(self.rows("batch_units", facts.study_ids), facts.metrics, strict=True)
+            for unit, metrics in zip(self.batch_units(facts), facts.metrics, strict=True)
             if metric in metrics
         }
         if len(units) > 1:
@@ -236,9 +252,9 @@ class ReleaseView:
             raise BadParameter("workload", why)
         return pooled(pattern, members, metric, self.metrics[metric].direction)
 
-    def goals_of(self, workload: Workload, metric: str) -> Sequence[Goal]:
-        """Return the goals of a workload in a metric."""
-        return self._goals_of.get((workload, metric), ())
+    def goals_of(self, workload: Workload, metric: str = "") -> list[Goal]:
+        """Return the goals of a workload, those on validation data first. metric: only those in it."""
+        return [goal for goal in self._goals_of.get(workload, ()) if metric in ("", goal.metric)]
 
     def comparators(self, pattern: Workload, metric: str) -> set[Comparator]:
         """Return the comparators of the workloads that a pattern matches and that measure a metric."""

@@ -281,8 +281,7 @@ def _found_ends(view: ReleaseView, facts: WorkloadFacts, metric: str, direction:
         return ended
     every = Selection((facts.workload,), metric, direction=direction, statuses=STATUSES, flagged="include")
     search = open_search(view, every, facts.workload)
-    train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
-    planned = train_steps[facts.study_of_trial]
+    planned = view.train_steps(facts)[facts.study_of_trial]
     for goal in goals:
         hits = search.first_hits(Goal(goal.target, goal.comparator))
         step, before = at(search.records.step, hits), at(search.records.previous_step, hits)

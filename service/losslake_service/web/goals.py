@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -78,9 +79,9 @@ class PageGoal:
 def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[PageGoal]:
     """Return the goals of a workload, or of those of a pool, whose metrics are measured."""
     goals: dict[tuple[str, float], PageGoal] = {}
-    for goal in view.goals:
+    for goal in chain.from_iterable(map(view.goals_of, sorted(facts.workloads))):
         direction = view.metrics[goal.metric].direction if goal.metric in facts.measured else None
-        if goal.workload in facts.workloads and direction is not None:
+        if direction is not None:
             shown = PageGoal(goal.metric, goal.target, direction, goal.source or "", goal.comparator)
             goals.setdefault((goal.metric, goal.target), shown)
     return list(goals.values())

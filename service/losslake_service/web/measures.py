@@ -53,8 +53,7 @@ class OfferedMeasure:
 def batch_unit(view: ReleaseView, facts: WorkloadFacts) -> str:
     """Return what the batch sizes of a workload or a pool count, mostly examples."""
     stored = next(stored for _, _, stored, _ in facts.parts())
-    unit: str = view.rows("batch_units", stored.study_ids)[0][0]
-    return unit
+    return view.batch_units(stored)[0]
 
 
 def measured(parameters: MeasureParameters) -> dict[str, Any]:

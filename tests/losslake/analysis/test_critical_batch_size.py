@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.analysis.critical_batch_size import CurveFit, fit_curve, mccandlish2018, zhang2024
-from losslake.analysis.hyperbola import KINDS, Kind
+from losslake.analysis.critical_batch_size import CurveFit, fit_curve, fit_other_forms, mccandlish2018, zhang2024
+from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbola
 from tests.losslake.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 SIZES = 2.0 ** np.arange(11)
@@ -114,3 +115,15 @@ def test_whatever_the_steps_nothing_is_nan(steps: list[float]) -> None:
         numbers = [found.value, found.lower, found.upper, found.s_min, found.e_min, found.rms_log_residual]
         assert all(number is None or math.isfinite(number) for number in numbers)
         assert found.is_identifiable == (found.value is not None)
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.5])
+def test_p_value_of_the_knee_is_that_of_the_f_test(noise: float) -> None:
+    steps = 500 * (1 + 30 / SIZES) * np.exp(np.random.default_rng(5).normal(0, noise, len(SIZES)))
+    forms, hyperbola = fit_other_forms(SIZES, steps), fit_hyperbola(SIZES, steps, kind="least-squares")
+    assert forms is not None
+    assert hyperbola is not None
+    bend = (forms.sharpness_critical_batch_size / SIZES) ** forms.sharpness
+    squares = len(SIZES) * np.var(np.log(steps) - np.log1p(bend) / forms.sharpness)
+    ratio = (len(SIZES) * hyperbola.rms_log_residual**2 / squares - 1) * (len(SIZES) - 3)
+    assert forms.p_value == pytest.approx(scipy.stats.f.sf(ratio, 1, len(SIZES) - 3), rel=1e-6)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from losslake.figures.papers import listing
+from losslake.figures.papers.drawn import approximate_size
 from losslake.figures.papers.paper import paper
 from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake_service.web.chart import share_lines
@@ -53,6 +54,7 @@ def _figure(request: PageRequest, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **row,
         "light": light,
+        "size": approximate_size(paper(str(row["paper"])).figure(str(row["figure"]))),
         "shares": list(_shares(request, row, light)),
         "dark": with_query(f"{path}.svg", [release, ("theme", "dark")]),
         "formats": [(ending, with_query(f"{path}.{ending}", [release])) for ending in _ENDINGS],

@@ -179,11 +179,12 @@ def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence
     rates = behind("metaparameters", f"Best learning rates for {request.goal.text} by batch size", trials)
     has_rates = any(study["learning_rate"] is not None for study in studies)
     estimates = request.of_goal | {"release": request.page.view.number}
+    has_estimates = row["critical_batch_size"] is not None
     return {
         "slider": {"stops": stops_url(request), "current": stop_at(request, row)},
         "target_sweep": sweep,
         "metaparameters": rates if has_rates else None,
-        "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates.items()),
+        "estimates": has_estimates and with_query("/v1/analysis/critical-batch-size.json", estimates.items()),
     }
 
 

@@ -42,7 +42,10 @@ export async function draw(figure, live) {
   const width = widthOf(figure);
   drawings.set(figure, { controller, width, view: before?.view });
   try {
-    const [specification] = await Promise.all([fetched(figure, width, controller.signal), loadVega()]);
+    const fetching = fetched(figure, width, controller.signal);
+    // The text of a first drawing is read while Vega loads.
+    if (!before) fetching.then(({ usermeta }) => tell(figure, usermeta), () => {});
+    const [specification] = await Promise.all([fetching, loadVega()]);
     if (controller.signal.aborted) return false;
     addOwnRun(figure, specification, dark.matches ? "dark" : "light");
     await show(figure, specification, { controller, width, view: before?.view });

@@ -45,3 +45,16 @@ def test_a_figure_can_be_framed_by_its_shared_lines(client: TestClient) -> None:
         assert refused.status_code == 404
         assert "frame-ancestors 'none'" in refused.headers["content-security-policy"]
     assert client.get(f"{first}&no=1").status_code == 422
+
+
+@pytest.mark.parametrize("number", ["2", "11"])
+def test_room_for_a_figure_is_about_its_size(client: TestClient, number: str) -> None:
+    page = client.get("/papers").text
+    (picture,) = re.findall(
+        rf'<img src="(/v1/papers/bundled/figures/{number}\.svg[^"]*)" width="(\d+)" height="(\d+)"', page
+    )
+    drawn = client.get(unescape(picture[0])).text
+    sizes = re.search(r'<svg [^>]*?width="(\d+)" height="(\d+)"', drawn)
+    assert sizes is not None
+    assert int(sizes[1]) <= int(picture[1]) <= 1.02 * int(sizes[1])
+    assert int(picture[2]) == pytest.approx(int(sizes[2]), rel=0.1)

@@ -140,6 +140,16 @@ def test_critical_batch_size_and_interval_match_the_analysis(tidy: TestClient) -
     assert _figures(text)["critical"] == f"{value} 90% interval {lower} to {upper}"
 
 
+@pytest.mark.parametrize("target", [0.2, 0.06, 0.89])
+def test_all_estimates_are_offered_where_there_is_one(tidy: TestClient, target: float) -> None:
+    text = _page(tidy, SGD, metric=ERROR, target=target)
+    estimate = _answer(tidy, "analysis/critical-batch-size", SGD, target=target)["estimates"][0]
+    is_offered = "data-estimates" in _inside(text, "critical-estimates")
+    assert is_offered == (estimate["critical_batch_size"] is not None)
+    assert is_offered != ("determine the critical batch size at this target" in text)
+    assert is_offered == (target != 0.89)
+
+
 def test_key_figures_match_the_target_sweep(tidy: TestClient) -> None:
     sweep = _answer(tidy, "analysis/target-sweep", SGD, target_min=0.2, target_max=0.2, n_targets=1, spacing="linear")
     row = sweep["rows"][0]
