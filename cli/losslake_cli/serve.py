@@ -39,6 +39,7 @@ def serve(
     config: ConfigOption = None,
 ) -> None:
     """Run the HTTP service until Ctrl-C."""
+    limit_heaps()
     from losslake_service.serve import serve as run
     from losslake_service.settings import Settings, load_settings
 

@@ -18,7 +18,7 @@ from losslake_schema.tables import TABLES
 
 COLUMNS = ("trial_id", "step", "value", "elapsed_s")
 _OF_RECORDS = ("trial_id", "step", "previous_step", "value", "elapsed_s")
-_NO_RECORDS = pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS]).empty_table()
+_SCHEMA = pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS])
 _MOST_OPEN = 512
 # The bounds of the row groups of a file take much less memory than its metadata.
 _MOST_KNOWN = 4096
@@ -50,7 +50,7 @@ def study_records(store: Store, files: Sequence[DataFile], metrics: Iterable[str
 
 
 def _records(parts: list[pa.Table]) -> StudyRecords:
-    rows = pa.concat_tables(parts) if parts else _NO_RECORDS
+    rows = pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
     integers = (rows["trial_id"], rows["step"], rows["previous_step"].fill_null(NO_STEP))
     trial_id, step, previous_step = (np.asarray(column.to_numpy(), np.int64) for column in integers)
     value, elapsed_s = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("value", "elapsed_s"))

@@ -14,7 +14,7 @@ from losslake_schema import registry
 from losslake_schema.package_files import read_text
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 18
+SERVING_VERSION = 19
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
     "measurements", "trial_resources", "flags", "steps_to_target", "steps_to_result",
@@ -31,7 +31,8 @@ def sql(name: str) -> str:
     `$first_hits`, `$best_trials` and `$trial_settings` are replaced by a text that several share: the file of that name
     without its comment and without the lines that are marked for another one. `$matches(t)` is replaced by the
     condition of `matches.sql` on the table t, on one line; `$beyond_ranges(t)` by branches of a CASE, that of
-    `beyond_range.sql` for each registered quantity.
+    `beyond_range.sql` for each registered quantity; `$target_limits` by rows of a metric, the limits of its targets,
+    and these in words.
     """
     return _filled(name, name)
 
@@ -45,14 +46,14 @@ def overridden(place: str, name: str) -> str:
 @cache
 def _filled(file: str, name: str) -> str:
     text = _SHARED.sub(lambda match: _shared_text(match[1], name), _text(file))
+    text = text.replace("$target_limits", ", ".join(_target_limits()))
     text = _BEYOND_RANGES.sub(lambda match: " ".join(_beyond_ranges(name, match[1])), text)
     return _MATCHES.sub(lambda match: " ".join(_shared_text("matches", name).replace("$t", match[1]).split()), text)
 
 
 def _beyond_ranges(name: str, table: str) -> Iterator[str]:
     branch = " ".join(_shared_text("beyond_range", name).split())
-    bounded = (metric for metric in registry.metrics().values() if math.isfinite(metric.largest))
-    for _, of_quantity in groupby(bounded, key=lambda metric: metric.quantity):
+    for _, of_quantity in groupby(_bounded(), key=lambda metric: metric.quantity):
         metrics = [*of_quantity]
         lowest, highest = metrics[0].target_limits
         values = {
@@ -64,6 +65,16 @@ def _beyond_ranges(name: str, table: str) -> Iterator[str]:
             "range": metrics[0].range_in_words,
         }
         yield Template(branch).safe_substitute(values)
+
+
+def _target_limits() -> Iterator[str]:
+    for metric in _bounded():
+        lowest, highest = metric.target_limits
+        yield f"('{metric.name}', CAST({lowest!r} AS DOUBLE), CAST({highest!r} AS DOUBLE), '{metric.range_in_words}')"
+
+
+def _bounded() -> Iterator[registry.Metric]:
+    return (metric for metric in registry.metrics().values() if math.isfinite(metric.largest))
 
 
 def _shared_text(shared: str, name: str) -> str:

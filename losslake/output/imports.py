@@ -1,4 +1,4 @@
-"""Imports that commands and the processes for SQL do without."""
+"""Imports that commands, services and the processes for SQL do without."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class _NoPandas:
 
 
 def without_pandas() -> None:
-    """Keep PyArrow from importing pandas, which it does with the first array where pandas is installed, in 0.2 s."""
+    """Keep PyArrow from importing pandas, which it does with the first array where pandas is installed.
+
+    That takes 0.2 s and 22 MB.
+    """
     sys.meta_path.insert(0, _NoPandas())
 
 

@@ -23,6 +23,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
+from losslake.output.imports import without_pandas
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
@@ -65,6 +66,7 @@ def run(settings: Server, prepare: Callable[[], Greeting], application: Callable
     prepare: called before the server listens; returns the function that gives the lines to print for its URL.
     application: makes the application in a worker process, so it has to be a function of a module.
     """
+    without_pandas()
     # Until uvicorn handles signals, and when it raises again the one that it stopped for.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -141,7 +143,8 @@ def application(settings: Settings) -> FastAPI:
 
 
 def begin_worker(settings: ServerSettings) -> None:
-    """Prepare the process of a worker: its logs, and its end with its parent."""
+    """Prepare the process of a worker: its logs, its end with its parent, and less memory."""
+    without_pandas()
     configure_logging(settings)
     _exit_with_parent()
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from starlette.types import ASGIApp, Message, Scope
 
+from losslake.output.imports import without_pandas
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _answer_requests(connection: Connection, make_app: MakeApp, arguments: tuple
     # Whoever started the service ends it, and this process with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICENESS)
+    without_pandas()
     app, releases = make_app(*arguments)
     connection.send("ready")
     with asyncio.Runner() as runner:

@@ -25,9 +25,11 @@ class ChannelClosed(Exception):
 def send(channel: socket.socket, message: dict[str, Any], *files: int) -> None:
     """Send a message, optionally with open files; raise ChannelClosed."""
     body = json.dumps(message).encode()
+    data = _HEADER.pack(len(body)) + body
     try:
-        socket.send_fds(channel, [_HEADER.pack(len(body))], files)
-        channel.sendall(body)
+        # At once, so that the other side wakes up once.
+        sent = socket.send_fds(channel, [data], files)
+        channel.sendall(data[sent:])
     except OSError as error:
         raise ChannelClosed(str(error)) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
@@ -24,6 +25,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload
+from losslake_schema.registry import metrics
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
 from tests.losslake.questions.views import answer_to
 
@@ -254,6 +256,22 @@ def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
     with pytest.raises(duckdb.Error, match=re.escape(f"{METRIC} lies between 0 and 1: {do}")):
         release.execute(f"FROM {macro}('{METRIC}', {target}{direction})")
     assert release.execute(f"FROM {macro}('{METRIC}', 1.0000001{direction})").fetchall()
+
+
+def test_limits_of_targets_in_the_serving_file_are_those_of_the_registry(tmp_path: Path) -> None:
+    header = f"step,unregistered/loss,{','.join(metrics())}"
+    offer = TrialOffer([f"1{',0.5' * (1 + len(metrics()))}"], header=header)
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: offer}))])
+    asked = "SELECT metric, lowest, highest, range_in_words FROM base.frontiers"
+    limits = {row[0]: row[1:] for row in open_release(lake, lake.release()).execute(asked).fetchall()}
+    assert limits.keys() == {"unregistered/loss", *metrics()}
+    for name, (lowest, highest, words) in limits.items():
+        metric = metrics().get(name)
+        if metric is None or math.isinf(metric.largest):
+            assert (lowest, highest, words) == (None, None, None)
+        else:
+            assert ((lowest, highest), words) == (metric.target_limits, metric.range_in_words)
 
 
 @pytest.mark.parametrize("macro", MACROS)

@@ -16,7 +16,12 @@ WHERE f.metric = metric AND CASE
         || ' are better: add direction := ''minimize'' or ''maximize'''
     )
     WHEN f.metric = metric AND isnan(CAST(target AS DOUBLE)) THEN error('the target NaN is no number')
-    $beyond_ranges(f)
+    WHEN f.metric = metric AND NOT CAST(target AS DOUBLE) BETWEEN f.lowest AND f.highest THEN error(
+        f.range_in_words || CASE
+            WHEN CAST(target AS DOUBLE) BETWEEN 1 AND 100 THEN ': did you mean ' || round(CAST(target AS DOUBLE) / 100, 8) || '?'
+            ELSE ': give a target there, not ' || CAST(target AS DOUBLE)
+        END
+    )
     WHEN f.metric = metric AND comparator NOT IN ('strict', 'inclusive') THEN error(
         'comparator ''' || comparator || ''' is neither strict nor inclusive'
     )
