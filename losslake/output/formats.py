@@ -156,9 +156,9 @@ def _first_columns(batch: pa.RecordBatch) -> tuple[int, Integers, list[str]]:
 
 
 def _constant_json(column: pa.Array, field: pa.Field) -> str:
-    if pa.types.is_integer(column.type) or column.null_count:
-        return "null" if column.null_count else str(column[0])
-    return str(json_texts(column.slice(0, 1), is_json(field))[0])
+    if column.null_count or not is_json(field):
+        return json_text(column[0].as_py())
+    return str(json_texts(column.slice(0, 1), is_json=True)[0])
 
 
 def _joined(texts: pa.LargeStringArray, starts: Integers, before: Sequence[str], after: str) -> memoryview:
@@ -203,9 +203,10 @@ def _is_constant(column: pa.Array) -> bool:
     """Return True if all rows have the same text or integer, or null."""
     if column.null_count:
         return bool(column.null_count == len(column))
-    kind = column.type
-    is_text_or_integer = pa.types.is_string(kind) or pa.types.is_integer(kind)
-    is_possible = is_text_or_integer and column[0] == column[-1]
+    if pa.types.is_integer(column.type):
+        values = column.to_numpy()
+        return bool(values[0] == values[-1] and (values == values[0]).all())
+    is_possible = pa.types.is_string(column.type) and column[0] == column[-1]
     return bool(is_possible and pc.all(pc.equal(column, column[0])).as_py())
 
 
