@@ -170,7 +170,7 @@ class Scanned:
 def scan(store: Store, file: DataFile) -> Scanned:
     """Return where the runs of a data file of measurements are. Raises LakeBroken if it is missing or can't be read."""
     with reading(store, file.path):
-        opened = pq.ParquetFile(store.open(file.path, file.bytes), pre_buffer=False)
+        opened = pq.ParquetFile(store.open(file.path, file.bytes), read_dictionary=["metric"], pre_buffer=False)
         footer = pa.BufferOutputStream()
         opened.metadata.write_metadata_file(footer)
         runs = [run for group in range(opened.num_row_groups) for run in _runs_of(opened, group)]
@@ -190,9 +190,10 @@ def batch_of_files(studies: Sequence[Sequence[Scanned]]) -> pa.RecordBatch:
 
 def _runs_of(file: pq.ParquetFile, group: int) -> Iterator[tuple[dict[str, Any], Integers]]:
     """Yield the runs of a row group, with the last step of each of its trials."""
-    rows = file.read_row_group(group, ["metric", "trial_id", "step", "elapsed_s"], use_threads=False)
+    columns = ["metric", "trial_id", "step", "elapsed_s"]
+    rows = file.read_row_group(group, columns, use_threads=False).unify_dictionaries()
     trial_id, step = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("trial_id", "step"))
-    names = rows["metric"].combine_chunks().dictionary_encode()
+    names = rows["metric"].combine_chunks()
     metric = names.indices.to_numpy()
     # Rows are sorted by metric, trial and step.
     ends = 1 + np.flatnonzero(np.append((np.diff(metric) != 0) | (np.diff(trial_id) != 0), len(step) > 0))
