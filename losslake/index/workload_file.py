@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.index.frontiers import COUNTED, FRONTIERS, Frontiers, batch_of_frontiers, frontiers, frontiers_of_batch
+from losslake.index.measurement_files import FILES, MeasurementFiles
 from losslake.index.records import (
     RECORDS,
     TRIALS,
@@ -31,7 +32,7 @@ from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import Integers, sign_of
 from losslake_schema.statuses import STATUSES
 
-NAMES = ("trials", "records", "frontiers", "ends")
+NAMES = ("trials", "records", "frontiers", "ends", "measurements")
 # By metric, and in each by trial. A metric of which every trial was evaluated until its last step isn't there.
 _ENDS = pa.schema([("last_step", pa.int64())])
 MOST_OPEN = 2048
@@ -67,6 +68,11 @@ class OpenWorkload:
     def trials(self) -> WorkloadTrials:
         """The trials of the workload."""
         return trials_of_batch(self._reader("trials").get_batch(0))
+
+    @cached_property
+    def measurements(self) -> MeasurementFiles:
+        """The data files with the measurements of the workload."""
+        return MeasurementFiles(self._reader("measurements").get_batch(0))
 
     def records(self, metric: str) -> TrialRecords:
         """Return the records of a metric; empty arrays if there are none."""
@@ -158,6 +164,7 @@ def write_workload(
     directions: Mapping[str, str],
     records: Iterable[TrialRecords],
     ends: Mapping[str, Integers],
+    measurements: pa.RecordBatch,
 ) -> None:
     """Write the files of a workload, one metric after the other.
 
@@ -168,6 +175,7 @@ def write_workload(
         records: of each of these metrics, in the same order.
         ends: by metric and trial, the last step at which it was evaluated in the metric, -1 for none; may lack metrics
             in which each was evaluated until its last step.
+        measurements: rows of FILES.
     """
     metrics, ending = ({_METRICS: json.dumps(list(names)).encode()} for names in (directions, ends))
     with ExitStack() as stack:
@@ -176,6 +184,7 @@ def write_workload(
             return stack.enter_context(pa.ipc.new_file(stack.enter_context(open_sink(name)), schema))
 
         writer("trials", TRIALS).write_batch(batch_of_trials(trials))
+        writer("measurements", FILES).write_batch(measurements)
         to_ends = writer("ends", _ENDS.with_metadata(ending))
         for steps in ends.values():
             to_ends.write_batch(pa.RecordBatch.from_arrays([pa.array(steps)], schema=_ENDS))

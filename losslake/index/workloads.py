@@ -25,9 +25,10 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.index.frontiers import COUNTED
+from losslake.index.measurement_files import MeasurementFile, Scanned, batch_of_files, scan
 from losslake.index.records import Trials, WorkloadTrials, trial_records
 from losslake.index.shared import FOLDER, ensure, exclusive, fetch, is_shared, path_of, share
-from losslake.index.study_files import last_evaluations, study_records
+from losslake.index.study_files import study_records
 from losslake.index.target_ranges import TARGET_RANGES, target_ranges
 from losslake.index.view_texts import SERVING_VERSION, sql
 from losslake.index.workload_file import OpenWorkload, OpenWorkloads, damaged_serving_file, mapped_file, write_workload
@@ -41,13 +42,11 @@ from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
-WORKLOAD_VERSION = 4
-INDEX_VERSION = 1
+WORKLOAD_VERSION = 5
+INDEX_VERSION = 2
 _UNFINISHED = ".unfinished"
 _METRICS = b"metrics of a study"
-_FILE = pa.struct([("path", pa.string()), ("bytes", pa.int64()), ("sha256", pa.string()), ("rows", pa.int64())])
-# A row per workload. metrics: by study, the index of a list in the schema's metadata. files: of the measurements, by
-# study.
+# A row per workload. metrics: by study, the index of a list in the schema's metadata.
 _INDEX = pa.schema(
     [
         *((key, pa.string()) for key in STUDY_KEYS[:4]),
@@ -55,7 +54,6 @@ _INDEX = pa.schema(
         ("batch_sizes", pa.list_(pa.int64())),
         ("metrics", pa.list_(pa.int32())),
         ("folder", pa.string()),
-        ("files", pa.list_(pa.list_(_FILE))),
     ]
 )
 
@@ -86,7 +84,7 @@ class KnownWorkload:
 
     studies: Studies
     opened: Callable[[], OpenWorkload]
-    files: Callable[[int], Sequence[DataFile]]
+    files: Callable[[int], Sequence[MeasurementFile]]
 
 
 def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConnection) -> list[KnownWorkload]:
@@ -107,10 +105,9 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
     if not is_shared(lake) and not set(existing).issuperset(folders):
         make()
     opened = OpenWorkloads(folder, partial(_restore, lake, make))
-    files = batch.column("files")
     return [
-        KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, files, row, studies))
-        for row, (name, studies) in enumerate(zip(folders, _studies(batch), strict=True))
+        KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, opened, name))
+        for name, studies in zip(folders, _studies(batch), strict=True)
     ]
 
 
@@ -212,6 +209,7 @@ class _Sources:
         inputs: list[object] = [WORKLOAD_VERSION, sorted(self.studies.directions.items()), COUNTED]
         parts = zip(self.studies.batch_sizes, self.studies.content_digests, self.files, strict=True)
         inputs += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
+        inputs += [[file.path for file in files] for files in self.measurements]
         return workloads_folder(self.lake) / hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
 
     def ensure(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -231,20 +229,22 @@ class _Sources:
 
         by_study = [study_records(self.lake.store, files, self.studies.directions) for files in self.files]
         by_metric = (trial_records(trials, studies) for studies in zip(*by_study, strict=True))
-        write_workload(open_sink, trials, self.studies.directions, by_metric, self._ends(trials))
+        scanned = [[scan(self.lake.store, file) for file in files] for files in self.measurements]
+        ends = self._ends(trials, scanned)
+        write_workload(open_sink, trials, self.studies.directions, by_metric, ends, batch_of_files(scanned))
         unfinished.rename(self.folder)
 
-    def _ends(self, trials: WorkloadTrials) -> dict[str, Integers]:
+    def _ends(self, trials: WorkloadTrials, scanned: Sequence[Sequence[Scanned]]) -> dict[str, Integers]:
         """Return by metric and trial the last step of its evaluations, of metrics where it isn't that of the trial."""
         last = trials.trials.last_step
         ends: dict[str, Integers] = {}
-        for study, (metrics, files) in enumerate(zip(self.studies.metrics, self.measurements, strict=True)):
+        for study, (metrics, files) in enumerate(zip(self.studies.metrics, scanned, strict=True)):
             if len(metrics) < 2:
                 continue
             rows = slice(*trials.offsets[study : study + 2])
             for metric in metrics:
                 ends.setdefault(metric, last.copy())[rows] = NEVER
-            for metric, trial_id, step in last_evaluations(self.lake.store, files):
+            for metric, trial_id, step in (end for file in files for end in file.ends):
                 of_trial = trials.rows_of(study, trial_id)
                 ends[metric][of_trial] = np.maximum(ends[metric][of_trial], step)
         return {metric: steps for metric, steps in ends.items() if (steps != last).any()}
@@ -281,15 +281,10 @@ def _write_index(path: Path, sources: Sequence[_Sources]) -> None:
         "batch_sizes": [w.batch_sizes for w in workloads],
         "metrics": [[metrics.setdefault(names, len(metrics)) for names in w.metrics] for w in workloads],
         "folder": [source.folder.name for source in sources],
-        "files": [[list(map(_file_row, files)) for files in source.measurements] for source in sources],
     }
     batch = pa.RecordBatch.from_pydict(columns, _INDEX.with_metadata({_METRICS: json.dumps(list(metrics)).encode()}))
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
-
-
-def _file_row(file: DataFile) -> dict[str, str | int]:
-    return {name: getattr(file, name) for name in _FILE.names}
 
 
 def _read_index(path: Path) -> pa.RecordBatch:
@@ -310,6 +305,5 @@ def _studies(batch: pa.RecordBatch) -> Iterable[Studies]:
         yield Studies(Workload(*key), first, tuple(sizes[start:end]), tuple(metrics[start:end]))
 
 
-def _files_of(files: pa.ListArray, row: int, studies: Studies, study: int) -> list[DataFile]:
-    keys = Study(studies.workload, studies.batch_sizes[study]).key()
-    return [DataFile("measurements", **file, **keys) for file in files[row].values[study].as_py()]
+def _files_of(opened: OpenWorkloads, name: str, study: int) -> list[MeasurementFile]:
+    return opened.opened(name).measurements.of_study(study)

@@ -120,6 +120,8 @@ def _blank(array: pa.Array) -> pa.Array:
     if not array.null_count or not _is_fixed(array.type):
         return array
     size, kind = len(array), array.type
+    if array.null_count == size:
+        return pa.nulls(size, kind)
     if pa.types.is_boolean(kind):
         values = _bitmap(pc.fill_null(array, False))
     else:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from losslake.index.study_files import measurements
+from losslake.index.measurement_files import measurements
 from losslake.output.answer import Answer, prefetched
 from losslake.output.columns import RowShape
 from losslake.output.rows import Row, shown
@@ -176,31 +176,32 @@ def _rows(
     trials: tuple[int, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
     files = view.measurement_files(facts, study)
-    parts: Iterator[pa.Table] = (
+    parts: Iterator[pa.RecordBatch] = (
         _within_steps(rows, parameters) for rows in measurements(view.store, files, metric.name, trials)
     )
     if parameters.points is not None or parameters.every > 1:
         # A trial may go on in the next row group.
-        tables = list(parts)
-        parts = iter([_thinned(pa.concat_tables(tables), metric, parameters)] if tables else [])
+        batches = list(parts)
+        parts = iter([_thinned(pa.concat_batches(batches), metric, parameters)] if batches else [])
     names = {"workload": str(facts.workload), "batch_size": facts.batch_sizes[study], "metric": metric.name}
-    shape, amounts_of = _shape(parameters), curve_amounts(view, facts, study, parameters.counting())
+    shape = _shape(parameters)
+    amounts_of = curve_amounts(view, facts, study, parameters.counting()) if shape is QUESTION.rows else None
     for rows in parts:
         if rows.num_rows:
-            measured = {name: rows[name].combine_chunks() for name in rows.column_names}
-            if shape is QUESTION.rows:
+            measured = dict(zip(rows.schema.names, rows.columns, strict=True))
+            if amounts_of is not None:
                 measured["amount"] = amounts_of(measured)
             yield shape.batch({**measured, **names})
 
 
-def _within_steps(rows: pa.Table, parameters: CurvesParameters) -> pa.Table:
+def _within_steps(rows: pa.RecordBatch, parameters: CurvesParameters) -> pa.RecordBatch:
     if parameters.step_min == 0 and parameters.step_max == LARGEST_INTEGER:
         return rows
     steps = rows["step"]
     return rows.filter(pc.and_(pc.greater_equal(steps, parameters.step_min), pc.less_equal(steps, parameters.step_max)))
 
 
-def _thinned(rows: pa.Table, metric: Metric, parameters: CurvesParameters) -> pa.Table:
+def _thinned(rows: pa.RecordBatch, metric: Metric, parameters: CurvesParameters) -> pa.RecordBatch:
     trial_id, step, value = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
     if parameters.points is None:
         return rows.filter(pa.array(every_so_many(trial_id, parameters.every)))

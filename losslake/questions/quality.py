@@ -23,7 +23,7 @@ from losslake.analysis.quality import (
     shortfall,
 )
 from losslake.analysis.settings import medians_of_settings
-from losslake.index.study_files import measurements
+from losslake.index.measurement_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
@@ -415,6 +415,6 @@ def _curves(
     parts = list(measurements(view.store, files, metric, trials)) if trials else []
     if not parts:
         return {}
-    rows = pa.concat_tables(parts)
+    rows = pa.Table.from_batches(parts)
     numbers, steps, values = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
     return {trial: (steps[numbers == trial], values[numbers == trial]) for trial in trials}

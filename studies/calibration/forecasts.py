@@ -24,7 +24,7 @@ from losslake.analysis.forecast import LEVELS, ForecastRefused, forecast
 from losslake.analysis.forecast_levels import FILE
 from losslake.analysis.neighbour_bands import groups_needed
 from losslake.index.frontiers import COUNTED
-from losslake.index.study_files import measurements
+from losslake.index.measurement_files import measurements
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.comparable_trials import comparable_trials

@@ -103,7 +103,7 @@ class FolderStore:
 
     def open(self, path: str, size: int) -> pa.NativeFile:
         """Map a file into memory."""
-        return pa.memory_map(str(self.folder / path))
+        return pa.memory_map(f"{self.folder}/{path}")  # joined by pathlib, it takes longer than to map it
 
     def range(self, path: str, size: int, start: int, stop: int) -> bytes:
         """Return the bytes of a file from start up to stop."""

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from losslake.index.measurement_files import MeasurementFile
 from losslake.index.records import TrialRecords, Trials, WorkloadTrials, reordered_records
 from losslake.index.workload_file import OpenWorkload
-from losslake.lake.store.store import DataFile
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
@@ -174,5 +174,5 @@ def pooled(
     return pool
 
 
-def _no_files(_: int) -> Sequence[DataFile]:
+def _no_files(_: int) -> Sequence[MeasurementFile]:
     raise BadParameter("workload", "this question pools no workloads: give one instead of a pattern")

@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 
+from losslake.index.measurement_files import MeasurementFile
 from losslake.index.serving import connect, serving_file
 from losslake.index.workloads import KnownWorkload, open_workloads
 from losslake.lake.lake import Lake
-from losslake.lake.store.store import DataFile, Store
+from losslake.lake.store.store import Store
 from losslake.questions.release.counts import Counts, largest
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names, near_numbers
 from losslake.questions.release.pool import Pool, is_pattern, matches, pooled
@@ -301,7 +302,7 @@ class ReleaseView:
     def trial(self, trial: Trial) -> None:
         """Raise UnknownName unless the trial exists."""
         facts, study = self.study(trial.study)
-        trial_ids = facts.trials[facts.rows_of(study)].trial_id.tolist()
+        trial_ids = facts.trials.trial_id[facts.rows_of(study)].tolist()
         if trial.trial_id not in trial_ids:
             near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, trial_ids)]
             raise UnknownName("trial", str(trial), near, f"release {self.number}")
@@ -317,7 +318,7 @@ class ReleaseView:
             raise UnknownName("metric", name, near, where)
         return self.metrics[name]
 
-    def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[DataFile]:
+    def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[MeasurementFile]:
         """Return the files with the measurements of a workload, or of its study of that index."""
         studies = range(len(facts.batch_sizes)) if study is None else (study,)
         return [file for each in studies for file in facts.files(each)]

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from losslake.index.measurement_files import MeasurementFile
 from losslake.index.records import Trials
 from losslake.index.workload_file import OpenWorkload
-from losslake.lake.store.store import DataFile
 from losslake.questions.release.known_names import labels_of
 from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import Flags, Integers
@@ -34,7 +34,7 @@ class WorkloadFacts:
     batch_sizes: tuple[int, ...]
     metrics: tuple[tuple[str, ...], ...]
     open: Callable[[], OpenWorkload]
-    files: Callable[[int], Sequence[DataFile]]
+    files: Callable[[int], Sequence[MeasurementFile]]
 
     def parts(self) -> Iterator[tuple[int, slice, WorkloadFacts, int]]:
         """Yield for each stored study the study here and the rows of trials, and its workload and study there."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from losslake.analysis.crossings import Curves, crossings, previous_steps
 from losslake.analysis.mean_curve import mean_crossings
-from losslake.index.study_files import measurements
-from losslake.lake.store.store import DataFile, Store
+from losslake.index.measurement_files import MeasurementFile, measurements
+from losslake.lake.store.store import Store
 from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
@@ -137,7 +137,7 @@ def confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing,
     return Confirmed(steps, previous, means)
 
 
-def _curves(search: Search, study: int, rows: Integers, store: Store, files: Sequence[DataFile]) -> Curves:
+def _curves(search: Search, study: int, rows: Integers, store: Store, files: Sequence[MeasurementFile]) -> Curves:
     """Return the curves of these trials of a study, within its budgets, from the files of its measurements."""
     trial_ids, names = search.facts.trials.trial_id[rows], ("trial_id", "step", "value")
     tables = list(measurements(store, files, search.metric, trial_ids.tolist(), names))

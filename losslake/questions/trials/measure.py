@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.study_files import measurements
+from losslake.index.measurement_files import measurements
 from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView

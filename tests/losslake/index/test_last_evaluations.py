@@ -6,7 +6,7 @@ import math
 import random
 from pathlib import Path
 
-from losslake.index.study_files import last_evaluations, measurements
+from losslake.index.measurement_files import measurements, scan
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
 from losslake.questions import scaling, survival
@@ -15,6 +15,7 @@ from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from tests.archives import write_workload
+from tests.losslake.index.test_measurement_files import files_of
 from tests.losslake.index.test_record_files import written
 from tests.losslake.questions.views import answer_to
 from tests.oracle import Row
@@ -66,12 +67,13 @@ def test_evaluations_are_found_however_metrics_and_trials_lie_in_row_groups(tmp_
     for size in (1, 2, 3, 7, 100):
         file = written(tmp_path / str(size), *rows, row_group_size=size)
         found: dict[tuple[str, int], int] = {}
-        for metric, trial_id, step in last_evaluations(FolderStore(tmp_path), [file]):
+        for metric, trial_id, step in scan(FolderStore(tmp_path), file).ends:
             for trial, last in zip(trial_id.tolist(), step.tolist(), strict=True):
                 found[metric, trial] = max(last, found.get((metric, trial), 0))
         assert found == {(metric, trial): trial for metric in "abc" for trial in range(1, 5)}
         for trials in ([1], [2, 4], [3], None):
-            parts = measurements(FolderStore(tmp_path), [file], "b", trials, ["trial_id", "step"])
+            files = files_of(FolderStore(tmp_path), [file])
+            parts = measurements(FolderStore(tmp_path), files, "b", trials, ["trial_id", "step"])
             read = [tuple(row.values()) for part in parts for row in part.to_pylist()]
             assert read == [row[1:3] for row in rows if row[0] == "b" and (trials is None or row[1] in trials)]
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from losslake.index import study_files
 from losslake.index.study_files import study_records
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
@@ -48,13 +47,3 @@ def test_a_file_that_is_missing_or_no_parquet_is_named(tmp_path: Path) -> None:
         file = DataFile("records", name, 4, "", 1)
         with pytest.raises(LakeBroken, match=f"{name} .*restore it"):
             list(study_records(FolderStore(tmp_path), [file], ["a"]))
-
-
-def test_files_known_to_lack_the_metric_are_not_opened_again_for_their_metadata(tmp_path: Path) -> None:
-    files = [written(tmp_path / "a", ("a", 1, 1, None)), written(tmp_path / "b", ("b", 1, 1, None))]
-    store = FolderStore(tmp_path)
-    for _ in range(2):
-        (found,) = study_records(store, files, ["a"])
-        assert found.step.tolist() == [1]
-        (tmp_path / "b").unlink(missing_ok=True)
-        study_files._metadata.cache_clear()

@@ -16,10 +16,11 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.index.study_files import measurements
+from losslake.index.measurement_files import measurements
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
 from losslake.questions.curves import ROWS_IN_A_COLUMN, every_so_many, kept_for_plot
+from tests.losslake.index.test_measurement_files import files_of
 from tests.made_up_lake import ERROR, METRICS, ODD, PRECISION, Curves
 from tests.service.test_http_answers import as_json
 
@@ -247,9 +248,10 @@ CONTENT: Rows = [
 def test_trials_and_metrics_are_found_wherever_row_groups_are_cut(
     tmp_path: Path, rows_in_a_group: int, has_statistics: bool
 ) -> None:
-    file = data_file(tmp_path / "x.parquet", CONTENT, rows_in_a_group, has_statistics)
+    stored = data_file(tmp_path / "x.parquet", CONTENT, rows_in_a_group, has_statistics)
+    files = files_of(FolderStore(tmp_path), [stored])
     for metric, trials in product("abcd", (None, (1,), (4,), (1, 9), (2,), (0, 4, 10))):
-        tables = list(measurements(FolderStore(tmp_path), [file], metric, trials))
+        tables = list(measurements(FolderStore(tmp_path), files, metric, trials))
         found = [
             (metric, *row)
             for table in tables
@@ -263,7 +265,7 @@ def test_a_metric_in_several_files_is_read_from_each(tmp_path: Path) -> None:
     files = [data_file(tmp_path / f"{number}.parquet", half, 4) for number, half in enumerate(halves)]
     found = [
         step
-        for table in measurements(FolderStore(tmp_path), files, "b", None)
+        for table in measurements(FolderStore(tmp_path), files_of(FolderStore(tmp_path), files), "b", None)
         for step in table["trial_id"].to_pylist()
     ]
     assert found == [1] * 5 + [4] * 5 + [9] * 5

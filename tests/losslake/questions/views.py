@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from losslake.index.measurement_files import batch_of_files, scan
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
 from losslake.index.view_texts import sql
@@ -105,7 +106,7 @@ def view_of(
     studies: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
-    files: dict[Study, list[DataFile]] = {}
+    files, store = dict[Study, list[DataFile]](), FolderStore(folder or Path())
     for workload, its_rows in workloads.items():
         ordered = sorted(its_rows, key=lambda r: (r.batch_size, r.trial_id, -1 if r.step is None else r.step))
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
@@ -155,8 +156,8 @@ def view_of(
     ]
     _table(connection, "goals", goals, _GOALS)
     of_all = pa.Table.from_pylist(records, _RECORDS)
-    workloads_here = [_known(connection, studies_of, of_all, files, later) for studies_of in workloads_of(connection)]
-    return ReleaseView(RELEASE, connection, workloads_here, FolderStore(folder or Path()))
+    workloads_here = [_known(connection, each, of_all, files, later, store) for each in workloads_of(connection)]
+    return ReleaseView(RELEASE, connection, workloads_here, store)
 
 
 class _Database:
@@ -197,14 +198,20 @@ def _known(
     records: pa.Table,
     files: Mapping[Study, Sequence[DataFile]],
     later: int,
+    store: FolderStore,
 ) -> KnownWorkload:
     plain = Studies(studies.workload, studies.first_study, studies.batch_sizes, studies.metrics)
-    opened = cache(lambda: _in_memory(connection, studies, records, later))
-    return KnownWorkload(plain, opened, lambda study: files.get(studies.studies[study], ()))
+    measured = batch_of_files([[scan(store, file) for file in files.get(study, ())] for study in studies.studies])
+    opened = cache(lambda: _in_memory(connection, studies, records, later, measured))
+    return KnownWorkload(plain, opened, lambda study: opened().measurements.of_study(study))
 
 
 def _in_memory(
-    connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table, later: int
+    connection: duckdb.DuckDBPyConnection,
+    studies: WorkloadStudies,
+    records: pa.Table,
+    later: int,
+    measured: pa.RecordBatch,
 ) -> OpenWorkload:
     sinks = {name: pa.BufferOutputStream() for name in NAMES}
     trials = trials_of(connection, studies)
@@ -217,7 +224,7 @@ def _in_memory(
     last_steps = trials.trials.last_step
     earlier = np.where(last_steps < 0, NO_STEP, last_steps - later)
     ends = {name: earlier for name in studies.metrics[0] if later and name != _DECOY}
-    write_workload(lambda name: sinks[name], trials, studies.directions, of_each, ends)
+    write_workload(lambda name: sinks[name], trials, studies.directions, of_each, ends, measured)
     return OpenWorkload({name: pa.BufferReader(sink.getvalue()) for name, sink in sinks.items()})
 
 
