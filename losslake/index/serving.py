@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from losslake.index.shared import ensure, exclusive, path_of
 from losslake.index.view_texts import MACROS, SERVING_VERSION, VIEWS, overridden, sql
-from losslake.index.workloads import target_ranges_of
+from losslake.index.workloads import index_path, target_ranges_of
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
@@ -49,17 +49,24 @@ _kept_views: list[bytes] = []
 
 
 def serving_file(lake: Lake, release: Release) -> Path:
-    """Return the DuckDB file of a release, building it if necessary. Raises LakeBroken if a data file is missing.
-
-    Its views name the data files by absolute path, so its name includes a hash of the lake's location.
-    """
-    place = hashlib.sha256(lake.store.url.encode()).hexdigest()
-    path = path_of(lake, release, f"{place[:6]}-v{SERVING_VERSION}.duckdb")
+    """Return the DuckDB file of a release, building it if necessary. Raises LakeBroken if a data file is missing."""
+    path = _serving_path(lake, release)
     if not path.is_file():
         with exclusive(path.parent):
             if not path.is_file():
                 ensure(lake, path, partial(_make, path, lake, release))
     return path
+
+
+def is_built(lake: Lake, release: Release) -> bool:
+    """Return True if the serving files of a release are on this machine, so that it opens at once."""
+    return _serving_path(lake, release).is_file() and index_path(lake, release).is_file()
+
+
+def _serving_path(lake: Lake, release: Release) -> Path:
+    """Return the path of a DuckDB file, which has a hash of the lake's location: its views name files by path."""
+    place = hashlib.sha256(lake.store.url.encode()).hexdigest()
+    return path_of(lake, release, f"{place[:6]}-v{SERVING_VERSION}.duckdb")
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:

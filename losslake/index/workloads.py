@@ -94,8 +94,7 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
 
     connection: to the release's serving file. Raises LakeBroken if a file is missing or damaged.
     """
-    version = f"{SERVING_VERSION}.{WORKLOAD_VERSION}.{INDEX_VERSION}"
-    path = path_of(lake, release, f"workloads-v{version}.arrow")
+    path = index_path(lake, release)
     make = partial(_make_index, path, lake, release, connection)
     if not path.is_file():
         ensure(lake, path, make)
@@ -112,6 +111,11 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
         KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, files, row, studies))
         for row, (name, studies) in enumerate(zip(folders, _studies(batch), strict=True))
     ]
+
+
+def index_path(lake: Lake, release: Release) -> Path:
+    """Return the path of the index of a release's workloads."""
+    return path_of(lake, release, f"workloads-v{SERVING_VERSION}.{WORKLOAD_VERSION}.{INDEX_VERSION}.arrow")
 
 
 def folders_in(path: Path) -> set[str]:
