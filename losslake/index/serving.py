@@ -12,6 +12,7 @@ from the first that it builds, and begins with a copy of that. Those that name d
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 from collections import defaultdict
@@ -22,14 +23,15 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from losslake.index.shared import ensure, exclusive, path_of
+from losslake.index.shared import ensure, exclusive, is_in_use, path_of
 from losslake.index.view_texts import MACROS, SERVING_VERSION, VIEWS, overridden, sql
-from losslake.index.workloads import index_path, target_ranges_of
+from losslake.index.workloads import index_path, open_workloads, target_ranges_of
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.public_paths import public_paths
 from losslake.lake.store.store import DataFile
+from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
@@ -42,6 +44,7 @@ _DERIVED = (
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors", "copies")
 # Those of the serving file that other engines take over, since they are made from the measurements.
 MADE_TABLES = ("studies", "flags", "missed", "equal_curves", "also_submitted")
+_log = logging.getLogger(__name__)
 
 
 _kept_views: list[bytes] = []
@@ -61,6 +64,23 @@ def serving_file(lake: Lake, release: Release) -> Path:
 def is_built(lake: Lake, release: Release) -> bool:
     """Return True if the serving files of a release are on this machine, so that it opens at once."""
     return _serving_path(lake, release).is_file() and index_path(lake, release).is_file()
+
+
+def build_if_used(lake: Lake, base: Release, release: Release) -> None:
+    """Build the serving files of a release before it is published, if a service has `base`, the one before, open.
+
+    Then services switch to it at once. If that fails, they report why.
+    """
+    used, path = _serving_path(lake, base), _serving_path(lake, release)
+    if not is_in_use(used):
+        return
+    try:
+        with open_release(lake, release) as connection:
+            open_workloads(lake, release, connection)
+        # Built isn't used: without services, ingests soon stop building.
+        os.utime(path, (path.stat().st_atime, used.stat().st_mtime))
+    except (LossLakeError, OSError, duckdb.Error) as error:
+        _log.warning("services have to build the serving files of release %d (%s)", release.number, error)
 
 
 def _serving_path(lake: Lake, release: Release) -> Path:

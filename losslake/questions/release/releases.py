@@ -9,7 +9,7 @@ from collections import OrderedDict
 from anyio.to_thread import run_sync
 
 from losslake.index.serving import is_built
-from losslake.index.shared import is_shared, touch
+from losslake.index.shared import touch
 from losslake.lake.lake import Lake
 from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake.questions.release.notices import Notices
@@ -168,11 +168,10 @@ class Releases:
             self._is_starting = False
         while not self._is_stopped.wait(self._seconds_between_looks):
             self._refresh_and_log()
-            if is_shared(self.lake):
-                self._keep_files()
+            self._keep_files()
 
     def _keep_files(self) -> None:
-        """Mark the files of open releases as used, since SQL workers reopen them."""
+        """Mark the files of open releases as used: SQL workers reopen them, and ingests build those of the next."""
         with self._changing:
             views = [*self._open.values()]
         for view in views:
