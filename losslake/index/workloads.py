@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -175,12 +175,15 @@ def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -
     return WorkloadTrials(offsets, Trials(**numbers))
 
 
-def target_ranges_of(lake: Lake, files: Sequence[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
+def target_ranges_of(
+    lake: Lake, files: Sequence[DataFile], connection: duckdb.DuckDBPyConnection, unchanged: Set[Workload]
+) -> pa.Table:
     """Return the results of each study in each metric with a direction, at every target: rows of TARGET_RANGES.
 
-    connection: to the release's DuckDB file. The caller must hold the lock. Raises LakeBroken.
+    connection: to the release's DuckDB file. unchanged: workloads to leave out. The caller must hold the lock. Raises
+    LakeBroken.
     """
-    sources = _sources_of(lake, workloads_of(connection), files)
+    sources = _sources_of(lake, [each for each in workloads_of(connection) if each.workload not in unchanged], files)
     _make_missing(sources, connection)
     opened = OpenWorkloads(workloads_folder(lake), lambda _: None)
     batches = []
