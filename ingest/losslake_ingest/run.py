@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import Also, PublicationRefused, last_erasure
+from losslake.lake.publishing import Also, Build, PublicationRefused, last_erasure
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
 from losslake_ingest.contracts.rules import SourceBroken
@@ -44,6 +44,7 @@ def ingest(
     progress: Progress | None = None,
     engine: Engine | None = None,
     also: Also | None = None,
+    build: Build | None = None,
 ) -> Summary:
     """Read everything at the paths and publish it as one release. Ingestion is idempotent.
 
@@ -53,13 +54,13 @@ def ingest(
     study first, everything is read again on top of its release. Before it reads, raises UnknownSource if a path holds
     nothing readable, BadMapping or UnknownFormat for an invalid request, and LakeBroken if the lake isn't where its
     catalog says. also: makes further changes of the database in the transaction that stores the outcome, or raises
-    PublicationRefused, and then nothing is stored.
+    PublicationRefused, and then nothing is stored. build: called before the release is published.
     """
     can_recall = True
     for _ in range(ATTEMPTS):
         try:
             attempt = _Attempt(lake, paths, request, progress or NoProgress())
-            return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall, also)
+            return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall, also, build)
         except ConcurrentChange:
             continue
         except _MustRead:
@@ -84,7 +85,7 @@ class _Attempt:
         self._erasure = last_erasure(lake)
         self._stored = stored_in(lake)
 
-    def publish(self, engine: Engine, notes: str, can_recall: bool, also: Also | None) -> Summary:
+    def publish(self, engine: Engine, notes: str, can_recall: bool, also: Also | None, build: Build | None) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""
         memory = Memory(self._lake, self._request)
         with _no_garbage_collection():
@@ -96,7 +97,7 @@ class _Attempt:
             changes = merge_offers(self._lake.store, self._stored, offers, leaving)
             remaining = without_moved(self._lake.store, self._stored, leaving, changes)
             changes |= remaining.studies
-            published = self._publish(offers, changes, remaining.dropped, moved, notes, also)
+            published = self._publish(offers, changes, remaining.dropped, moved, notes, also, build)
         for study, change in changes.items():
             if study not in published.studies:
                 discard(self._lake.store, change.written)
@@ -146,6 +147,7 @@ class _Attempt:
         moved: Mapping[Trial, Move],
         notes: str,
         also: Also | None,
+        build: Build | None,
     ) -> Published:
         """Publish the changes, or discard what was written for them.
 
@@ -171,7 +173,7 @@ class _Attempt:
 
         try:
             entries = partial(_Entries, offers, moved, self._stored.placed, at)
-            return publish(self._lake, all_changes, entries, notes, also)
+            return publish(self._lake, all_changes, entries, notes, also, build)
         except (ConcurrentChange, DirectionConflict, GoalConflict, PublicationRefused) as conflict:
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
             if isinstance(conflict, GoalConflict) and any(offer.is_recalled for offer in offers):

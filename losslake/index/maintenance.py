@@ -30,7 +30,8 @@ _NEVER_DELETED = (_WORKLOADS, ".building")
 _MAINTAINING = 5_355_322  # key of the PostgreSQL advisory lock
 _OF_A_RELEASE = re.compile(
     r"(release|remote)-(?P<number>\d{6,})-(?P<manifest>[0-9a-f]{12})-"
-    rf"([0-9a-f]+-v{SERVING_VERSION}\.duckdb|[0-9a-f]+-v{REMOTE_VERSION}\.duckdb|files-v{FILE_LIST_VERSION}\.parquet|"
+    rf"((?P<tables>[0-9a-f]+-v{SERVING_VERSION}\.duckdb)|[0-9a-f]+-v{REMOTE_VERSION}\.duckdb|"
+    rf"files-v{FILE_LIST_VERSION}\.parquet|"
     rf"(?P<index>workloads-v{SERVING_VERSION}\.{WORKLOAD_VERSION}\.{INDEX_VERSION}\.arrow))"
 )
 
@@ -96,7 +97,11 @@ def _needed(lake: Lake, policy: RetentionPolicy, names: Iterable[str]) -> dict[s
 
 
 def _delete_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
-    """Delete serving files of deleted releases and other versions of LossLake; return the bytes of each."""
+    """Delete serving files of deleted releases and other versions of LossLake; return the bytes of each.
+
+    Also the databases of earlier releases that no service has had open within the grace time: they are built again from
+    what releases share.
+    """
     folder = lake.folder / FOLDER
     if not folder.is_dir():
         return []
@@ -105,7 +110,9 @@ def _delete_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
         needed = _needed(lake, policy, (path.name for path in paths))
         indexes = (folder / name for name, match in needed.items() if match["index"])
         workloads = {name for index in indexes for name in _folders_named_by(index)}
-        kept = {*_NEVER_DELETED, *needed}
+        databases = {name: int(match["number"]) for name, match in needed.items() if match["tables"]}
+        earlier = {name for name, number in databases.items() if number < max(databases.values())}
+        kept = {*_NEVER_DELETED, *needed} - earlier
         unneeded = [path for path in paths if path.name not in kept]
         unneeded += (path for path in (folder / _WORKLOADS).glob("*") if path.name not in workloads)
         return _delete(unneeded, policy)

@@ -12,6 +12,7 @@ from the first that it builds, and begins with a copy of that. Those that name d
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 from collections import defaultdict
@@ -22,26 +23,25 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from losslake.index.shared import ensure, exclusive, path_of
-from losslake.index.view_texts import MACROS, SERVING_VERSION, VIEWS, overridden, sql
-from losslake.index.workloads import target_ranges_of
+from losslake.index.derived import derive_tables
+from losslake.index.shared import ensure, exclusive, is_in_use, path_of
+from losslake.index.view_texts import MACROS, SERVING_VERSION, VIEWS, list_of, overridden, quoted, sql
+from losslake.index.workloads import index_path, open_workloads
 from losslake.lake.data_files import check_files_exist
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.public_paths import public_paths
 from losslake.lake.store.store import DataFile
+from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
 REMOTE_VERSION = 13
 MOST_REMOTE_FILES = 16
-_DERIVED = (
-    "base_records", "base_hits", "base_flags", "base_missed", "base_equal_curves", "base_also_submitted",
-    "base_frontiers", "base_target_ranges",
-)  # fmt: skip
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors", "copies")
 # Those of the serving file that other engines take over, since they are made from the measurements.
 MADE_TABLES = ("studies", "flags", "missed", "equal_curves", "also_submitted")
+_log = logging.getLogger(__name__)
 
 
 _kept_views: list[bytes] = []
@@ -49,17 +49,41 @@ _kept_views: list[bytes] = []
 
 
 def serving_file(lake: Lake, release: Release) -> Path:
-    """Return the DuckDB file of a release, building it if necessary. Raises LakeBroken if a data file is missing.
-
-    Its views name the data files by absolute path, so its name includes a hash of the lake's location.
-    """
-    place = hashlib.sha256(lake.store.url.encode()).hexdigest()
-    path = path_of(lake, release, f"{place[:6]}-v{SERVING_VERSION}.duckdb")
+    """Return the DuckDB file of a release, building it if necessary. Raises LakeBroken if a data file is missing."""
+    path = _serving_path(lake, release)
     if not path.is_file():
         with exclusive(path.parent):
             if not path.is_file():
                 ensure(lake, path, partial(_make, path, lake, release))
     return path
+
+
+def is_built(lake: Lake, release: Release) -> bool:
+    """Return True if the serving files of a release are on this machine, so that it opens at once."""
+    return _serving_path(lake, release).is_file() and index_path(lake, release).is_file()
+
+
+def build_if_used(lake: Lake, base: Release, release: Release) -> None:
+    """Build the serving files of a release before it is published, if a service has `base`, the one before, open.
+
+    Then services switch to it at once. If that fails, they report why.
+    """
+    used, path = _serving_path(lake, base), _serving_path(lake, release)
+    if not is_in_use(used):
+        return
+    try:
+        with open_release(lake, release) as connection:
+            open_workloads(lake, release, connection)
+        # Built isn't used: without services, ingests soon stop building.
+        os.utime(path, (path.stat().st_atime, used.stat().st_mtime))
+    except (LossLakeError, OSError, duckdb.Error) as error:
+        _log.warning("services have to build the serving files of release %d (%s)", release.number, error)
+
+
+def _serving_path(lake: Lake, release: Release) -> Path:
+    """Return the path of a DuckDB file, which has a hash of the lake's location: its views name files by path."""
+    place = hashlib.sha256(lake.store.url.encode()).hexdigest()
+    return path_of(lake, release, f"{place[:6]}-v{SERVING_VERSION}.duckdb")
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
@@ -92,15 +116,26 @@ def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
 
 
 def _make(path: Path, lake: Lake, release: Release) -> None:
-    with atomic_write(path) as unfinished:
-        _build(unfinished, lake, lake.files(release))
+    files = lake.files(release)
+    try:
+        with atomic_write(path) as unfinished:
+            _build(unfinished, lake, files, _nearest(path, release))
+    except duckdb.Error:  # the other file may be damaged, or was deleted
+        with atomic_write(path) as unfinished:
+            _build(unfinished, lake, files, None)
 
 
-def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
+def _nearest(path: Path, release: Release) -> Path | None:
+    """Return the DuckDB file, at the same location and of the same version, of the release with the nearest number."""
+    others = path.parent.glob(f"release-*-{path.name.split('-', 3)[3]}")
+    return min(others, key=lambda other: abs(int(other.name.split("-")[1]) - release.number), default=None)
+
+
+def _build(path: Path, lake: Lake, files: list[DataFile], earlier: Path | None) -> None:
     check_files_exist(lake.store, files)
     ordered = sorted(files, key=_order)
-    texts = {name: overridden("serving", name) for name in (*_DERIVED, *VIEWS, *MACROS)}
-    of_release = [name for name in VIEWS if "$files" in texts[name]]
+    texts = {name: overridden("serving", name) for name in ("base_records", *VIEWS, *MACROS)}
+    of_release = [name for name in texts if "$files" in texts[name]]
     views = _kept_views[0] if _kept_views else b""  # once: another thread may set it meanwhile
     if views:
         path.write_bytes(views)
@@ -108,12 +143,11 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA IF NOT EXISTS base")
         _read_small_tables(connection, lake, ordered, BASE_TABLES)
-        for name in (*_DERIVED, *of_release) if views else texts:
-            if name == "base_target_ranges":
-                connection.register("target_ranges", target_ranges_of(lake, files, connection))
+        derive_tables(connection, lake, ordered, earlier)
+        for name in of_release if views else texts:
             table = name.removeprefix("base_")
             paths = [lake.store.name_for_queries(file.path) for file in ordered if file.table == table]
-            connection.execute(texts[name].replace("$files", _list_of(paths)))
+            connection.execute(texts[name].replace("$files", list_of(paths)))
         connection.execute("CHECKPOINT")
         if not views:
             _kept_views[:] = [_views_alone(connection, of_release)]
@@ -124,10 +158,11 @@ def _views_alone(connection: duckdb.DuckDBPyConnection, of_release: Sequence[str
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "views.duckdb"
         release = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
-        connection.execute(f"ATTACH {_quoted(str(file))} AS alone")
+        connection.execute(f"ATTACH {quoted(str(file))} AS alone")
         connection.execute(f'COPY FROM DATABASE "{release}" TO alone (SCHEMA)')
         for name in of_release:
-            connection.execute(f"DROP VIEW alone.{name}")
+            if name in VIEWS:
+                connection.execute(f"DROP VIEW alone.{name}")
         connection.execute("DROP SCHEMA alone.base CASCADE")
         connection.execute("CHECKPOINT alone")
         connection.execute("DETACH alone")
@@ -156,15 +191,6 @@ def _read_small_tables(
         connection.execute(sql(f"base_{name}"))
 
 
-def _list_of(files: list[str]) -> str:
-    """Return paths as a list in SQL; DuckDB parses one text without the common prefix twice as fast as a list."""
-    if not files:
-        return "[]"
-    start = os.path.commonprefix(files)  # noqa: RUF071 by characters: URLs are not paths
-    rest = "|".join(file.removeprefix(start) for file in files)  # below the lake, names are percent-encoded
-    return f"list_transform(string_split({_quoted(rest)}, '|'), lambda path: {_quoted(start)} || path)"
-
-
 def _evict_oldest(folder: Path) -> None:
     def built_at(path: Path) -> float:
         try:
@@ -182,9 +208,9 @@ def _build_remote(
     public_path = public_paths(files)
     urls: dict[str, list[str]] = defaultdict(list)
     for file in sorted(files, key=lambda f: public_path[f.path]):
-        urls[file.table].append(_quoted(f"{files_url}/{public_path[file.path]}"))
+        urls[file.table].append(quoted(f"{files_url}/{public_path[file.path]}"))
     with duckdb.connect() as connection:
-        connection.execute(overridden("remote", "attach").replace("$path", _quoted(str(path))))
+        connection.execute(overridden("remote", "attach").replace("$path", quoted(str(path))))
         connection.execute("CREATE SCHEMA base")
         for name, table in made.items():
             connection.register("made", table)
@@ -197,7 +223,3 @@ def _build_remote(
             of_table = ", ".join(urls[name.removeprefix("base_")])
             connection.execute(overridden("remote", name).replace("$files", f"[{of_table}]"))
         connection.execute("CHECKPOINT losslake")
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

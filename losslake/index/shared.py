@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import tarfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -101,6 +102,13 @@ def touch(path: Path) -> None:
     """Mark a file or folder as in use."""
     with suppress(OSError):
         blocks.touch(path, SECONDS_SAFE / 4)
+
+
+def is_in_use(path: Path) -> bool:
+    """Return True if a file or folder exists and was made or marked as in use within SECONDS_SAFE."""
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime < SECONDS_SAFE
+    return False
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -84,3 +85,17 @@ def _shared_text(shared: str, name: str) -> str:
 
 def _text(file: str) -> str:
     return read_text("losslake_schema.views", f"{file}.sql")
+
+
+def list_of(files: list[str]) -> str:
+    """Return paths as a list in SQL; DuckDB parses one text without the common prefix twice as fast as a list."""
+    if not files:
+        return "[]"
+    start = os.path.commonprefix(files)  # noqa: RUF071 by characters: URLs are not paths
+    rest = "|".join(file.removeprefix(start) for file in files)  # below the lake, names are percent-encoded
+    return f"list_transform(string_split({quoted(rest)}, '|'), lambda path: {quoted(start)} || path)"
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal in SQL."""
+    return "'" + text.replace("'", "''") + "'"

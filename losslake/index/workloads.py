@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -92,8 +92,7 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
 
     connection: to the release's serving file. Raises LakeBroken if a file is missing or damaged.
     """
-    version = f"{SERVING_VERSION}.{WORKLOAD_VERSION}.{INDEX_VERSION}"
-    path = path_of(lake, release, f"workloads-v{version}.arrow")
+    path = index_path(lake, release)
     make = partial(_make_index, path, lake, release, connection)
     if not path.is_file():
         ensure(lake, path, make)
@@ -109,6 +108,11 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
         KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, opened, name))
         for name, studies in zip(folders, _studies(batch), strict=True)
     ]
+
+
+def index_path(lake: Lake, release: Release) -> Path:
+    """Return the path of the index of a release's workloads."""
+    return path_of(lake, release, f"workloads-v{SERVING_VERSION}.{WORKLOAD_VERSION}.{INDEX_VERSION}.arrow")
 
 
 def folders_in(path: Path) -> set[str]:
@@ -168,12 +172,15 @@ def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -
     return WorkloadTrials(offsets, Trials(**numbers))
 
 
-def target_ranges_of(lake: Lake, files: Sequence[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
+def target_ranges_of(
+    lake: Lake, files: Sequence[DataFile], connection: duckdb.DuckDBPyConnection, unchanged: Set[Workload]
+) -> pa.Table:
     """Return the results of each study in each metric with a direction, at every target: rows of TARGET_RANGES.
 
-    connection: to the release's DuckDB file. The caller must hold the lock. Raises LakeBroken.
+    connection: to the release's DuckDB file. unchanged: workloads to leave out. The caller must hold the lock. Raises
+    LakeBroken.
     """
-    sources = _sources_of(lake, workloads_of(connection), files)
+    sources = _sources_of(lake, [each for each in workloads_of(connection) if each.workload not in unchanged], files)
     _make_missing(sources, connection)
     opened = OpenWorkloads(workloads_folder(lake), lambda _: None)
     batches = []

@@ -9,7 +9,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -35,6 +35,8 @@ _ENTRIES_PER_BATCH = 5000
 _LEDGER_COLUMNS = [column.name for column in LedgerEntry.__table__.columns if column.name != "id"]
 Also = Callable[[Session, Release | None], None]
 """Further changes in the transaction of a publication; release: None if nothing new is published."""
+Build = Callable[[Lake, Release, Release], None]
+"""Builds what services need of a release, before it is published, from the lake, the release before and this one."""
 
 
 @dataclass
@@ -65,9 +67,12 @@ def next_release(base: Release | None, notes: str, digest: str) -> ReleaseMetada
     """Return the metadata of the release after `base`."""
     if base is None:
         return ReleaseMetadata(1, datetime.now(UTC), notes, digest)
-    # Later than the previous release, whatever clock that one was created by.
-    created_at = max(datetime.now(UTC), base.created_at + timedelta(microseconds=1))
-    return ReleaseMetadata(base.number + 1, created_at, notes, digest)
+    return ReleaseMetadata(base.number + 1, _time_after(base), notes, digest)
+
+
+def _time_after(base: Release) -> datetime:
+    """Return the time, later than that of the previous release, whatever clock that one was created by."""
+    return max(datetime.now(UTC), base.created_at + timedelta(microseconds=1))
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,12 @@ def stage_release(
         snapshots=snapshots,
     )
     return StagedRelease(release, tables)
+
+
+def build_for_services(lake: Lake, base: Release, staged: StagedRelease, build: Build) -> StagedRelease:
+    """Let services open a release at once when it is published; return it with the time after that."""
+    build(lake, base, staged.release)
+    return replace(staged, release=replace(staged.release, created_at=_time_after(base)))
 
 
 class ErasedMeanwhile(Exception):

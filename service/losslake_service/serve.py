@@ -12,7 +12,8 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, parent_process
@@ -22,8 +23,10 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from losslake.index.serving import is_built
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake.output.imports import without_pandas
+from losslake.questions.release.releases import SECONDS_TO_STOP
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
@@ -47,15 +50,16 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> None:
     """Serve a lake until Ctrl-C or SIGTERM; raise LossLakeError if the server can't start.
 
-    The newest release is opened first, so that no worker has to build its files. On SIGTERM the server stops accepting
-    connections, waits up to `shutdown_seconds` for running requests, and exits with 0.
+    If files of the newest release have to be built, the server answers /healthz meanwhile. On SIGTERM it stops
+    accepting connections, waits up to `shutdown_seconds` for running requests, and exits with 0.
     """
 
     def prepare() -> Greeting:
         lake = Lake.open(settings.location)
         delivery_of(lake, settings)
-        view = ReleaseView.open(lake, lake.release())
-        return lambda url: _greeting(url, view)
+        release = lake.release()
+        view = ReleaseView.open(lake, release) if is_built(lake, release) else None
+        return lambda url: _greeting(url, view or ReleaseView.open(lake, release))
 
     run(settings, prepare, application)
 
@@ -63,7 +67,8 @@ def serve(settings: Settings) -> None:
 def run(settings: Server, prepare: Callable[[], Greeting], application: Callable[[Server], FastAPI]) -> None:
     """Run an application in worker processes until Ctrl-C or SIGTERM; raise LossLakeError if it can't start.
 
-    prepare: called before the server listens; returns the function that gives the lines to print for its URL.
+    prepare: called before the server listens; returns the function that gives the lines to print for its URL, which may
+    take long and is called in a thread: if it raises LossLakeError, the server stops.
     application: makes the application in a worker process, so it has to be a function of a module.
     """
     without_pandas()
@@ -83,24 +88,54 @@ def _run(settings: Server, prepare: Callable[[], Greeting], application: Callabl
     greeting = prepare()
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        sys.stdout.write("\n".join(greeting(_url(settings))) + "\n")
-        sys.stdout.flush()
         configure_logging(settings)
         if os.geteuid() == 0:
             _log.warning(
                 "the service runs as root: start it as a user of its own, with no more rights to the lake than it needs"
             )
         config = _config(settings, partial(application, settings))
-        if settings.workers > 1:
-            # In which all workers share their metrics.
-            with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
-                os.environ[metrics.FOLDER] = folder
-                try:
-                    Workers(config, sockets=[listener]).run()
-                finally:
-                    del os.environ[metrics.FOLDER]
-        else:
-            uvicorn.Server(config).run(sockets=[listener])
+        with _greeted(partial(greeting, _url(settings))):
+            _run_workers(settings, config, listener)
+
+
+@contextmanager
+def _greeted(greeting: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Print a greeting as soon as it is known, beside the server; if that fails, end the server and raise the error."""
+    errors: list[Exception] = []
+
+    def greet() -> None:
+        try:
+            lines = greeting()
+        except Exception as error:  # noqa: BLE001 the main thread raises it
+            errors.append(error)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+
+    thread = threading.Thread(target=greet, name="greets", daemon=True)
+    try:
+        try:
+            thread.start()
+            yield
+        finally:
+            thread.join(SECONDS_TO_STOP)
+    finally:
+        if errors:
+            raise errors[0]
+
+
+def _run_workers(settings: ServerSettings, config: uvicorn.Config, listener: socket.socket) -> None:
+    if settings.workers == 1:
+        uvicorn.Server(config).run(sockets=[listener])
+        return
+    # In which all workers share their metrics.
+    with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
+        os.environ[metrics.FOLDER] = folder
+        try:
+            Workers(config, sockets=[listener]).run()
+        finally:
+            del os.environ[metrics.FOLDER]
 
 
 class Workers(Multiprocess):

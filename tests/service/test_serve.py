@@ -21,7 +21,7 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
-from losslake_schema.errors import LossLakeError, UnknownRelease
+from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_service import serve as module
 from losslake_service.serve import serve
 from losslake_service.settings import Settings
@@ -260,3 +260,15 @@ def test_a_lake_without_a_release_can_t_be_served(tmp_path: Path) -> None:
     Lake.create(tmp_path / "empty")
     with pytest.raises(UnknownRelease, match="ingest something first"):
         serve(Settings(lake=str(tmp_path / "empty"), port=0))
+
+
+def test_serving_files_that_cannot_be_built_end_the_service(
+    tmp_path: Path, small_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [small_archive])
+    next((lake.folder / "warehouse" / "losslake" / "trials").rglob("*.parquet")).unlink()
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: threading.Event().wait(SECONDS))
+    monkeypatch.setattr("losslake_service.serve.configure_logging", lambda _: None)
+    with pytest.raises(LakeBroken, match="is missing"):
+        serve(Settings(lake=str(lake.folder), port=0))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from losslake_ingest.plan import IngestPlan
     from losslake_ingest.sources.member import SourceFile
     from losslake_schema.names import Trial
+    from losslake_schema.release import Release
 
 
 MOST_REASONS = 10
@@ -199,7 +200,13 @@ def run_ingest(
     _check_for_logs(places, lake, request)
     opened = Lake.create(lake)
     with _engine(options.engine, opened) as engine, progress(options.quiet) as reporter:
-        return run(opened, places, request, options.notes, reporter, engine)
+        return run(opened, places, request, options.notes, reporter, engine, build=_build_if_used)
+
+
+def _build_if_used(lake: Lake, base: Release, release: Release) -> None:
+    from losslake.index.serving import build_if_used
+
+    build_if_used(lake, base, release)
 
 
 def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, request: Request) -> None:

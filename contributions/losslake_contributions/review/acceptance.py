@@ -16,6 +16,7 @@ from functools import partial
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from losslake.index.serving import build_if_used
 from losslake.lake.publishing import PublicationRefused
 from losslake_contributions.people import audit
 from losslake_contributions.people.tokens import Identity
@@ -102,7 +103,7 @@ def accept(database: Database, submission: str, reviewer: str, report: str | Non
     request = replace(REQUEST, contributors=credited(read))
     also = partial(_record, read=read, reviewer=reviewer, report=report)
     try:
-        summary = ingest(database.lake, [archive], request, notes=archive.name, also=also)
+        summary = ingest(database.lake, [archive], request, notes=archive.name, also=also, build=build_if_used)
     except SourceBroken:
         if isinstance(archive.failure, SegmentBroken):
             detail = f"{archive.failure} and accept the submission again, or return it"

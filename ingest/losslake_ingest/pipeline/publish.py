@@ -141,22 +141,33 @@ class ConcurrentChange(Exception):
     """Another ingest changed a study to which this one adds trials; the sources have to be read again."""
 
 
-def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str, also: publishing.Also | None = None) -> Published:
+def publish(
+    lake: Lake,
+    changes: Changes,
+    ledger: Ledger,
+    notes: str,
+    also: publishing.Also | None = None,
+    build: publishing.Build | None = None,
+) -> Published:
     """Publish the changes on top of the newest release; studies that don't differ are skipped.
 
     If another ingest publishes first, the changes are applied to its release, and both succeed. ledger: returns the
     entries for the studies that get published, which are stored in the same transaction, as is what `also` changes.
+    build: called once, before the first attempt to publish.
     Raises ConcurrentChange, and PublicationRefused if `also` does.
     """
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         base = lake.newest_release()
         draft = _Draft(lake, base, changes)
         studies = frozenset(draft.changes)
         if not draft.is_new:
             publishing.save_ledger(lake, ledger(studies), also)
             return Published(None, studies, draft.files.all)
+        staged = draft.stage(notes)
+        if build is not None and base is not None and attempt == 0:
+            staged = publishing.build_for_services(lake, base, staged, build)
         try:
-            release = publishing.publish_release(lake, draft.stage(notes), ledger(studies), changes.erasure, also)
+            release = publishing.publish_release(lake, staged, ledger(studies), changes.erasure, also)
         except publishing.ErasedMeanwhile:
             raise ConcurrentChange("trials were erased") from None
         if release is not None:

@@ -8,7 +8,8 @@ from collections import OrderedDict
 
 from anyio.to_thread import run_sync
 
-from losslake.index.shared import is_shared, touch
+from losslake.index.serving import is_built
+from losslake.index.shared import touch
 from losslake.lake.lake import Lake
 from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake.questions.release.notices import Notices
@@ -21,7 +22,7 @@ MOST_OPEN = 4
 LOOKING = "looks for releases"
 """The name of the threads that look for newer releases."""
 # A process that ends while a thread opens a release in C++ aborts, and opening takes seconds.
-_SECONDS_TO_STOP = 30.0
+SECONDS_TO_STOP = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Releases:
         self._opening: dict[int, threading.Lock] = {}
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
+        self._is_starting = False
         self._trouble = ""
         self.notices = Notices(lake)
 
@@ -60,9 +62,16 @@ class Releases:
         """The number of open releases."""
         return len(self._open)
 
+    @property
+    def is_starting(self) -> bool:
+        """True while the files of the first release to be opened are built; `view` waits for it."""
+        return self._is_starting
+
     def start(self) -> None:
-        """Open the newest release if possible, and start to look for newer ones."""
-        self._refresh_and_log()
+        """Start to look for newer releases; open the newest first, unless its files have to be built, if possible."""
+        self._is_starting = bool(self._seconds_between_looks) and not self._opens_at_once()
+        if not self._is_starting:
+            self._refresh_and_log()
         if not self._seconds_between_looks:
             return
         self._is_stopped.clear()
@@ -73,7 +82,7 @@ class Releases:
         """Stop looking for releases; waits for one that is being opened."""
         self._is_stopped.set()
         if self._thread is not None:
-            self._thread.join(_SECONDS_TO_STOP)
+            self._thread.join(SECONDS_TO_STOP)
             self._thread = None
 
     def refresh(self) -> ReleaseView:
@@ -145,14 +154,24 @@ class Releases:
                     self._opening.pop(release.number, None)
             return opened
 
+    def _opens_at_once(self) -> bool:
+        """Return False if files of the newest release have to be built before."""
+        try:
+            newest = self.lake.newest_release()
+        except Exception:  # noqa: BLE001 whatever it is, `refresh` will report it
+            return True
+        return newest is None or is_built(self.lake, newest)
+
     def _keep_refreshing(self) -> None:
+        if self._is_starting:
+            self._refresh_and_log()
+            self._is_starting = False
         while not self._is_stopped.wait(self._seconds_between_looks):
             self._refresh_and_log()
-            if is_shared(self.lake):
-                self._keep_files()
+            self._keep_files()
 
     def _keep_files(self) -> None:
-        """Mark the files of open releases as used, since SQL workers reopen them."""
+        """Mark the files of open releases as used: SQL workers reopen them, and ingests build those of the next."""
         with self._changing:
             views = [*self._open.values()]
         for view in views:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.questions.release.releases import Releases
-from losslake_schema.errors import LakeBroken
+from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_service.problems import no_parameters, problem, problem_responses
 
 # Raise an exception if the check fails. Runs in a thread.
@@ -67,6 +67,8 @@ def release_check(releases: Releases) -> Check:
     """Return a check that the newest release is open, its serving file can be queried, and a data file is readable."""
 
     def check() -> None:
+        if releases.is_starting:
+            raise LossLakeError("the files of the newest release are being built")
         view = releases.view()
         view.rows("metric_facts")
         first = next((file for facts in view.workloads.values() for file in view.measurement_files(facts)), None)

@@ -46,8 +46,8 @@ class Health(BaseModel):
 
     status: Annotated[str, Field(examples=["ok"], json_schema_extra={"x-unit": "none"})]
     """Always ok; an unhealthy service answers with a problem."""
-    release: Annotated[int, Field(examples=[1], json_schema_extra={"x-unit": "none"})]
-    """The newest release, used by default."""
+    release: Annotated[int | None, Field(examples=[1], json_schema_extra={"x-unit": "none"})]
+    """The newest release, used by default; null while its files are built after the service has started."""
 
 
 def add_pages(router: APIRouter, sources: PageSources) -> None:
@@ -61,6 +61,8 @@ def add_pages(router: APIRouter, sources: PageSources) -> None:
 
     @router.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))
     async def get_health() -> Health:
-        """Report if the service can answer questions."""
+        """Report if the service responds."""
+        if releases.is_starting:
+            return Health(status="ok", release=None)
         view = await releases.view_async()
         return Health(status="ok", release=view.number)

@@ -56,7 +56,8 @@ def flags_of(trials: list[Any], records: list[Any], goals: list[Any], columns: s
         ):  # fmt: skip
             connection.register("given", pa.Table.from_pylist(rows, schema))
             connection.execute(f"CREATE TABLE base.{name} AS FROM given")
-        for name in ("base_hits", "base_flags"):
+        connection.execute("CREATE TEMP VIEW changed_records AS FROM base.records")
+        for name in ("none_unchanged", "small_epochs", "base_hits", "base_flags"):
             connection.execute(overridden("serving", name))
         return connection.execute(f"SELECT {columns} FROM base.flags ORDER BY ALL").fetchall()
 

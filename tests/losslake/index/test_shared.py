@@ -57,9 +57,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     build, make = serving._build, workloads._Sources._make
 
-    def build_noted(path: Path, lake: Lake, files: list[DataFile]) -> None:
+    def build_noted(path: Path, lake: Lake, files: list[DataFile], earlier: Path | None) -> None:
         found.append("database")
-        build(path, lake, files)
+        build(path, lake, files, earlier)
 
     def make_noted(sources: workloads._Sources, connection: duckdb.DuckDBPyConnection) -> None:
         found.append("workload")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from losslake.index.shared import exclusive
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_service.app import create_app
@@ -50,6 +52,20 @@ def test_a_lake_without_a_release_starts_and_is_not_ready_until_there_is_one(
         assert client.get("/readyz").status_code == 503
         ingest(lake, [small_archive])
         wait_until_ready(client)
+
+
+def test_while_serving_files_are_built_it_is_healthy_and_not_ready(tmp_path: Path, small_archive: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [small_archive])
+    with ExitStack() as building:
+        building.enter_context(exclusive(lake.folder / "serving"))
+        with TestClient(without_sql(lake)) as client:
+            assert client.get("/healthz").json() == {"status": "ok", "release": None}
+            assert client.get("/readyz").json()["failed"] == ["release"]
+            building.close()
+            assert client.get("/v1/workloads").status_code == 200
+            wait_until_ready(client)
+            assert client.get("/healthz").json() == {"status": "ok", "release": 1}
 
 
 def wait_until_ready(client: TestClient) -> None:

@@ -4,7 +4,7 @@
 CREATE TABLE base.equal_curves AS
 WITH record AS (
     SELECT collection, dataset, model, optimizer, batch_size, trial_id, count(*) AS n, bit_xor(hash(metric, step, value)) AS digest
-    FROM base.records
+    FROM changed_records
     GROUP BY collection, dataset, model, optimizer, batch_size, trial_id, metric
 ),
 curve AS (

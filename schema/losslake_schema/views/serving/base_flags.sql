@@ -3,8 +3,7 @@
 -- size grows, and the fewest steps never rise. So the neighbours (up to three batch sizes on either side) give a least number of
 -- examples each: the examples of a smaller batch size, or the steps of a larger one times the batch size. A trial with less than
 -- a quarter of their median is flagged. Slow trials are not: searches have them by design.
--- Also flagged is a trial whose steps are computed from a logged position, if one of its units, an epoch, has less than half of the
--- usual (median) number of examples for the dataset and model in collections of the same first name: its log has epochs of another size.
+-- Also flagged are those of small_epochs.
 CREATE TABLE base.flags AS
 WITH best AS (
     SELECT h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.metric, h.target, CAST(min(h.steps) AS DOUBLE) AS steps
@@ -32,21 +31,6 @@ least AS (
     WHERE place <= 3
     GROUP BY ALL
     HAVING count(*) >= 3
-),
-placed AS (
-    SELECT
-        collection, dataset, model, optimizer, batch_size, trial_id, split_part(collection, '/', 1) AS family,
-        regexp_extract(attributes['step'], '^"([^;]*) x ([0-9.]+) / [0-9.]+"$', ['position', 'examples']) AS formula
-    FROM base.trials
-),
-sized AS (
-    SELECT * EXCLUDE (formula), formula.position AS position, TRY_CAST(formula.examples AS DOUBLE) AS examples FROM placed
-),
-compared AS (
-    SELECT *, median(examples) OVER same / 2 AS least_examples, count(*) OVER same AS n
-    FROM sized
-    WHERE examples IS NOT NULL
-    WINDOW same AS (PARTITION BY family, dataset, model, position)
 )
 SELECT DISTINCT ON (collection, dataset, model, optimizer, batch_size, trial_id) *
 FROM (
@@ -63,7 +47,7 @@ FROM (
     GROUP BY ALL
     UNION ALL
     SELECT collection, dataset, model, optimizer, batch_size, trial_id, 'small_epoch', NULL, NULL, examples, least_examples
-    FROM compared
-    WHERE n >= 10 AND examples < least_examples
+    FROM small_epochs
+    ANTI JOIN unchanged USING (collection, dataset, model, optimizer)
 )
 ORDER BY collection, dataset, model, optimizer, batch_size, trial_id, rule;

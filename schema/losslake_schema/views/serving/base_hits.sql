@@ -3,7 +3,7 @@ CREATE TEMP TABLE goal_hits AS
 SELECT
     r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target,
     min(r.step) AS steps
-FROM base.records AS r
+FROM changed_records AS r
 JOIN base.metrics AS m ON m.metric = r.metric
 JOIN base.goals AS g ON g.metric = r.metric AND g.collection = r.collection AND g.dataset = r.dataset
     AND g.model = r.model AND g.optimizer = r.optimizer

@@ -8,6 +8,7 @@ WITH stopped AS (
         t.study_id, t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.trial_id, g.metric, g.target,
         greatest(coalesce(t.steps, 0), t.last_step) AS trained, s.train_steps
     FROM base.trials AS t
+    ANTI JOIN unchanged USING (collection, dataset, model, optimizer)
     JOIN base.studies AS s USING (study_id)
     JOIN base.goals AS g ON g.collection = t.collection AND g.dataset = t.dataset AND g.model = t.model
         AND g.optimizer = t.optimizer AND list_contains(s.metrics, g.metric)
@@ -40,14 +41,3 @@ LEFT JOIN slowest AS whole ON whole.study_id = stopped.study_id AND whole.settin
     AND whole.target = stopped.target
 WHERE trained >= coalesce(own.steps, whole.steps) OR train_steps > 0 AND trained >= train_steps
 ORDER BY study_id, trial_id, metric, target;
-UPDATE base.trials AS t SET status = 'MISSED'
-FROM base.missed AS m
-WHERE m.collection = t.collection AND m.dataset = t.dataset AND m.model = t.model AND m.optimizer = t.optimizer
-    AND m.batch_size = t.batch_size AND m.trial_id = t.trial_id;
-CREATE OR REPLACE TABLE base.studies AS
-SELECT s.* REPLACE (s.n_incomplete - coalesce(m.n_missed, 0) AS n_incomplete), coalesce(m.n_missed, 0) AS n_missed
-FROM base.studies AS s
-LEFT JOIN (
-    SELECT study_id, count(*) AS n_missed FROM base.trials WHERE status = 'MISSED' GROUP BY study_id
-) AS m USING (study_id)
-ORDER BY s.study_id;

@@ -5,5 +5,6 @@
 CREATE TABLE base.target_ranges AS
 SELECT f.frontier, r.reaching, r.short, r.steps, r.trial_id, r.value, r.previous_step, coalesce(r.n_reached, 0) AS n_reached
 FROM base.frontiers AS f
+ANTI JOIN unchanged USING (collection, dataset, model, optimizer)
 LEFT JOIN target_ranges AS r USING (study_id, metric)
 ORDER BY f.frontier;

@@ -223,8 +223,13 @@ def test_serving_files_of_listed_releases_and_the_current_version_stay(lake: Lak
     shared = {path.name for path in workloads_folder(lake).iterdir()}
     names = {path.name for path in serving.iterdir()}
     os.utime(workloads_folder(lake), (0, 0))
+    (earlier,) = serving.glob("release-000001-*.duckdb")
     assert clean(lake, policy(timedelta(hours=1))).serving_files.count == 0
-    assert clean(lake, policy()).serving_files.count == 1
+    assert clean(lake, policy()).serving_files.count == 2
+    assert not earlier.exists()
+    with open_release(lake, lake.release(1)) as connection:
+        assert connection.execute("SELECT count(*) FROM trials").fetchone() == (1,)
+    assert earlier.exists()
     cleaned = unlist_and_clean(lake, 1)
     assert cleaned.serving_files.count == 3
     left = {path.name for path in serving.iterdir()}
