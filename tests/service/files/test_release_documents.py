@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
 
 from losslake.lake.croissant import croissant
 from losslake.lake.lake import Lake
@@ -66,7 +66,7 @@ def test_public_url_overrides_the_host_header(odd_lake: Lake) -> None:
 def test_the_description_is_built_once_for_few_addresses_and_sent_as_a_file(
     odd_client: TestClient, odd_lake: Lake
 ) -> None:
-    def request(number: int, **headers: str) -> Response:
+    def request(number: int, **headers: str) -> Any:
         return odd_client.get("/data/1/croissant.json", headers={"Host": f"localhost:{number}", **headers})
 
     answers = [request(number) for number in range(20)]
