@@ -38,7 +38,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was checked for other releases, which share most files.
+    """Results of checks of other releases, which share most files.
 
     problems: of data files, None for intact ones. tables: of Iceberg, by name. listed: the data files with rows in a
     manifest of Iceberg, by its path.
