@@ -48,8 +48,8 @@ def history_is_left_out() -> Iterator[None]:
     def current_tables(*arguments: Any) -> Any:
         return read_tables(*arguments) if _is_written else {}
 
-    def iceberg_differs(lake: Any, release: Any, files: Any) -> Any:
-        return differences(lake, release, files) if release.snapshots else ()
+    def iceberg_differs(lake: Any, release: Any, files: Any, checked: Any) -> Any:
+        return differences(lake, release, files, checked) if release.snapshots else ()
 
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(iceberg, "current_tables", current_tables)

@@ -57,14 +57,15 @@ def verify(
     Checks the size, sha256 and row count of each data file, and compares Iceberg's list of files with the release's.
     Exits with status 1 if anything differs.
     """
+    from losslake.lake.verification import Checked
     from losslake.lake.verification import verify as check
     from losslake_cli.progress import counting
 
     opened = open_lake(lake)
-    is_intact = True
+    is_intact, checked = True, Checked()
     for number in [r.number for r in opened.releases()] if every else [opened.release(release).number]:
         with counting(f"release {number}") as report:
-            result = check(opened, opened.release(number), report)
+            result = check(opened, opened.release(number), report, checked)
         is_intact &= not result.problems
         for problem in result.problems:
             print_error(problem)

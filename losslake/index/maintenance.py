@@ -20,6 +20,7 @@ from losslake.index.serving import REMOTE_VERSION
 from losslake.index.shared import FOLDER, PACKED, exclusive, fetch, is_shared
 from losslake.index.view_texts import SERVING_VERSION
 from losslake.index.workloads import INDEX_VERSION, WORKLOAD_VERSION, folders_in
+from losslake.lake.croissant import CROISSANT_VERSION
 from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
 from losslake.lake.retention import RetentionPolicy, delete_orphans, expire
@@ -31,7 +32,7 @@ _MAINTAINING = 5_355_322  # key of the PostgreSQL advisory lock
 _OF_A_RELEASE = re.compile(
     r"(release|remote)-(?P<number>\d{6,})-(?P<manifest>[0-9a-f]{12})-"
     rf"((?P<tables>[0-9a-f]+-v{SERVING_VERSION}\.duckdb)|[0-9a-f]+-v{REMOTE_VERSION}\.duckdb|"
-    rf"files-v{FILE_LIST_VERSION}\.parquet|"
+    rf"files-v{FILE_LIST_VERSION}\.parquet|[0-9a-f]+-v{CROISSANT_VERSION}\.json|"
     rf"(?P<index>workloads-v{SERVING_VERSION}\.{WORKLOAD_VERSION}\.{INDEX_VERSION}\.arrow))"
 )
 

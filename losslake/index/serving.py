@@ -111,7 +111,7 @@ def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
             with open_release(lake, release) as connection:
                 made = {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in MADE_TABLES}
             _build_remote(unfinished, lake, lake.files(release), files_url, made)
-        _evict_oldest(path.parent)
+        evict_oldest(path.parent, "remote-*.duckdb")
     return path
 
 
@@ -191,14 +191,16 @@ def _read_small_tables(
         connection.execute(sql(f"base_{name}"))
 
 
-def _evict_oldest(folder: Path) -> None:
+def evict_oldest(folder: Path, pattern: str) -> None:
+    """Delete all but the latest 16 files that match a pattern."""
+
     def built_at(path: Path) -> float:
         try:
             return path.stat().st_mtime
         except FileNotFoundError:
             return 0.0
 
-    for path in sorted(folder.glob("remote-*.duckdb"), key=built_at)[:-MOST_REMOTE_FILES]:
+    for path in sorted(folder.glob(pattern), key=built_at)[:-MOST_REMOTE_FILES]:
         path.unlink(missing_ok=True)
 
 

@@ -22,6 +22,7 @@ from losslake_schema.release import Release
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
 CROISSANT_PATH = "croissant.json"
+CROISSANT_VERSION = 1  # of the text, which services keep in files
 _PARQUET = "application/x-parquet"
 _IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _JsonObject = dict[str, Any]

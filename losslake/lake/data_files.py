@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from losslake.lake.ranges import Row, ranges_of
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
@@ -22,17 +23,21 @@ FEW_ROWS = 10
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A new data file and its serialized Parquet footer, which an ingest holds in memory until it publishes."""
+    """A new data file and its serialized Parquet footer, which an ingest holds in memory until it publishes.
+
+    ranges: of its columns; None if they are unknown.
+    """
 
     file: DataFile
     footer: pa.Buffer
+    ranges: Row | None = None
 
     @staticmethod
-    def of(file: DataFile, metadata: pq.FileMetaData) -> WrittenFile:
+    def of(file: DataFile, metadata: pq.FileMetaData, ranges: Row | None = None) -> WrittenFile:
         """Return a file with the metadata that its writer collected."""
         packed = pa.BufferOutputStream()
         metadata.write_metadata_file(packed)
-        return WrittenFile(file, packed.getvalue())
+        return WrittenFile(file, packed.getvalue(), ranges)
 
     @property
     def metadata(self) -> pq.FileMetaData:
@@ -65,7 +70,7 @@ def write_small_table(store: Store, name: str, table: pa.Table) -> WrittenFile:
     pq.write_table(table, buffer, compression=codec, store_schema=False)
     data = buffer.getvalue()
     file = write_data_file(store, name, None, data, table.num_rows)
-    return WrittenFile.of(file, pq.read_metadata(pa.BufferReader(data)))
+    return WrittenFile.of(file, pq.read_metadata(pa.BufferReader(data)), ranges_of(table))
 
 
 def read_small_table(store: Store, files: Iterable[DataFile], name: str) -> pa.Table:

@@ -23,7 +23,7 @@ from losslake.lake import iceberg
 from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.data_files import WrittenFile, column_by_study
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import write_manifest
+from losslake.lake.manifest import known_ranges, manifest_table, write_manifest
 from losslake.lake.notices import ERASED
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, ReleaseRow
@@ -99,8 +99,9 @@ def stage_release(
         staged, snapshots[name] = iceberg.stage_changes(lake, table, snapshots.get(name), tag, removed, added)
         tables.append(staged)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
-    manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
-    added_files = [written.file.path for added in changes.added.values() for written in added]
+    added_files = {written.file.path: written.ranges for added in changes.added.values() for written in added}
+    former = manifest_table(lake.store, base.manifest, base.manifest_sha256, with_ranges=True) if base else None
+    manifest_sha256 = write_manifest(lake.store, manifest, changes.all, known_ranges(former, added_files))
     iceberg.sync(lake, tables, [*added_files, manifest])
     release = Release(
         **vars(metadata),

@@ -79,7 +79,7 @@ def _divide(
     suspects = [manifest for manifest in live if may_list(manifest)]
     affected: list[ManifestFile] = []
     entries: list[ManifestEntry] = []
-    for manifest, its_entries in zip(suspects, _read(io, suspects), strict=True):
+    for manifest, its_entries in zip(suspects, read_entries(io, suspects), strict=True):
         if any(entry.data_file.file_path in paths for entry in its_entries):
             affected.append(manifest)
             entries += its_entries
@@ -89,7 +89,7 @@ def _divide(
     return [manifest for manifest in live if manifest not in affected], entries
 
 
-def _read(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterable[list[ManifestEntry]]:
+def read_entries(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterable[list[ManifestEntry]]:
     """Return the entries of each manifest, without those of removed files."""
     if len(manifests) < 2:
         return [manifest.fetch_manifest_entry(io) for manifest in manifests]

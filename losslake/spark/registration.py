@@ -6,7 +6,8 @@ further packages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ _TYPE_NAMES = {"string": "STRING", "int64": "BIGINT", "double": "DOUBLE", "bool"
 FUNCTIONS = tuple(name for name in MACROS if name not in ("pooled_result_at", "best_setting_at"))
 _CACHED = tuple(name for name in BASE_TABLES if name not in ("studies", "trials"))
 _FIRST_WITH_SPLIT_BYTES = (4, 3)  # earlier versions can't read split bytes in batches, only row by row
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery"
 # Spark decodes every byte of a percent-encoded name as a separate character.
 _DECODED = "decode(encode({0}, 'ISO-8859-1'), 'UTF-8') AS {0}"
 
@@ -41,9 +43,10 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
     if tuple(map(int, spark.version.split(".")[:2])) < _FIRST_WITH_SPLIT_BYTES:
         spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     files = lake.files(release)
-    for table in ALL_TABLES:
-        paths = [file for file in files if file.table == table]
-        _read_files(spark, lake, table, paths).createOrReplaceTempView(f"{table}{FILES}")
+    with _few_tasks(spark, lake):
+        for table in ALL_TABLES:
+            paths = [file for file in files if file.table == table]
+            _read_files(spark, lake, table, paths).createOrReplaceTempView(f"{table}{FILES}")
     with open_release(lake, release) as connection:
         made = {name: connection.sql(f"FROM base.{name}").to_arrow_table() for name in MADE_TABLES}
     for name, rows in made.items():
@@ -58,6 +61,18 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
         spark.sql(view_in_spark(name))
     for name in FUNCTIONS:
         spark.sql(function_in_spark(name))
+
+
+@contextmanager
+def _few_tasks(spark: SparkSession, lake: Lake) -> Iterator[None]:
+    """Let Spark look up many files in few tasks, or in the driver if they are local: by default, each is a task."""
+    name, value = ("threshold", 1 << 30) if lake.store.local_folder is not None else ("parallelism", 32)
+    before = spark.conf.get(f"{_LISTING}.{name}") or ""  # never: it has a default
+    spark.conf.set(f"{_LISTING}.{name}", value)
+    try:
+        yield
+    finally:
+        spark.conf.set(f"{_LISTING}.{name}", before)
 
 
 def _read_files(spark: SparkSession, lake: Lake, table: str, files: Sequence[DataFile]) -> DataFrame:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.lake.data_files import WrittenFile, write_data_file
+from losslake.lake.ranges import Ranges
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.contracts.study import Curves, offsets_of
 from losslake_ingest.pipeline import encodings
@@ -160,6 +161,7 @@ class CurveFile:
         """Open the file, with these encodings of the columns of steps and of the values."""
         self._table = table
         self._n_rows = 0
+        self._ranges = Ranges()
         self._buffer = pa.BufferOutputStream()
         self._writer = pq.ParquetWriter(
             self._buffer,
@@ -182,9 +184,12 @@ class CurveFile:
         ]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=LARGEST_ROW_GROUP)
         self._n_rows += n_rows
+        self._ranges.extend("metric", metric)
+        for name in ("trial_id", "step", "value"):
+            self._ranges.extend_by(name, columns[name])
 
     def finish(self, store: Store, study: Study) -> WrittenFile:
         """Close the file and store it."""
         self._writer.close()
         file = write_data_file(store, self._table, study, self._buffer.getvalue(), self._n_rows)
-        return WrittenFile.of(file, self._writer.writer.metadata)
+        return WrittenFile.of(file, self._writer.writer.metadata, self._ranges.row)

@@ -11,6 +11,7 @@ from losslake.lake.public_paths import url_path
 from losslake.questions.release.errors import UnknownName
 from losslake_schema.names import natural_number
 from losslake_service.entity_tags import AN_HOUR, not_modified_response
+from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.files.release_files import ReleaseFiles, ReleaseFilesCache
 
 _MAX_QUOTED = 200
@@ -29,8 +30,10 @@ def base_url(request: Request, public_url: str | None = None) -> str:
 
 async def document_response(request: Request, files: ReleaseFiles, place: str, public_url: str) -> Response:
     """Return the document at a path, or a 304; raise UnknownName if there is none."""
-    address = base_url(request, public_url) if place == CROISSANT_PATH else ""
-    doc = await run_in_threadpool(files.document, place, address)
+    if place == CROISSANT_PATH:
+        served = await run_in_threadpool(files.croissant, base_url(request, public_url))
+        return LocalFileResponse(served, request.headers)
+    doc = files.document(place)
     if doc is None:
         raise unknown_path(files, place)
     headers = {"etag": doc.version.etag, "last-modified": doc.version.last_modified, "cache-control": AN_HOUR}

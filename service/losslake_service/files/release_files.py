@@ -11,15 +11,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
 
 from losslake.index.file_list import file_list
-from losslake.index.serving import MOST_REMOTE_FILES, remote_file
+from losslake.index.serving import MOST_REMOTE_FILES, evict_oldest, remote_file
+from losslake.index.shared import path_of
 from losslake.lake.checksums import checksum_lines, sha256_of
-from losslake.lake.croissant import CROISSANT_PATH, croissant, json_ld
+from losslake.lake.croissant import CROISSANT_PATH, CROISSANT_VERSION, croissant, json_ld
 from losslake.lake.lake import Lake
+from losslake.lake.machine import atomic_write
 from losslake.lake.public_paths import public_paths
 from losslake.lake.readme_and_licences import collections_of, documents
 from losslake.questions.release.errors import UnknownName, near_numbers
@@ -49,11 +52,11 @@ class ReleaseDescription:
 
 CHECKSUMS_PLACE = "SHA256SUMS"
 PARQUET = "application/vnd.apache.parquet"
+_CROISSANT = "application/ld+json"
 MAX_CACHED_RELEASES = 8
 _MEDIA_TYPES = {
     "README.md": "text/markdown; charset=utf-8",
     "CITATION.cff": "application/yaml",
-    CROISSANT_PATH: "application/ld+json",
 }
 
 
@@ -102,14 +105,26 @@ class ReleaseFiles:
         sums |= {place: hashlib.sha256(text.encode()).hexdigest() for place, text in texts.items()}
         texts[CHECKSUMS_PLACE] = checksum_lines(sums)
         self._documents = {place: document(text, place, self.modified) for place, text in texts.items()}
+        self._described: BoundedCache[ServedFile] = BoundedCache(MOST_REMOTE_FILES)
         self.folders = _folders({place: file.size for place, file in self.files.items()}, self._documents)
 
-    def document(self, place: str, base_url: str) -> Document | None:
-        """Return the document at a path, or None; base_url: of this service, for URLs in the document."""
-        if place == CROISSANT_PATH:
-            text = croissant(self.release, self.data_files, self.collections, base_url)
-            return document(text, place, self.modified)
+    def document(self, place: str) -> Document | None:
+        """Return the document at a path, or None."""
         return self._documents.get(place)
+
+    def croissant(self, base_url: str) -> ServedFile:
+        """Return the Croissant description, built on first request; base_url: of this service, for URLs in it.
+
+        It has megabytes for thousands of studies. The latest 16 files of all releases are cached.
+        """
+        address = hashlib.sha256(base_url.encode()).hexdigest()[:12]
+        path = path_of(self.lake, self.release, f"{address}-v{CROISSANT_VERSION}.json", "remote")
+        if not path.is_file():
+            with atomic_write(path) as unfinished:
+                text = croissant(self.release, self.data_files, self.collections, base_url)
+                unfinished.write_text(text, "utf-8")
+            evict_oldest(path.parent, "remote-*.json")
+        return _built_file(self._described, path, _CROISSANT, self.modified)
 
     def table(self, base_url: str) -> pa.Table:
         """Return the columns of `losslake.index.file_list.FILES` and the url per data file; raise LakeBroken."""
@@ -190,11 +205,19 @@ class RemoteDatabases:
         """Return the file of a release for clients that reach this service at base_url; raise LakeBroken."""
         with self._building:
             path = remote_file(self._lake, release, f"{base_url}/hive/{release.number}")
-            status = path.stat()
+            return _built_file(self._served, path, DUCKDB)
 
-            def describe_file() -> ServedFile:
-                version = Version(f'"{sha256_of(path)}"', datetime.fromtimestamp(int(status.st_mtime), UTC))
-                return ServedFile(str(path), status.st_size, version, DUCKDB, AN_HOUR)
 
-            # Another process may have rebuilt it, with other bytes.
-            return self._served.get((path, status.st_mtime_ns, status.st_size), describe_file)
+def _built_file(
+    known: BoundedCache[ServedFile], path: Path, media_type: str, modified: datetime | None = None
+) -> ServedFile:
+    """Return a file that was built here, with its checksum. modified: by default, the time when it was built."""
+    status = path.stat()
+
+    def describe_file() -> ServedFile:
+        built_at = datetime.fromtimestamp(int(status.st_mtime), UTC)
+        version = Version(f'"{sha256_of(path)}"', modified or built_at)
+        return ServedFile(str(path), status.st_size, version, media_type, AN_HOUR)
+
+    # Another process may have rebuilt it, with other bytes.
+    return known.get((path, status.st_mtime_ns, status.st_size), describe_file)

@@ -11,7 +11,9 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from losslake.lake import verification
 from losslake.lake.lake import Lake
+from losslake.lake.store.store import DataFile, Store
 from losslake.lake.verification import Verification, verify
 from losslake_ingest.run import ingest
 from losslake_schema.database import ReleaseRow
@@ -115,6 +117,29 @@ def test_a_snapshot_of_another_release_is_detected(lake: Lake, tmp_path: Path) -
     assert verify(lake, first).problems == verify(lake, second).problems == ()
     mixed = replace(first, snapshots=second.snapshots)
     assert any("is only in Iceberg" in problem for problem in verify(lake, mixed).problems)
+
+
+def test_files_that_releases_share_are_checked_once_and_reported_for_each(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(lake, [unpacked(tmp_path / "more", study_files({5: TrialOffer()}, 128))])
+    releases = lake.releases()
+    shared = {file.path for file in lake.files(releases[0])} & {file.path for file in lake.files(releases[1])}
+    damaged = lake.folder / min(shared)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    alone = [verify(lake, release) for release in releases]
+    assert [len(result.problems) for result in alone] == [1, 1]
+    read: list[str] = []
+    file_problem = verification._file_problem
+
+    def count(store: Store, file: DataFile) -> str | None:
+        read.append(file.path)
+        return file_problem(store, file)
+
+    monkeypatch.setattr(verification, "_file_problem", count)
+    checked = verification.Checked()
+    assert [verify(lake, release, checked=checked) for release in releases] == alone
+    assert sorted(read) == sorted({file.path for release in releases for file in lake.files(release)})
 
 
 def test_a_lake_behind_a_symbolic_link_is_intact_and_a_moved_lake_is_reported(lake: Lake, tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.lake.croissant import croissant
 from losslake.lake.lake import Lake
+from losslake.lake.readme_and_licences import collections_of
 from tests.applications import without_sql
 
 DOCUMENTS = ("README.md", "CITATION.cff", "SHA256SUMS", "croissant.json")
@@ -58,6 +61,26 @@ def test_public_url_overrides_the_host_header(odd_lake: Lake) -> None:
     app = without_sql(odd_lake, public_url="https://lake.example/base")
     described = json.loads(TestClient(app).get("/data/1/croissant.json").content)
     assert described["url"] == "https://lake.example/base/data/1/"
+
+
+def test_the_description_is_built_once_for_few_addresses_and_sent_as_a_file(
+    odd_client: TestClient, odd_lake: Lake
+) -> None:
+    def request(number: int, **headers: str) -> Any:
+        return odd_client.get("/data/1/croissant.json", headers={"Host": f"localhost:{number}", **headers})
+
+    answers = [request(number) for number in range(20)]
+    folder = odd_lake.folder / "serving"
+    built = {path: path.stat().st_mtime_ns for path in folder.glob("remote-*.json")}
+    assert len(built) == 16
+    assert len({answer.headers["etag"] for answer in answers}) == 20
+    release, files = odd_lake.release(), odd_lake.files(odd_lake.release())
+    text = croissant(release, files, collections_of(odd_lake, files), "http://localhost:19")
+    assert answers[19].content == text.encode()
+    with_range = request(19, Range="bytes=10-19")
+    assert (with_range.status_code, with_range.content) == (206, text.encode()[10:20])
+    assert request(19, **{"If-None-Match": answers[19].headers["etag"]}).status_code == 304
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("remote-*.json")} == built
 
 
 @pytest.mark.slow

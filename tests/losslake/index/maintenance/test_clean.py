@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from losslake.index.file_list import FILE_LIST_VERSION
 from losslake.index.maintenance import clean, maintenance_lock
 from losslake.index.serving import open_release
+from losslake.index.shared import path_of
 from losslake.index.workloads import open_workloads, workloads_folder
 from losslake.lake import iceberg, retention
+from losslake.lake.croissant import CROISSANT_VERSION
 from losslake.lake.lake import Lake
 from losslake.lake.retention import to_unlist, unlist
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
@@ -220,6 +223,8 @@ def test_serving_files_of_listed_releases_and_the_current_version_stay(lake: Lak
             open_workloads(lake, release, connection)
     serving = lake.folder / "serving"
     (serving / "release-000003-0123456789ab-abcdef-v0.duckdb").touch()
+    path_of(lake, lake.release(), f"files-v{FILE_LIST_VERSION}.parquet").touch()
+    path_of(lake, lake.release(), f"abcdef012345-v{CROISSANT_VERSION}.json", "remote").touch()
     shared = {path.name for path in workloads_folder(lake).iterdir()}
     names = {path.name for path in serving.iterdir()}
     os.utime(workloads_folder(lake), (0, 0))
