@@ -13,6 +13,7 @@ import pytest
 
 # What publishes, expires, checks, moves or reads tables.
 WITH_HISTORY = (
+    "tests/bench/test_smallest.py::test_each_benchmark_runs[history]",
     "tests/losslake/lake/",
     "tests/losslake/index/maintenance/",
     "tests/cli/changes/test_maintain.py",

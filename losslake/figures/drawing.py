@@ -26,7 +26,7 @@ from losslake_schema.names import Workload
 from losslake_schema.quantities import amount
 
 _MOST_SERIES = 4
-UNKNOWN_UNIT = "something unknown"  # as in batch_units.sql
+UNKNOWN_UNIT = "something unknown"  # as in study_settings.sql
 
 
 @dataclass(frozen=True, eq=False)

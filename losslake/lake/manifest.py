@@ -22,10 +22,10 @@ _RANGES_BY_PATH = pa.schema([MANIFEST.field("path"), _RANGES])
 
 def write_manifest(store: Store, path: str, files: Iterable[DataFile], ranges: pa.Table | None = None) -> str:
     """Store the manifest, sorted by table and path, and return its sha256. ranges: `known_ranges` of some files."""
-    ordered = sorted(files, key=lambda file: (file.table, file.path))
-    columns = {name: [getattr(file, name) for file in ordered] for name in MANIFEST.names}
     import pyarrow.compute as pc  # here, since readers do without it: it takes 0.02 s to import
 
+    ordered = sorted(files, key=lambda file: (file.table, file.path))
+    columns = {name: [getattr(file, name) for file in ordered] for name in MANIFEST.names}
     table = pa.table(columns, MANIFEST)
     known = (_RANGES_BY_PATH.empty_table() if ranges is None else ranges).combine_chunks()
     rows = pc.index_in(table["path"], known["path"])

@@ -62,7 +62,7 @@ def _print_steps(options: Any) -> None:
         raise
     values = parameters_in(options, QUESTION) | {"workload": [str(named)]}
     answer = answer_to(QUESTION, view, values, "losslake steps")
-    units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
+    units = {unit for facts in view.matching(named) for unit in view.batch_units(facts)}
     _print(answer, options.format, options.wide, options.plot, sorted(units - {"examples"}))
 
 

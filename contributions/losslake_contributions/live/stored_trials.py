@@ -57,7 +57,7 @@ def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:
     for workload, facts in view.workloads.items():
         if (workload.dataset, workload.model) != (run.dataset, run.model):
             continue
-        if {unit for (unit,) in view.rows("batch_units", facts.study_ids)} == {run.batch_unit}:
+        if {*view.batch_units(facts)} == {run.batch_unit}:
             is_own = (workload.collection, workload.optimizer) == (run.collection, run.optimizer)
             near.append(Candidate(facts, NEARNESS[0 if is_own else 1 if workload.optimizer == run.optimizer else 2]))
     return sorted(near, key=lambda each: NEARNESS.index(each.nearness))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
+from weakref import ReferenceType, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +41,10 @@ class Search:
 
     admitted: of a study with the metric and an admitted status, and among the first so many. limits: by study, the last
     step within the budgets; None without a budget. has_frontiers: True if there are frontiers of those admitted.
-    selection: that admits them.
+    selection: that admits them. view_reference: of the release, which keeps searches and isn't to be kept by them.
     """
 
-    view: ReleaseView
+    view_reference: ReferenceType[ReleaseView]
     facts: WorkloadFacts
     selection: Selection
     metric: str
@@ -53,6 +54,13 @@ class Search:
     has_frontiers: bool
     _kept: dict[Callable[[Search], Any], Any] = field(default_factory=dict, init=False, repr=False)
     _hits: dict[Goal, Integers] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def view(self) -> ReleaseView:
+        """The release, which whoever searches it holds."""
+        view = self.view_reference()
+        assert view is not None
+        return view
 
     def among(self, chosen: Flags) -> Search:
         """Return the search with only these trials admitted. chosen: by trial."""
@@ -250,7 +258,7 @@ def _opened(view: ReleaseView, selection: Selection, workload: Workload) -> Sear
     is_plain = limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
     return Search(
-        view=view,
+        view_reference=ref(view),
         facts=facts,
         selection=selection,
         metric=metric.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ class ConnectionLost(Exception):
 def test_new_tables_are_added_once_if_the_response_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(tmp_path / "lake")
     assert lake.table_versions() == {}
-    commit, lost = Session.commit, []
+    commit, lost = Session.commit, list[Mapping[str, str]]()
 
     def losing(session: Session) -> None:
         commit(session)

@@ -24,7 +24,9 @@ GOAL = f"workload=small/mnist/cnn/sgd&metric={ERROR}&target=0.3"
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return lake_with_one_trial(tmp_path_factory.mktemp("cached"))
+    lake = lake_with_one_trial(tmp_path_factory.mktemp("cached"))
+    Releases(lake).refresh()  # builds its files, so that the service has the release open when it starts
+    return lake
 
 
 def lake_with_one_trial(folder: Path) -> Lake:

@@ -12,10 +12,10 @@ ROWS = [Row(size, 1, "COMPLETE", step, 0.9) for size in (8, 64) for step in (0, 
 
 
 def test_a_study_ran_to_its_last_step_or_to_the_budget() -> None:
+    view = view_of(ROWS)
+
     def ran(selection: Selection) -> list[int]:
-        limits: list[int] = scaling_curve(
-            open_search(view_of(ROWS), selection, WORKLOAD), Goal(0.1)
-        ).censored_at.tolist()
+        limits: list[int] = scaling_curve(open_search(view, selection, WORKLOAD), Goal(0.1)).censored_at.tolist()
         return limits
 
     assert ran(Selection((WORKLOAD,), METRIC)) == [100, 100]
