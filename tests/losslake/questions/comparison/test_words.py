@@ -25,7 +25,10 @@ def difference(batch_size: int, verdict: Verdict, ratio: float | None = None, **
     reaches = verdict != "neither reaches"
     flags = {"reaches": reaches, "baseline_reaches": reaches, "ended_sooner": False} | more
     p_value = 0.0001 if verdict in ("fewer", "more") else 0.6
-    return Difference(batch_size, verdict, default if ratio is None else ratio, None, None, p_value, *flags.values())
+    of_ratio = default if ratio is None else ratio, None, None
+    return Difference(
+        batch_size, verdict, *of_ratio, p_value, flags["reaches"], flags["baseline_reaches"], flags["ended_sooner"]
+    )
 
 
 def compared(pattern: str) -> Compared:
