@@ -25,6 +25,7 @@ from losslake_schema.reached import Integers
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072
 FEW_ROWS = 1000
+LARGE_PIECE = 1 << 16
 LEAST_NUMBERS = 100
 # Rows for each change of a value that is not written row by row.
 ROWS_ALIKE = 8
@@ -60,9 +61,7 @@ def json_pieces(answer: Answer) -> Iterator[Piece]:
     comma = b"," if facts else b""
     pieces = _json_of_parts(answer.parts)
     rows = next(pieces, b",")[1:]
-    yield head + comma + b'"' + answer.rows_name.encode() + b'":[' + rows
-    yield from pieces
-    yield b"]}"
+    yield from _gathered(chain([head + comma + b'"' + answer.rows_name.encode() + b'":[', rows], pieces, [b"]}"]))
 
 
 def csv_pieces(answer: Answer) -> Iterator[bytes]:
@@ -103,6 +102,22 @@ FORMATS = {
         OutputFormat("parquet", "application/vnd.apache.parquet", parquet_pieces),
     )
 }
+
+
+def _gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the same bytes with small pieces put together: to send one takes as long as to write many rows."""
+    waiting: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        if size + len(piece) > LARGE_PIECE and waiting:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        if len(piece) > LARGE_PIECE:
+            yield piece
+        else:
+            waiting.append(piece)
+            size += len(piece)
+    yield b"".join(waiting)
 
 
 def _json_of_parts(parts: Iterable[Part]) -> Iterator[Piece]:

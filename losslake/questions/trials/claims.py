@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from losslake.analysis.envelope import TargetInterval, breakpoints, coverage, holding_intervals, ranks
-from losslake.questions.trials.sweep import StudyEnvelopes, Sweep, shared_sizes, steps_at_shared_sizes
+from losslake.questions.trials.search import Search
+from losslake.questions.trials.sweep import (
+    StudyEnvelopes,
+    Sweep,
+    shared_sizes,
+    steps_at_shared_sizes,
+    study_envelopes,
+)
 from losslake_schema.reached import NEVER, Floats
 
 EVERY_SIZE = "every batch size reaches the target"
@@ -23,7 +30,7 @@ FEWEST = "no other workload needs fewer steps at any batch size that all have"
 def claims(merged: Sequence[StudyEnvelopes]) -> Iterator[dict[str, Any]]:
     """Yield the claims about each workload, and about several together, with the targets for which each holds."""
     for one in merged:
-        yield from _of_one(one)
+        yield from one.search.once(_of_one)
     if len(merged) > 1:
         yield from _of_several(merged)
 
@@ -38,18 +45,19 @@ def _claim(merged: StudyEnvelopes, text: str, intervals: Iterable[TargetInterval
     return {"workload": str(merged.search.facts.workload), "claim": text, "intervals": targets}
 
 
-def _of_one(merged: StudyEnvelopes) -> Iterator[dict[str, Any]]:
+def _of_one(search: Search) -> Sequence[dict[str, Any]]:
+    merged = study_envelopes(search)
     points = breakpoints(merged.envelopes)
     if not len(points):
-        return
+        return ()
     swept = Sweep(merged, _between(points))
-    yield _claim(merged, EVERY_SIZE, holding_intervals(points, coverage(swept.steps) == 1))
+    every_size = _claim(merged, EVERY_SIZE, holding_intervals(points, coverage(swept.steps) == 1))
     end, useful = swept.perfect_ends(), swept.max_useful()
     places = np.arange(swept.steps.shape[1])
     is_between = (end.index[:, None] < places) & (places < useful.index[:, None]) & np.isfinite(swept.steps)
     has_three = (end.index != NEVER) & is_between.any(axis=1)
     has_three &= ~end.is_left_censored & ~end.is_right_censored & ~useful.is_right_censored
-    yield _claim(merged, THREE_REGIMES, holding_intervals(points, has_three))
+    return every_size, _claim(merged, THREE_REGIMES, holding_intervals(points, has_three))
 
 
 def _of_several(merged: Sequence[StudyEnvelopes]) -> Iterator[dict[str, Any]]:

@@ -29,6 +29,10 @@ class StudyEnvelopes:
 
 def study_envelopes(search: Search) -> StudyEnvelopes:
     """Return the envelope of each study: of the records of its admitted trials, or of its best setting."""
+    return StudyEnvelopes(search, search.once(_envelopes))
+
+
+def _envelopes(search: Search) -> Sequence[Envelope]:
     records, facts, rule = search.records, search.facts, search.rule
     counts = np.diff(records.offsets)
     is_admitted = np.repeat(search.admitted[search.rows], counts)
@@ -48,7 +52,7 @@ def study_envelopes(search: Search) -> StudyEnvelopes:
         else:
             envelope = lower_envelope(steps, of_study)
         envelopes.append(Envelope(envelope.step, envelope.loss, rows[envelope.row]))
-    return StudyEnvelopes(search, envelopes)
+    return envelopes
 
 
 @dataclass(frozen=True)
