@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from losslake.lake.lake import Lake
+from losslake.lake.machine import without_collection
 from losslake.lake.publishing import Also, Build, PublicationRefused, last_erasure
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import NoProgress, Progress, Summary, with_unused
@@ -88,7 +87,7 @@ class _Attempt:
     def publish(self, engine: Engine, notes: str, can_recall: bool, also: Also | None, build: Build | None) -> Summary:
         """Publish the sources' changes; raises ConcurrentChange or _MustRead if they have to be read again."""
         memory = Memory(self._lake, self._request)
-        with _no_garbage_collection():
+        with without_collection():  # reading creates millions of objects but no reference cycles
             offers = self._offers(engine, memory, can_recall)
             for offer in offers:
                 leave_out(self._lake.store, self._stored, offer)
@@ -266,15 +265,3 @@ def _shared(offers: Sequence[Offer]) -> set[str]:
     """Return the studies that occur in more than one offer."""
     offered = Counter(study for offer in offers for study in offer.studies)
     return {study for study, count in offered.items() if count > 1}
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection: reading creates millions of objects but no reference cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

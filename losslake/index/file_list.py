@@ -14,7 +14,7 @@ from losslake.index.shared import FOLDER, ensure, path_of
 from losslake.lake.data_files import damaged_file, read_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
-from losslake.lake.manifest import MANIFEST, manifest_table
+from losslake.lake.manifest import MANIFEST, data_files, manifest_table
 from losslake.lake.public_paths import public_paths
 from losslake.lake.ranges import RANGED, RANGES, Ranges
 from losslake.lake.store.store import DataFile, Store
@@ -47,7 +47,7 @@ def _make(path: Path, lake: Lake, release: Release) -> None:
         known = {row["sha256"]: row for row in _newest_list(lake).to_pylist()}
         ranges = [
             row or known.get(file.sha256) or _read_ranges(lake.store, file)
-            for file, row in zip(_files_of(manifest), manifest["ranges"].to_pylist(), strict=True)
+            for file, row in zip(data_files(manifest), manifest["ranges"].to_pylist(), strict=True)
         ]
         manifest = manifest.set_column(place, "ranges", pa.array(ranges, manifest.schema.field(place).type))
     with atomic_write(path) as unfinished:
@@ -56,16 +56,11 @@ def _make(path: Path, lake: Lake, release: Release) -> None:
 
 def _listed(manifest: pa.Table) -> pa.Table:
     """Return the table of files from a manifest with the ranges of all."""
-    public_path = public_paths(_files_of(manifest))
+    public_path = public_paths(data_files(manifest))
     paths = pa.array(map(public_path.__getitem__, manifest["path"].to_pylist()), pa.string())
     files = manifest.drop_columns("ranges").set_column(manifest.column_names.index("path"), "path", paths)
     ranges = manifest["ranges"].combine_chunks().flatten()
     return pa.table([*files.columns, *ranges], FILES).sort_by("path")
-
-
-def _files_of(manifest: pa.Table) -> list[DataFile]:
-    columns = (manifest[name].to_pylist() for name in MANIFEST.names)
-    return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 
 def _newest_list(lake: Lake) -> pa.Table:

@@ -1,8 +1,9 @@
-"""The local machine: number of cores, file locks, atomic writes and syncing files to disk."""
+"""The local machine: number of cores, file locks, atomic writes, syncing files to disk, garbage collection."""
 
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import uuid
 from collections.abc import Collection, Iterator
@@ -69,3 +70,15 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Disable garbage collection, where many objects are made that all stay or are in no reference cycle."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -44,7 +44,12 @@ def read_manifest(store: Store, path: str, sha256: str, partitioned: bool = True
     table = manifest_table(store, path, sha256)
     if not partitioned:
         table = table.filter(table["batch_size"].is_null())
-    columns = (column.to_pylist() for column in table.columns)
+    return data_files(table)
+
+
+def data_files(manifest: pa.Table) -> list[DataFile]:
+    """Return the files of a table with the columns of MANIFEST, and maybe others."""
+    columns = (manifest[name].to_pylist() for name in MANIFEST.names)
     return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 

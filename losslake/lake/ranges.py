@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 RANGED = {"metric": pa.string(), "trial_id": pa.int64(), "step": pa.int64(), "value": pa.float64()}
 RANGES = pa.schema([(f"{name}_{end}", kind) for name, kind in RANGED.items() for end in ("min", "max")])
 Row = tuple[Any, ...]
-"""By the columns of RANGES; None for columns that a file doesn't have, or has no values of but NaN."""
+"""The values of the columns of RANGES. None for a column that the file lacks, or that holds only NaN."""
 
 
 class Ranges:

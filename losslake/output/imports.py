@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class _NoPandas:
@@ -22,15 +19,3 @@ def without_pandas() -> None:
     That takes 0.2 s and 22 MB.
     """
     sys.meta_path.insert(0, _NoPandas())
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Disable the collection of garbage: it takes a tenth of an import of many modules, which all stay."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

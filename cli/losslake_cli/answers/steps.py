@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from losslake.output.imports import without_collection, without_pandas
+from losslake.output.imports import without_pandas
 
 
 class StepsCommand(TyperCommand):
@@ -16,8 +16,10 @@ class StepsCommand(TyperCommand):
 
     @cached_property
     def _derived(self) -> Any:
+        from losslake.lake.machine import without_collection
+
         without_pandas()
-        with without_collection():
+        with without_collection():  # it takes a tenth of these imports
             from losslake_cli.answers.scaling_table import steps_command
 
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -140,7 +140,7 @@ class Search:
 
     @cached_property
     def _ended_at_any_goal(self) -> Flags:
-        """By trial, True if it is admitted and ended at a goal of its own within the budgets."""
+        """By trial, True if it is admitted and its last evaluation reached a goal of its own, within the budgets."""
         ended: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
             ended &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]

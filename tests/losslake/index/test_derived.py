@@ -1,4 +1,4 @@
-"""What is derived from a release is the same if rows of unchanged workloads are copied from an earlier one."""
+"""Derived tables are equal whether rows of unchanged workloads are copied from an earlier release or computed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_damaged_earlier_file_is_ignored(tmp_path: Path) -> None:
 
 
 Trials = dict[int, tuple[str, int, int, str]]
-"""By batch size, with one trial each: the status, the steps to 0.1 and to 0.05, and the examples of its epochs."""
+"""A trial per batch size: its status, its steps to the targets 0.1 and 0.05, and the examples in an epoch."""
 Workloads = dict[str, Trials]
 # The trial of batch size 4 reaches 0.1 too early, but not 0.05.
 TRIALS: Trials = {
