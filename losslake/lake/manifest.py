@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -18,6 +19,9 @@ MANIFEST = pa.schema([(each.name, pa.int64() if each.name in _NUMBERS else pa.st
 # Null for a file whose ranges are unknown, since an earlier version wrote it, or it comes from elsewhere.
 _RANGES = pa.field("ranges", pa.struct(list(RANGES)))
 _RANGES_BY_PATH = pa.schema([MANIFEST.field("path"), _RANGES])
+# The ranges are in the metadata of the file, as base64 of an Arrow file: versions before them expect no further column.
+_METADATA = b"losslake.ranges"
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def write_manifest(store: Store, path: str, files: Iterable[DataFile], ranges: pa.Table | None = None) -> str:
@@ -30,7 +34,9 @@ def write_manifest(store: Store, path: str, files: Iterable[DataFile], ranges: p
     known = (_RANGES_BY_PATH.empty_table() if ranges is None else ranges).combine_chunks()
     rows = pc.index_in(table["path"], known["path"])
     buffer = pa.BufferOutputStream()
-    pq.write_table(table.append_column(_RANGES, known["ranges"].take(rows)), buffer, compression="zstd")
+    with pq.ParquetWriter(buffer, MANIFEST, compression="zstd") as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({_METADATA: _packed(known["ranges"].take(rows))})
     data = buffer.getvalue()
     store.put(path, data)
     return hashlib.sha256(data).hexdigest()
@@ -74,8 +80,22 @@ def manifest_table(store: Store, path: str, sha256: str, with_ranges: bool = Fal
         what = f"the file list {store.display_name(path)} was altered since its release"
         raise LakeBroken(f"{what}: restore it, or use another release")
     with pq.ParquetFile(data, pre_buffer=False) as file:
-        has_ranges = with_ranges and _RANGES.name in file.schema_arrow.names
-        table = file.read([*MANIFEST.names, *([_RANGES.name] if has_ranges else [])], use_threads=False)
-    if with_ranges and not has_ranges:
-        table = table.append_column(_RANGES, pa.nulls(len(table), _RANGES.type))
-    return table.cast(MANIFEST.append(_RANGES) if with_ranges else MANIFEST)
+        table = file.read(MANIFEST.names, use_threads=False).cast(MANIFEST)
+        packed = (file.metadata.metadata or {}).get(_METADATA)
+    if not with_ranges:
+        return table
+    return table.append_column(_RANGES, _unpacked(packed) if packed else pa.nulls(len(table), _RANGES.type))
+
+
+def _packed(ranges: pa.ChunkedArray) -> bytes:
+    """Return ranges as text, which values of a Parquet file's metadata are."""
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_file(buffer, pa.schema([_RANGES]), options=_COMPRESSED) as writer:
+        writer.write_table(pa.table([ranges], pa.schema([_RANGES])))
+    return base64.b64encode(buffer.getvalue())
+
+
+def _unpacked(packed: bytes) -> pa.ChunkedArray:
+    """Return the ranges that `_packed` was given."""
+    with pa.ipc.open_file(base64.b64decode(packed)) as file:
+        return file.read_all()[_RANGES.name]
