@@ -14,7 +14,7 @@ import numpy as np
 
 from losslake.analysis.envelope import Envelope, lower_envelope
 from losslake.analysis.settings import Numbers
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 
 Seeds = Literal["median", "mean"]
 # Of fewer seeds, neither says what a setting usually takes.
@@ -153,71 +153,79 @@ def usual_of_settings(amounts: Floats, settings: Numbers, seeds: Seeds = "median
     return each.usual(seeds)[0][each.counts], each.first[each.counts]
 
 
-def setting_envelope(step: Integers, loss: Floats, trial: Integers, settings: Numbers, seeds: Seeds) -> Envelope:
+def setting_envelope(
+    step: Integers, loss: Floats, previous_step: Integers, trial: Integers, settings: Numbers, seeds: Seeds
+) -> Envelope:
     """Return the envelope of one study: the steps of its best setting to every target.
 
-    Its steps are those of `best_settings` for each target. `row` is the record whose loss is that of the entry: of the
-    median seed until then, or for the mean of the seed that reaches the target last.
+    Its steps are those of `best_settings` for each target. `previous_step` is that of the trial at the median, or the
+    mean over the seeds: NO_STEP where any of them reaches the target at its first evaluation.
 
     Args:
-        step, loss: shape (records,), of each trial ascending and falling; lower is better.
+        step, loss, previous_step: shape (records,), of each trial ascending and falling; lower is better.
         trial: shape (records,), the trial of each record, an index into settings.
         settings: shape (trials,), of all admitted trials, those without records as well.
         seeds: as for best_settings.
     """
-    numbers, sizes = np.unique(settings, return_counts=True)
-    counted = numbers[sizes >= FEWEST_SEEDS] if (sizes >= FEWEST_SEEDS).any() else numbers
-    of_record, size_of = settings[trial], dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
+    numbers, first, sizes = np.unique(settings, return_index=True, return_counts=True)
+    is_large = sizes >= FEWEST_SEEDS
+    counted = np.flatnonzero(is_large) if is_large.any() else np.arange(len(numbers))
     by_setting = _by_median if seeds == "median" else _by_mean
-    parts = []
-    for number in counted.tolist():
-        rows = np.flatnonzero(of_record == number)
-        steps, losses, of = by_setting(step[rows], loss[rows], trial[rows], size_of[number])
-        parts.append((steps, losses, rows[of]))
-    steps, losses, rows = (np.concatenate(columns) for columns in zip(*parts, strict=True)) if parts else _EMPTY
-    merged = lower_envelope(steps.astype(np.int64), losses)
-    return Envelope(merged.step, merged.loss, rows[merged.row])
+    parts = [_EMPTY]
+    for number in counted[np.argsort(first[counted])].tolist():  # in the order in which ties go
+        rows = np.flatnonzero(settings[trial] == numbers[number])
+        parts.append(by_setting(step[rows], loss[rows], previous_step[rows], trial[rows], int(sizes[number])))
+    envelope = lower_envelope(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return Envelope(np.rint(envelope.step).astype(np.int64), envelope.loss, envelope.previous_step)
 
 
+# Of one setting: steps to ever harder targets, the losses down to which, and the steps of the evaluations before.
 _Steps = tuple[Floats, Floats, Integers]
 _EMPTY: _Steps = np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
 
 
-def _by_median(step: Integers, loss: Floats, trial: Integers, size: int) -> _Steps:
-    """Return where the best loss of the median seed of a setting falls: steps, that loss, and its record."""
+def _by_median(step: Integers, loss: Floats, previous_step: Integers, trial: Integers, size: int) -> _Steps:
+    """Return where the best loss of the median seed of a setting falls."""
     middle = (size - 1) // 2
-    best: list[tuple[float, int]] = []
-    latest: dict[int, tuple[float, int]] = {}
+    best: list[float] = []
+    latest: dict[int, float] = {}
     falls: list[tuple[int, float, int]] = []
     least = np.inf
     order = np.argsort(step, kind="stable")
-    columns = (each.tolist() for each in (step[order], loss[order], trial[order], order))
-    for at, value, seed, record in zip(*columns, strict=True):
+    columns = (each[order].tolist() for each in (step, loss, previous_step, trial))
+    for at, value, previous, seed in zip(*columns, strict=True):
         if seed in latest:
             del best[bisect_left(best, latest[seed])]
-        latest[seed] = (value, record)
-        insort(best, latest[seed])
-        if len(best) > middle and best[middle][0] < least:
-            least, holder = best[middle]
-            falls.append((at, least, holder))
+        latest[seed] = value
+        insort(best, value)
+        if len(best) > middle and best[middle] < least:
+            least = best[middle]
+            falls.append((at, least, previous))
     if not falls:
         return _EMPTY
-    steps, losses, holders = zip(*falls, strict=True)
-    return np.array(steps, np.float64), np.array(losses), np.array(holders, np.int64)
+    steps, losses, previous_steps = zip(*falls, strict=True)
+    return np.array(steps, np.float64), np.array(losses), np.array(previous_steps, np.int64)
 
 
-def _by_mean(step: Integers, loss: Floats, trial: Integers, size: int) -> _Steps:
-    """Return the mean steps of a setting, whole, for every target that all its seeds reach; and the loss down to which.
+def _by_mean(step: Integers, loss: Floats, previous_step: Integers, trial: Integers, size: int) -> _Steps:
+    """Return the mean steps of a setting for every target that all its seeds reach.
 
     As a target gets harder it passes one record after the other, whose trial then takes its next one.
     """
     is_last = np.diff(trial, append=-1) != 0
     if is_last.sum() < size:
         return _EMPTY
-    gains = np.where(is_last, 0, np.diff(step, append=0))
     order = np.argsort(-loss, kind="stable")
-    passed, first = np.concatenate([[0], np.cumsum(gains[order])]), step[np.roll(is_last, 1)].sum()
     losses, place = np.unique(-loss[order], return_index=True)
-    is_reached = -losses >= loss[is_last].max()
-    means = np.rint((first + passed[place]) / size)[is_reached]
-    return means, -losses[is_reached], order[place][is_reached]
+    place = place[-losses >= loss[is_last].max()]
+
+    def total(values: Integers) -> Integers:
+        """Return the sum over the seeds by target. values: by record."""
+        gains = np.where(is_last, 0, np.diff(values, append=0))
+        passed = np.concatenate([[0], np.cumsum(gains[order])])[place]
+        sums: Integers = values[np.roll(is_last, 1)].sum() + passed
+        return sums
+
+    is_first = total((previous_step < 0).astype(np.int64)) > 0
+    previous = np.where(is_first, NO_STEP, np.rint(total(previous_step) / size)).astype(np.int64)
+    return total(step) / size, loss[order][place], previous

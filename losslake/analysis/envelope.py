@@ -19,12 +19,12 @@ from losslake_schema.reached import NEVER, Flags, Floats, Integers, best_before
 class Envelope:
     """The envelope of one study.
 
-    step: ascending, not strictly. loss: strictly falling, lower is better. row: index of the evaluation that was given.
+    step: ascending, not strictly. loss: strictly falling, lower is better. previous_step: of the evaluation before.
     """
 
     step: Integers
     loss: Floats
-    row: Integers
+    previous_step: Integers
 
     def first_hits(self, targets: Floats) -> Integers:
         """Return, per target, the first entry with a loss strictly below it; NEVER for none and for NaN."""
@@ -37,18 +37,18 @@ class Envelope:
         return np.where(hits != NEVER, self.step[hits], np.inf) if len(self.step) else np.full(len(targets), np.inf)
 
 
-def lower_envelope(step: Integers, loss: Floats) -> Envelope:
+def lower_envelope(step: Integers, loss: Floats, previous_step: Integers) -> Envelope:
     """Return the envelope of the evaluations of one study.
 
-    step, loss: (evaluations,), trial by trial in the order of trial_id; records alone are enough and faster. Among
-    evaluations at the same step the lower trial_id goes first, so steps to any target and the trial that needs them
-    equal those of a search by (step, trial_id), for either comparator. Non-finite values are ignored.
+    step, loss, previous_step: (evaluations,), trial by trial in the order of trial_id; records alone are enough and
+    faster. Among evaluations at the same step the lower trial_id goes first, so steps to any target and the trial that
+    needs them equal those of a search by (step, trial_id), for either comparator. Non-finite values are ignored.
     Source: compute_steps_to_result of Shallue et al. 2019 (order); METHODS 6.1 (proof).
     """
     order = np.argsort(step, kind="stable")
     losses = np.where(np.isfinite(loss), loss, np.inf)[order]
     rows = order[losses < best_before(losses)]
-    return Envelope(step[rows], loss[rows], rows)
+    return Envelope(step[rows], loss[rows], previous_step[rows])
 
 
 def steps_to_targets(envelopes: Sequence[Envelope], targets: Floats) -> Floats:

@@ -187,12 +187,7 @@ QUESTION = Question(
     row=TargetSweepRow,
     summary=TargetSweepSummary,
     compute=_answer,
-    cost=lambda parameters: Cost(
-        5000 + 350 * parameters.n_targets,
-        300 + 30 * parameters.n_targets,
-        10,
-        repeated=0.0 if parameters.result == "best_trial" else 150.0,
-    ),
+    cost=lambda parameters: Cost(5000 + 350 * parameters.n_targets, 300 + 30 * parameters.n_targets, 10),
 )
 
 

@@ -5,14 +5,12 @@ The cost comes from the counts of the release and the parameters. Its constants 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from losslake.analysis.best_setting import n_repeated
 from losslake.questions.release.counts import Counts, together
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
@@ -29,16 +27,12 @@ _MOST_MATCHED = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Microseconds of a processor that an answer takes for each thing that it is about.
-
-    repeated: of each trial of a repeated setting, times the square root of the evaluations of a trial.
-    """
+    """Microseconds of a processor that an answer takes for each thing that it is about."""
 
     workload: float = 300.0
     study: float = 100.0
     trial: float = 4.0
     evaluation: float = 0.0
-    repeated: float = 0.0
 
     def seconds(self, counts: Counts) -> float:
         """Return the seconds for one workload or pool; 0 for none."""
@@ -49,7 +43,6 @@ class Cost:
             + self.study * counts.studies
             + self.trial * counts.trials
             + self.evaluation * counts.evaluations
-            + self.repeated * counts.repeated * math.sqrt(counts.evaluations / max(counts.trials, 1))
         )
         return microseconds * 1e-6
 
@@ -125,21 +118,18 @@ def seconds_of(view: ReleaseView, cost: Cost, parameters: Any) -> float:
     # The release may have too many workloads to compare them all: then a pattern stands for as many as it may match.
     matches_any = len(patterns) * len(view.workloads) > _MOST_MATCHED
     return sum(
-        cost.seconds(view.largest_counts if matches_any and is_pattern(each) else _counts(view, each, cost))
+        cost.seconds(view.largest_counts if matches_any and is_pattern(each) else _counts(view, each))
         for each in workloads
     )
 
 
-def _counts(view: ReleaseView, workload: Workload, cost: Cost) -> Counts:
-    """Return what a workload or a pattern stands for; repeated is left 0 where it costs nothing."""
+def _counts(view: ReleaseView, workload: Workload) -> Counts:
+    """Return what a workload or a pattern stands for."""
     try:
         matching = view.matching(workload) if is_pattern(workload) else [view.workloads[workload]]
     except (KeyError, LossLakeError):
         return Counts()
-    counts = together(view.counts[facts.workload] for facts in matching)
-    if cost.repeated:
-        counts = counts._replace(repeated=sum(n_repeated(facts.trials.setting) for facts in matching))
-    return counts
+    return together(view.counts[facts.workload] for facts in matching)
 
 
 def _workloads(parameters: Any) -> list[Workload]:

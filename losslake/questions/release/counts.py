@@ -9,13 +9,12 @@ from losslake.questions.release.pool import MOST_POOLED
 
 
 class Counts(NamedTuple):
-    """Counts of a workload, or of several together. repeated: trials of settings with enough of them for a result."""
+    """Counts of a workload, or of several together."""
 
     workloads: int = 0
     studies: int = 0
     trials: int = 0
     evaluations: int = 0
-    repeated: int = 0
 
 
 def together(counts: Iterable[Counts]) -> Counts:
@@ -26,5 +25,4 @@ def together(counts: Iterable[Counts]) -> Counts:
 def largest(counts: Iterable[Counts]) -> Counts:
     """Return the counts of as many workloads as a pattern may match: of those with the most evaluations."""
     chosen = sorted(counts, key=lambda each: -each.evaluations)[:MOST_POOLED]
-    sums = together(chosen)
-    return sums._replace(repeated=sums.trials)  # any of them may be
+    return together(chosen)

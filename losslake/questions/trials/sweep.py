@@ -13,15 +13,13 @@ from losslake.analysis.best_setting import setting_envelope
 from losslake.analysis.break_points import BreakPoints, dominated, max_useful, perfect_ends
 from losslake.analysis.envelope import Envelope, lower_envelope, steps_to_targets
 from losslake.analysis.identifiability import IdentifiedFits, identified_fits
-from losslake.questions.trials.search import Search, at
-from losslake.questions.trials.selection import Goal
-from losslake.questions.trials.study_results import study_results
+from losslake.questions.trials.search import Search
 from losslake_schema.reached import NEVER, Floats
 
 
 @dataclass(frozen=True)
 class StudyEnvelopes:
-    """The envelope of each study of a workload; `row` of an entry is an index into the search's records."""
+    """The envelope of each study of a workload."""
 
     search: Search
     envelopes: Sequence[Envelope]
@@ -44,14 +42,13 @@ def _envelopes(search: Search) -> Sequence[Envelope]:
     envelopes = []
     for study, (start, end) in enumerate(pairwise(bounds)):
         rows = kept[start:end]
-        steps, of_study = records.step[rows], losses[rows]
+        of_study = records.step[rows], losses[rows], records.previous_step[rows]
         if rule.is_of_settings:
             trials = np.flatnonzero(search.admitted & (facts.study_of_trial == study))
             seed = np.searchsorted(trials, trial[start:end])
-            envelope = setting_envelope(steps, of_study, seed, rule.settings[trials], rule.seeds)
+            envelopes.append(setting_envelope(*of_study, seed, rule.settings[trials], rule.seeds))
         else:
-            envelope = lower_envelope(steps, of_study)
-        envelopes.append(Envelope(envelope.step, envelope.loss, rows[envelope.row]))
+            envelopes.append(lower_envelope(*of_study))
     return envelopes
 
 
@@ -95,16 +92,11 @@ class Sweep:
     @cached_property
     def previous_steps(self) -> Floats:
         """The steps of the evaluations before these; NaN for none."""
-        if self.search.rule.is_of_settings:
-            goals = [Goal(target * self.search.sign) for target in self.targets.tolist()]
-            results = [study_results(self.search, goal) for goal in goals]
-            before = np.array([result.previous_step for result in results]).reshape(self.steps.shape)
-            return np.where(np.isfinite(self.steps) & (before >= 0), before, np.nan)
         previous = np.full(self.steps.shape, np.nan)
         for study, envelope in enumerate(self.merged.envelopes):
             hits = envelope.first_hits(self.targets)
             is_hit = hits != NEVER
-            steps = at(self.search.records.previous_step, envelope.row[hits[is_hit]])
+            steps = envelope.previous_step[hits[is_hit]]
             previous[is_hit, study] = np.where(steps >= 0, steps, np.nan)
         return previous
 

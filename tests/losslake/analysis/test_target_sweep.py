@@ -27,7 +27,8 @@ NAN, INF = math.nan, math.inf
 
 
 def envelope(*losses: float) -> Envelope:
-    return lower_envelope(np.arange(len(losses)), np.array(losses, np.float64))
+    steps = np.arange(len(losses))
+    return lower_envelope(steps, np.array(losses, np.float64), steps - 1)
 
 
 CURVES = st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9, NAN]), max_size=5), min_size=1, max_size=4)
