@@ -18,7 +18,8 @@ from starlette.concurrency import iterate_in_threadpool
 
 from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
-from losslake.output.formats import OutputFormat, Piece
+from losslake.output.formats import OutputFormat
+from losslake.output.json_rows import Piece
 from losslake_service.entity_tags import digest_tag, not_modified_response
 from losslake_service.files.file_response import MAX_MESSAGE, file_response
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from losslake.output.answer import Answer
 from losslake.output.columns import Nullable, Rows, row_shape
-from losslake.output.formats import FEW_ROWS, FORMATS
+from losslake.output.formats import FORMATS
+from losslake.output.json_rows import FEW_ROWS
 from losslake.output.rows import Row
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)

@@ -21,9 +21,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.output import formats
+from losslake.output import json_rows
 from losslake.output.answer import Answer
-from losslake.output.formats import FEW_ROWS, FORMATS, ROWS_AT_A_TIME
+from losslake.output.formats import FORMATS
+from losslake.output.json_rows import FEW_ROWS, ROWS_AT_A_TIME
 from losslake.output.texts import json_text
 from tests.losslake.output.types import TYPES, Typed
 
@@ -65,7 +66,7 @@ def as_read(value: Any) -> Any:
 
 def test_few_rows_are_written_byte_for_byte_like_many(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     few = written([typed.array], ["c"], "json")
-    monkeypatch.setattr(formats, "FEW_ROWS", 0)
+    monkeypatch.setattr(json_rows, "FEW_ROWS", 0)
     assert written([typed.array], ["c"], "json") == few
 
 
@@ -89,7 +90,7 @@ def test_columns_with_one_value_in_all_rows_are_written_byte_for_byte_like_few_r
             names = [f"c{at}" for at in range(len(arrays))]
             few = written(arrays, names, "json", copies=2)
             with monkeypatch.context() as patch:
-                patch.setattr(formats, "FEW_ROWS", 0)
+                patch.setattr(json_rows, "FEW_ROWS", 0)
                 assert written(arrays, names, "json", copies=2) == few
 
 
@@ -98,7 +99,7 @@ def test_floats_before_another_column_are_written_byte_for_byte_like_few_rows(va
     arrays, names = [pa.array(values), pa.array(range(len(values)))], ["x", "n"]
     few = written(arrays, names, "json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "FEW_ROWS", 0)
+        patch.setattr(json_rows, "FEW_ROWS", 0)
         assert written(arrays, names, "json") == few
 
 

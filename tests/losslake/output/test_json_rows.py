@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.output.answer import Answer
-from losslake.output.formats import FEW_ROWS, LEAST_NUMBERS, ROWS_ALIKE, json_pieces
+from losslake.output.formats import json_pieces
+from losslake.output.json_rows import FEW_ROWS, LEAST_NUMBERS, ROWS_ALIKE
 from losslake.output.texts import json_text
 
 SIZES = [1, LEAST_NUMBERS - 1, LEAST_NUMBERS, FEW_ROWS, FEW_ROWS + 1, 3 * FEW_ROWS]
