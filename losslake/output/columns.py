@@ -132,10 +132,6 @@ class RowShape:
         """Return the shape with these columns only, in the order of `names`."""
         return _chosen(self, tuple(names))
 
-    def batch(self, columns: Mapping[str, Any]) -> pa.RecordBatch:
-        """Return the rows of these columns, as Rows takes them, in Arrow."""
-        return self.of(columns).batch()
-
     def of(self, columns: Mapping[str, Any]) -> Rows:
         """Return the rows of these columns."""
         of_rows = (each for each in columns.values() if not isinstance(each, _SINGLE) and not callable(each))

@@ -191,7 +191,7 @@ def _rows(
             measured = dict(zip(rows.schema.names, rows.columns, strict=True))
             if amounts_of is not None:
                 measured["amount"] = amounts_of(measured)
-            yield shape.batch({**measured, **names})
+            yield shape.of({**measured, **names}).batch()
 
 
 def _within_steps(rows: pa.RecordBatch, parameters: CurvesParameters) -> pa.RecordBatch:

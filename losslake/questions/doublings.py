@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.doublings import doublings
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import GoalParameters, ResultParameters
@@ -103,13 +103,13 @@ def _warnings(curve: UsableCurve) -> list[str]:
     return [*alone, *curve_warnings(curve)]
 
 
-def _rows(curve: UsableCurve, goal: Goal) -> pa.RecordBatch:
+def _rows(curve: UsableCurve, goal: Goal) -> Rows:
     measured, result = curve.measured, doublings(curve.batch_sizes, curve.tuned_steps, curve.previous_steps)
     spread = np.full((4, len(measured.steps)), np.nan)
     is_comparable = ~_is_of_another(curve, goal)
     shares = (np.where(is_comparable, share, np.nan) for share in (result.saved, result.lower, result.upper))
     spread[:, curve.studies] = result.since, *shares
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": curve.name,
             "batch_size": curve.search.facts.batch_sizes,

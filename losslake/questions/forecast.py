@@ -148,7 +148,7 @@ def _answer(view: ReleaseView, parameters: ForecastParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        [QUESTION.rows.batch(_columns(name, parameters.batch_size, result))],
+        [QUESTION.rows.of(_columns(name, parameters.batch_size, result))],
         {**_facts(result), "forecast": [*_sentences(result, coverage)], "held_out": [vars(each) for each in coverage]},
         n_used=result.n_trials,
         left_out=(f"{name}: {text}" for text in _left_out(result, trials)),

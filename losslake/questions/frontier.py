@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
 from losslake.questions.declaration.parameters import SelectionParameters
@@ -158,11 +158,11 @@ def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: Workl
     )
 
 
-def _rows(one: _Evaluations, front: Flags) -> pa.RecordBatch:
+def _rows(one: _Evaluations, front: Flags) -> Rows:
     chosen = np.flatnonzero(one.is_best | front)
     facts, trials = one.search.facts, one.trials[chosen]
     sizes = np.asarray(facts.batch_sizes, np.int64)
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": str(facts.workload),
             "batch_size": sizes[facts.study_of_trial[trials]],

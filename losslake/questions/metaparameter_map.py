@@ -123,7 +123,7 @@ def _rows(view: ReleaseView, search: Search, hits: Integers, classes: Integers, 
     metaparameters = metaparameters_of(view, facts)
     learning_rate, momentum = metaparameters.learning_rate[rows], metaparameters.momentum[rows]
     study = facts.study_of_trial[rows]
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": str(facts.workload),
             "batch_size": np.asarray(facts.batch_sizes, np.int64)[study],
@@ -137,7 +137,7 @@ def _rows(view: ReleaseView, search: Search, hits: Integers, classes: Integers, 
             "effective_learning_rate": finite(effective_learning_rates(learning_rate, momentum)),
             "goal_probability": finite(_goal_probability(places(learning_rate, momentum), classes, study)),
         }
-    )
+    ).batch()
 
 
 def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.performance_profile import (
     LARGEST_RATIO,
@@ -17,6 +16,7 @@ from losslake.analysis.performance_profile import (
     trapezoid_scores,
 )
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.comparison.contest import Contest, Entry, contest
 from losslake.questions.comparison.measured_trials import admitted_entries
@@ -196,10 +196,10 @@ def _scores(names: Sequence[str], ratios: Floats, largest: float) -> Iterator[di
         }
 
 
-def profile_rows(names: Sequence[str], ratios: Floats) -> Iterator[pa.RecordBatch]:
+def profile_rows(names: Sequence[str], ratios: Floats) -> Iterator[Rows]:
     """Yield the rows of each competitor: one at factor 1, and one at each factor where its share rises."""
     n_columns = ratios.shape[1]
     for name, row in zip(names if n_columns else (), ratios, strict=False):
         factors = np.unique(np.append(row[np.isfinite(row)], 1.0))
         (shares,) = share_within(row[None], factors)
-        yield QUESTION.rows.batch({"competitor": name, "factor": factors, "share": shares, "n_columns": n_columns})
+        yield QUESTION.rows.of({"competitor": name, "factor": factors, "share": shares, "n_columns": n_columns})

@@ -25,6 +25,7 @@ from losslake.analysis.quality import (
 from losslake.analysis.settings import medians_of_settings
 from losslake.index.measurement_files import measurements
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
 from losslake.questions.declaration.cost import Cost
@@ -178,7 +179,7 @@ def _answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        [batch for bests in by_workload for batch in _batches(view, bests, parameters.last)],
+        [part for bests in by_workload for part in _parts(view, bests, parameters.last)],
         {
             "results": results_of(searches),
             "conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None],
@@ -304,8 +305,8 @@ def _setting_losses(best: _Best) -> list[Floats]:
     return [medians_of_settings(best.of_trials[rows], settings[rows]) for rows in admitted]
 
 
-def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a workload, one batch per budget."""
+def _parts(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[Rows]:
+    """Yield the rows of a workload, one part per budget."""
     yield from map(_rows, bests, endings(view, bests) if with_last else repeat({}))
 
 
@@ -347,11 +348,11 @@ def _shortfalls(losses: Floats) -> Floats:
     return short
 
 
-def _rows(best: _Best, end: Ending) -> pa.RecordBatch:
+def _rows(best: _Best, end: Ending) -> Rows:
     search, sizes = best.search, best.search.facts.batch_sizes
     steps = at(search.records.step, best.records)
     shares = _shares(best)
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": str(search.facts.workload),
             "budget_kind": best.budget.kind,

@@ -21,6 +21,7 @@ from losslake.analysis.break_points import (
 from losslake.analysis.log_curves import ScalingShape, scaling_shape
 from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, ResultParameters, Share
@@ -272,14 +273,14 @@ def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:
             }
 
 
-def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch:
+def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> Rows:
     measured, sizes = curve.measured, curve.search.facts.batch_sizes
     steps = whole(measured.steps)
     has_steps = steps.is_valid().to_numpy(zero_copy_only=False)
     usable = np.isin(np.arange(len(sizes)), curve.studies) & has_steps
     is_dominated = np.isin(np.arange(len(sizes)), curve.studies[curve.is_dominated])
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": curve.name,
             "batch_size": sizes,

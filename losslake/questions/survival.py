@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.settings import evidence
 from losslake.analysis.survival import CENSORED, DIVERGED, FAILED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, every_status
@@ -100,7 +100,7 @@ class SurvivalSummary(GoalSummary, Finding):
 def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     """Return cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
     goal, searches = parameters.goal, open_searches(view, parameters.selection())
-    batches: list[pa.RecordBatch] = []
+    parts: list[Rows] = []
     studies: list[dict[str, Any]] = []
     for search in searches:
         stopped_early = [flag for (flag,) in view.rows("early_stopping", search.facts.study_ids)]
@@ -108,7 +108,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
             name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
-            batches.append(_rows(name, batch_size, curve))
+            parts.append(_rows(name, batch_size, curve))
             studies.append(
                 {"workload": name, "batch_size": batch_size}
                 | _summary(ends, len(np.unique(settings)), worth, curve)
@@ -117,7 +117,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        batches,
+        parts,
         {"summaries": studies},
         n_used=sum(study["n_trials"] for study in studies),
         left_out=(text for search in searches for text in _left_out(search)),
@@ -151,8 +151,8 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, In
         yield steps[rows], ends[rows], settings[rows]
 
 
-def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
-    return QUESTION.rows.batch(
+def _rows(workload: str, batch_size: int, curve: Survival) -> Rows:
+    return QUESTION.rows.of(
         {
             "workload": workload,
             "batch_size": batch_size,

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.break_points import BreakPoints
 from losslake.analysis.envelope import Ranks, breakpoints, chosen_targets, coverage, ranks, reach
 from losslake.analysis.identifiability import IdentifiedFits
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
 from losslake.questions.declaration.cost import Cost
@@ -247,9 +247,9 @@ def _warnings(one: Sweep, fits: IdentifiedFits) -> Iterator[str]:
         yield f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target"
 
 
-def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:
+def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> Rows:
     end, useful = one.perfect_ends(), one.max_useful()
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": str(one.search.facts.workload),
             "target": targets,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.break_points import USEFUL_WITHIN, max_useful
 from losslake.analysis.identifiability import identified_fits
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
@@ -290,7 +290,7 @@ def _doubts(one: _Reached, goal: Goal) -> Iterator[str]:
     yield from one.measure.doubts(goal)
 
 
-def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
+def _rows(one: _Reached, critical_batch_size: float | None) -> Rows:
     search, sizes = one.search, one.search.facts.batch_sizes
     trial_id = search.facts.trials.trial_id
     fastest_steps = np.where(one.fastest != NEVER, at(one.steps, one.fastest), np.nan)
@@ -299,7 +299,7 @@ def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
     if critical_batch_size is not None:
         efficiency = statistical_efficiency(one.curve.batch_sizes, critical_batch_size)
         good = goodput(one.curve.batch_sizes, rates, critical_batch_size)
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": str(search.facts.workload),
             "batch_size": sizes,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.best_of_n import (
@@ -24,6 +23,7 @@ from losslake.analysis.best_of_n import (
 from losslake.analysis.settings import are_repeated, drawn_alike, evidence
 from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
+from losslake.output.columns import Rows
 from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
@@ -135,7 +135,7 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
     selection, goal, budgets = parameters.selection(), parameters.goal, parameters.budget
     names = list(dict.fromkeys(parameters.population))
     sign = open_search(view, selection, selection.workloads[0]).sign
-    batches: list[pa.RecordBatch] = []
+    parts: list[Rows] = []
     searches: list[dict[str, Any]] = []
     left_out: list[str] = []
     warnings: list[str] = []
@@ -144,7 +144,7 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
         studies = list(populations(view, selection, goal, workload, names))
         for study in studies:
             searches.append(_search(str(workload), study))
-            batches.append(_rows(str(workload), study, _budgets(len(study.steps), budgets), sign))
+            parts.append(_rows(str(workload), study, _budgets(len(study.steps), budgets), sign))
         widest = [study for study in studies if study.name == max(names, key=POPULATIONS.index)]
         n_used += sum(len(study.steps) for study in widest)
         left_out += (f"{workload}: {text}" for text in _left_out(widest, budgets))
@@ -156,7 +156,7 @@ def _answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        batches,
+        parts,
         {"searches": searches},
         n_used=n_used,
         left_out=left_out,
@@ -182,9 +182,9 @@ def _budgets(n_trials: int, requested: Sequence[int]) -> Integers:
     return np.array(sorted(budget for budget in wanted if 1 <= budget <= n_trials), np.int64)
 
 
-def _rows(workload: str, study: Population, budgets: Integers, sign: float) -> pa.RecordBatch:
+def _rows(workload: str, study: Population, budgets: Integers, sign: float) -> Rows:
     q05, q50, q95 = quantiles(study.steps, budgets, np.array([0.05, 0.5, 0.95])).T
-    return QUESTION.rows.batch(
+    return QUESTION.rows.of(
         {
             "workload": workload,
             "batch_size": study.batch_size,
