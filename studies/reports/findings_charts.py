@@ -36,7 +36,8 @@ def rounds_chart(benchmark: Benchmark) -> bytes:
 def profiles_chart(entries: Sequence[Standing]) -> bytes:
     """Return the performance profiles of the best submissions as SVG."""
     names = [each.name for each in entries]
-    rows = pa.Table.from_batches(profile_rows(names, np.array([each.ratios for each in entries])))
+    parts = profile_rows(names, np.array([each.ratios for each in entries]))
+    rows = pa.Table.from_batches(part.batch() for part in parts)
     series = [Series(name, rows.filter(pc.equal(rows["competitor"], name))) for name in names[:MOST_PROFILES]]
     panel = Panel("AlgoPerf: share of workloads", "external tuning, validation targets", _WIDTH - 80, 260)
     chart = profile_chart(series, panel, of="least seconds")
