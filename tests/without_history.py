@@ -14,6 +14,7 @@ import pytest
 # What publishes, expires, checks, moves or reads tables.
 WITH_HISTORY = (
     "tests/bench/test_smallest.py::test_each_benchmark_runs[history]",
+    "tests/bench/test_many_studies.py::test_each_release_of_a_history",
     "tests/losslake/lake/",
     "tests/losslake/index/maintenance/",
     "tests/cli/changes/test_maintain.py",

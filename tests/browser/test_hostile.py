@@ -90,6 +90,7 @@ NO_TEXTS = {
         "direction",
         "format",
         "orcid",
+        "range_in_words",
         "role",
     ),
     *("rule", "source_digest", "source_sha256", "split", "status", "unit", "parameter_configs"),
