@@ -91,7 +91,8 @@ class WorkloadFacts:
 
     def of_batch_sizes(self, batch_sizes: Collection[int]) -> Flags:
         """Return by trial True if its batch size is one of these."""
-        is_one: Flags = np.isin(self.batch_sizes, [*batch_sizes])[self.study_of_trial]
+        chosen = frozenset(batch_sizes)  # not np.isin: of few, it takes ten times as long
+        is_one: Flags = np.array([size in chosen for size in self.batch_sizes], np.bool_)[self.study_of_trial]
         return is_one
 
     def rows_where(self, flags: Flags) -> list[Integers]:
