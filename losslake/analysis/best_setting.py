@@ -167,14 +167,13 @@ def setting_envelope(
         settings: shape (trials,), of all admitted trials, those without records as well.
         seeds: as for best_settings.
     """
-    numbers, first, sizes = np.unique(settings, return_index=True, return_counts=True)
-    is_large = sizes >= FEWEST_SEEDS
-    counted = np.flatnonzero(is_large) if is_large.any() else np.arange(len(numbers))
+    each, of_record = _settings(np.zeros(len(settings)), np.zeros_like(settings), settings), settings[trial]
+    counted = zip(each.first[each.counts].tolist(), each.size[each.counts].tolist(), strict=True)
     by_setting = _by_median if seeds == "median" else _by_mean
     parts = [_EMPTY]
-    for number in counted[np.argsort(first[counted])].tolist():  # in the order in which ties go
-        rows = np.flatnonzero(settings[trial] == numbers[number])
-        parts.append(by_setting(step[rows], loss[rows], previous_step[rows], trial[rows], int(sizes[number])))
+    for first, size in sorted(counted):  # in the order in which ties go
+        rows = np.flatnonzero(of_record == settings[first])
+        parts.append(by_setting(step[rows], loss[rows], previous_step[rows], trial[rows], size))
     envelope = lower_envelope(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     return Envelope(np.rint(envelope.step).astype(np.int64), envelope.loss, envelope.previous_step)
 

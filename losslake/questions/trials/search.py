@@ -134,13 +134,13 @@ class Search:
         return self._of_all_trials(np.where(first < self.ends, first, NEVER))
 
     def stopped_earlier(self, goal: Goal) -> Flags:
-        """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
+        """Return by trial True if it ended at an easier goal: whether it would reach this one is unknown."""
         stopped = self._ended_at_any_goal
         return stopped & (self.first_hits(goal) == NEVER) if stopped.any() else stopped
 
     @cached_property
     def _ended_at_any_goal(self) -> Flags:
-        """By trial, True if it is admitted and its last evaluation reached a goal of its own, within the budgets."""
+        """Return by trial True if it is admitted and its last evaluation is within the budgets and reached a goal."""
         ended: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
             ended &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
@@ -148,7 +148,7 @@ class Search:
 
     @cached_property
     def ended_at_goal(self) -> Integers:
-        """By trial, the step of its last evaluation, if it first reached a goal of its own there; else NEVER."""
+        """Return by trial the step of its last evaluation if that is its first to reach a goal; NEVER for others."""
         if self.is_stored or self.view.metrics[self.metric].direction is None:
             return _ended_at_goal(self.view, self.facts, self.metric, self.direction)
         return np.full(len(self.admitted), NEVER, np.int64)
