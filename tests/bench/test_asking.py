@@ -42,7 +42,7 @@ class Query:
 @pytest.fixture
 def server() -> Iterator[Server]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
+        thread = threading.Thread(target=listening.serve_forever, args=(0.02,))
         thread.start()
         yield Server(listening.server_port, 0)
         listening.shutdown()
