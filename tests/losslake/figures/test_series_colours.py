@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,9 @@ def test_optimizer_at_the_end_of_a_label_decides() -> None:
 
 
 @given(st.lists(st.text("abcd/_*", min_size=1, max_size=6), min_size=1, max_size=30, unique=True), st.randoms())
-def test_order_of_series_changes_no_colour_and_colours_repeat_only_when_all_are_used(labels, random) -> None:  # type: ignore[no-untyped-def]
+def test_order_of_series_changes_no_colour_and_colours_repeat_only_when_all_are_used(
+    labels: list[str], random: Random
+) -> None:
     numbers = dict(zip(labels, look_numbers(labels), strict=True))
     shuffled = random.sample(labels, len(labels))
     assert dict(zip(shuffled, look_numbers(shuffled), strict=True)) == numbers

@@ -49,7 +49,7 @@ _PAGES = (
     "/",
     "/workloads",
     "/compare",
-    "/critical-batch-sizes",
+    "/batch-size",
     "/frontier",
     "/papers",
     "/sql",
