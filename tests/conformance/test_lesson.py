@@ -1,4 +1,4 @@
-"""The numbers of docs/lesson.md are those of the bundled studies, computed in plain Python; its statements and code run."""
+"""The numbers of docs/lesson.md are recomputed in plain Python from the bundled studies; its code and statements run."""
 
 from __future__ import annotations
 

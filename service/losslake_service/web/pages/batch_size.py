@@ -61,8 +61,8 @@ def batch_size_page(request: PageRequest) -> Page:
     return Page(
         template="batch_size.html",
         title="Batch size" + (f": {', '.join(filters.values())}" if filters else ""),
-        description=f"How far larger batches help: the regimes of a workload at any target, and the critical batch sizes "
-        f"of {len(numbers)} workloads at their goals.",
+        description="How far larger batches help: the regimes of a workload at any target, and the critical batch "
+        f"sizes of {len(numbers)} workloads at their goals.",
         url=request.url(PATH, **state, **filters),
         content={
             "figure": figure,

@@ -8,7 +8,7 @@ import { offerSlider } from "./target_slider.js";
 const OF_GOAL = ["metric", "target", "direction"];
 let loading;
 
-/** Activates the picker of workloads and the slider of a figure. */
+/** Activates the picker of workloads, and the slider of a figure once its stops are loaded. */
 export function offerLiveFigure(section) {
   const input = section.querySelector(".picker input");
   const names = [...section.querySelectorAll(".picker option")].map((option) => option.value);
@@ -37,10 +37,10 @@ export function offerLiveFigure(section) {
     event.preventDefault();
     choose();
   });
-  offerSlider(section.querySelector(".slide"), (target, signal) => rest(section, target, signal));
+  return offerSlider(section.querySelector(".slide"), (target, signal) => rest(section, target, signal));
 }
 
-/** Puts the figure at an address in the place of an element. */
+/** Puts the figure at an address in the place of an element; isReady: a promise of its slider. */
 export async function placeLiveFigure(place, address, signal) {
   const section = await sectionAt(address, signal);
   const form = place.querySelector("form");
@@ -48,8 +48,7 @@ export async function placeLiveFigure(place, address, signal) {
   place.replaceWith(section);
   for (const figure of section.querySelectorAll("figure.chart")) liven(figure);
   offerCopies(section);
-  offerLiveFigure(section);
-  return section;
+  return { section, isReady: offerLiveFigure(section) };
 }
 
 /** Returns the name that is or has all words of a text; undefined for none. */
@@ -68,9 +67,11 @@ async function showWorkload(section, workload) {
   loading = new AbortController();
   const input = section.querySelector(".picker input");
   try {
-    const shown = await placeLiveFigure(section, address, loading.signal);
+    const { section: shown, isReady } = await placeLiveFigure(section, address, loading.signal);
     remember(shown);
-    shown.querySelector(".slide input").focus({ preventScroll: true });
+    await isReady;
+    // The focus was in the field that was replaced.
+    if (document.activeElement === document.body) shown.querySelector(".slide input")?.focus({ preventScroll: true });
   } catch (error) {
     if (error.name === "AbortError") return;
     section.classList.remove("stale");

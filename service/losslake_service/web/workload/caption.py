@@ -17,8 +17,10 @@ def caption(row: AnswerRow, n_batch_sizes: int, goal: tuple[str, AnswerRow] | No
     """
     reached = n_reached(row, n_batch_sizes)
     sentences = [] if reached == n_batch_sizes else [f"{reached:,} of {n_batch_sizes:,} batch sizes reach this target."]
-    if row["fewest_steps"] is not None:
+    if row["max_useful_batch_size"] is not None:
         sentences += [_perfect(row), _useful(row), _critical(row)]
+    elif row["fewest_steps"] == 0:
+        sentences.append("The target is met before any training: choose a harder one.")
     if goal is not None:
         sentences += _at_goal(*goal)
     return sentences
@@ -49,7 +51,8 @@ def _critical(row: AnswerRow) -> str:
     number, note = critical_words(row)
     if row["critical_batch_size"] is None:
         return f"Critical batch size {note}."
-    return f"Critical batch size {number}{f' ({note})' if note else ''}: there, the fitted curve takes twice its fewest steps and examples."
+    interval = f" ({note})" if note else ""
+    return f"Critical batch size {number}{interval}: there, the fitted curve takes twice its fewest steps and examples."
 
 
 def _at_goal(text: str, row: AnswerRow) -> Iterator[str]:
