@@ -1,4 +1,4 @@
-"""The numbers of docs/lesson.md are recomputed in plain Python from the bundled studies; its code and statements run."""
+"""The numbers of docs/lesson.md are recomputed in plain Python from the bundled studies; its code runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def perfect_end(curves: Curves, target: float) -> int:
 
     From the batch size of the fewest examples on, as those below it don't count.
     """
-    examples = {2**power: 2**power * fewest(curves, "sgd", 2**power, target) for power in range(11)}
+    sizes: list[int] = [1 << power for power in range(11)]
+    examples = {size: size * fewest(curves, "sgd", size, target) for size in sizes}
     best = min(examples.values())
     return max(size for size in examples if min(examples[other] for other in examples if other >= size) <= 1.2 * best)
 
@@ -90,7 +91,7 @@ def test_first_exercise_has_the_steps_and_examples_of_the_data(curves: Curves) -
 def test_second_exercise_has_the_regimes_of_both_targets(curves: Curves, client: TestClient) -> None:
     found = []
     for target in (0.1, 0.035):
-        query = {"workload": "bundled/digits/mlp_64/sgd", "metric": METRIC, "target": target}
+        query = {"workload": "bundled/digits/mlp_64/sgd", "metric": METRIC, "target": str(target)}
         rows = client.get("/v1/analysis/critical-batch-size", params=query).json()["estimates"]
         (size,) = (row["critical_batch_size"] for row in rows if row["definition"] == "mccandlish2018")
         found.append((perfect_end(curves, target), round(size)))
@@ -104,8 +105,8 @@ def test_third_exercise_has_the_learning_rates_of_the_data(curves: Curves, lake:
         "SELECT batch_size, trial_id, parameters['learning_rate'] AS rate FROM trials "
         "WHERE model = 'mlp_64' AND optimizer = 'sgd'"
     )
-    rates = {(row["batch_size"], row["trial_id"]): row["rate"] for row in rows.to_dicts()}
-    sizes = [2**power for power in range(11)]
+    rates: dict[tuple[int, int], float] = {(row["batch_size"], row["trial_id"]): row["rate"] for row in rows.to_dicts()}
+    sizes: list[int] = [1 << power for power in range(11)]
 
     def nearest(size: int, rate: float) -> float:
         """Return the steps of the trial with the nearest learning rate."""

@@ -14,9 +14,9 @@ from losslake.questions.release.known_names import heading_of
 from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_service.operation.browser_headers import FORM_EMBED_POLICY
+from losslake_service.web.live_figure import LiveFigure, live_figure
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
 from losslake_service.web.starting_example import first_chart
-from losslake_service.web.workload.live_figure import LiveFigure, live_figure
 from losslake_service.web.workload.request import FRAMED
 
 PATH = "/batch-size"
