@@ -138,7 +138,7 @@ class ReleaseView:
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
         for *keys, text in self.rows("searched_facts"):
             texts[Workload(*keys)].append(text)
-        return WorkloadWords(texts)
+        return WorkloadWords(texts, {name: facts.batch_sizes for name, facts in self.workloads.items()})
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the release, for one thread."""
