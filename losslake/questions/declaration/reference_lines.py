@@ -15,12 +15,11 @@ from losslake.questions.declaration.summary import Summary
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import CONVERGED
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
-
-CONVERGED = "val/converged"
 
 
 class ReferencePoint(Summary):
@@ -52,7 +51,7 @@ def reference_of(view: ReleaseView, workload: Workload) -> str | None:
     """Return the pattern of the reference runs of the workload's dataset and model; None if there are none."""
     for each, facts in view.workloads.items():
         is_alike = (each.dataset, each.model) == (workload.dataset, workload.model)
-        if is_alike and each.collection != workload.collection and CONVERGED in facts.measured:
+        if is_alike and each.collection != workload.collection and facts.is_reference:
             return f"{each.collection}/{each.dataset}/{each.model}/*"
     return None
 

@@ -133,6 +133,12 @@ class ReleaseView:
         return largest([*self.counts.values()])
 
     @functools.cached_property
+    def listed(self) -> Mapping[Workload, WorkloadFacts]:
+        """The workloads that pages list and propose: all but references, unless the release has nothing else."""
+        others = {name: facts for name, facts in self.workloads.items() if not facts.is_reference}
+        return others or self.workloads
+
+    @functools.cached_property
     def words(self) -> WorkloadWords:
         """The words by which people find its workloads."""
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}

@@ -21,6 +21,9 @@ from losslake.questions.release.known_names import labels_of
 from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import Flags, Integers
 
+CONVERGED = "val/converged"
+"""The metric of runs of which only the point of convergence is published: 1 from there on."""
+
 
 @dataclass(frozen=True)
 class WorkloadFacts:
@@ -79,6 +82,11 @@ class WorkloadFacts:
     def measured(self) -> tuple[str, ...]:
         """The metrics that any study measures."""
         return tuple(sorted({metric for names in self.metrics for metric in names}))
+
+    @property
+    def is_reference(self) -> bool:
+        """True if only points of convergence are known: such runs are drawn beside others, and have no curves."""
+        return self.measured == (CONVERGED,)
 
     def measures(self, metric: str) -> Flags:
         """Return by trial True if its study measures the metric."""

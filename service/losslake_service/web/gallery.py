@@ -78,7 +78,7 @@ def gallery(view: ReleaseView) -> list[Miniature]:
 
 def _chosen(view: ReleaseView) -> Iterator[Miniature]:
     """Yield the best covered workload of each dataset, then the next one of each on another model."""
-    by_size = sorted(view.workloads.values(), key=lambda facts: (-len(facts.batch_sizes), facts.workload))
+    by_size = sorted(view.listed.values(), key=lambda facts: (-len(facts.batch_sizes), facts.workload))
     ranked: list[tuple[int, WorkloadFacts, PageGoal]] = []
     models: defaultdict[str, list[str]] = defaultdict(list)
     for facts in by_size:

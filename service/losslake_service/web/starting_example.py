@@ -125,7 +125,7 @@ def starting_questions(request: PageRequest, example: StartingExample) -> Iterat
 def group_by_model(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
     """Return the workloads by collection, dataset and model."""
     rows = defaultdict(list)
-    for workload in view.workloads:
+    for workload in view.listed:
         rows[workload.collection, workload.dataset, workload.model].append(workload)
     return rows
 
@@ -196,7 +196,7 @@ def _models(view: ReleaseView, shown: Workload, goal: PageGoal) -> tuple[Workloa
     alike = (shown.collection, shown.dataset, shown.optimizer)
     others = [
         each
-        for each, facts in view.workloads.items()
+        for each, facts in view.listed.items()
         if (each.collection, each.dataset, each.optimizer) == alike and each != shown and goal.metric in facts.measured
     ]
     return (shown, *others[: _MOST_MODELS - 1]) if others else ()

@@ -20,7 +20,6 @@ from losslake_schema.reached import Floats, sign_of
 from losslake_schema.registry import Goal
 
 MOST_GOALS = 20
-REFERENCES = "mlperf-rcp"
 QUALITY_TARGET = "MLPerf Training,"
 """The source of a goal that reference runs reached, whose own logs say only when."""
 _NEIGHBOURS, _TOO_FAST, _DEVIATIONS, _LEAST_STORED, _SPREAD = 3, 0.5, 3.0, 5, 0.5
@@ -127,8 +126,8 @@ _Points = Mapping[str, Sequence[tuple[int, float, float]]]
 def _reference_points(before: Library, view: ReleaseView, task: tuple[str, str]) -> _Points:
     """Return MLPerf's reference points of a data set and model."""
     points: defaultdict[str, list[tuple[int, float, float]]] = defaultdict(list)
-    named = [each for each in view.workloads if (each.dataset, each.model) == task]
-    for workload in sorted(each for each in named if each.collection.partition("/")[0] == REFERENCES):
+    of_task = (facts for name, facts in view.workloads.items() if (name.dataset, name.model) == task)
+    for workload in sorted(facts.workload for facts in of_task if facts.is_reference):
         for row in rows_of(before, "rcp", {"workload": str(workload)}):
             if row["mean"] is not None:
                 points[row["workload"]].append((row["batch_size"], row["mean"], row["stdev"]))

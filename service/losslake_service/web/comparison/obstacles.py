@@ -62,7 +62,7 @@ def _relatives(
     """Yield a workload with those of its data set, most similar first."""
     this = first.workload
     names = {each.workload for each in chosen}
-    others = [each for each in view.workloads if each.dataset == this.dataset and each not in names]
+    others = [each for each in view.listed if each.dataset == this.dataset and each not in names]
     others.sort(key=lambda each: (each.model != this.model, each.collection != this.collection, each))
     yield from ((first, view.workloads[each]) for each in others if alike(first, view.workloads[each]))
 

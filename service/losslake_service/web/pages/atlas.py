@@ -44,7 +44,7 @@ def atlas_page(request: PageRequest) -> Page:
         url=request.url(PATH, **filters),
         content={
             "parameters": parameters,
-            "choices": {name: sorted({getattr(each, name) for each in request.view.workloads}) for name in _FILTERS},
+            "choices": {name: sorted({getattr(each, name) for each in request.view.listed}) for name in _FILTERS},
             "names": {name: _shown(name) for name in _FILTERS},
             "chart": chart if any(row["lower"] or row["upper"] or row["critical_batch_size"] for row in rows) else None,
             "known": [_row(request, row) for row in numbers],

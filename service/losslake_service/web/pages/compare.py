@@ -121,7 +121,7 @@ class CompareRequest:
 
 def compare_page(page: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
-    names = [str(each) for each in list(page.view.workloads)[:_MOST_NAMES]]
+    names = [str(each) for each in list(page.view.listed)[:_MOST_NAMES]]
     workloads = _workloads(page)
     if not workloads:
         return Page(
@@ -336,7 +336,7 @@ def _to_add(request: CompareRequest) -> list[Suggestion]:
     first = request.workloads[0]
     others = [
         each
-        for each, facts in request.page.view.workloads.items()
+        for each, facts in request.page.view.listed.items()
         if each not in request.workloads and each.dataset == first.dataset and request.goal.metric in facts.measured
     ]
     others.sort(key=lambda each: (each.model != first.model, each.optimizer != first.optimizer, each))

@@ -99,16 +99,16 @@ def sitemap(view: ReleaseView, address: str, part: int | None = None) -> str:
         raise LookupError(part)
     if part is None and n_parts > 1:
         return _locations("sitemapindex", "sitemap", (f"{address}/sitemap-{n}.xml" for n in range(1, n_parts + 1)))
-    studies = (Study(facts.workload, size) for facts in view.workloads.values() for size in facts.batch_sizes)
-    every: Iterator[str | Workload | Study] = chain(_PAGES, documents, view.workloads, studies)
+    studies = (Study(facts.workload, size) for facts in view.listed.values() for size in facts.batch_sizes)
+    every: Iterator[str | Workload | Study] = chain(_PAGES, documents, view.listed, studies)
     pages = islice(every, first * URLS_IN_SITEMAP, (first + 1) * URLS_IN_SITEMAP)
     urls = (address + (page if isinstance(page, str) else page_path(page)) for page in pages)
     return _locations("urlset", "url", (url for url in urls if len(url) <= _MOST_LETTERS))
 
 
 def _n_pages(view: ReleaseView, documents: Sequence[str]) -> int:
-    n_studies = sum(len(facts.batch_sizes) for facts in view.workloads.values())
-    return len(_PAGES) + len(documents) + len(view.workloads) + n_studies
+    n_studies = sum(len(facts.batch_sizes) for facts in view.listed.values())
+    return len(_PAGES) + len(documents) + len(view.listed) + n_studies
 
 
 def llms(address: str) -> str:

@@ -38,7 +38,7 @@ def frontier_page(request: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
     parameters, view = request.parameters, request.view
     datasets = Counter[str]()
-    for facts in view.workloads.values():
+    for facts in view.listed.values():
         datasets[facts.workload.dataset] += len(facts.trials.trial_id)
     if not datasets:
         return _without_data(request)
@@ -56,7 +56,7 @@ def frontier_page(request: PageRequest) -> Page:
         answer = frontier.QUESTION.answer(view, frontier.FrontierParameters.model_validate(query))
     except BadParameter as error:
         trouble = str(error)
-    shown = display_name("dataset", next(each for each in view.workloads if each.dataset == dataset))
+    shown = display_name("dataset", next(each for each in view.listed if each.dataset == dataset))
     title = f"Best {metric} on {shown} by {parameters.measure}"
     chart = None
     if answer is not None:
@@ -107,7 +107,7 @@ def _metrics(view: ReleaseView, dataset: str) -> list[str]:
 
     Of equals, a loss that is each model's own is last.
     """
-    members = [facts for facts in view.workloads.values() if facts.workload.dataset == dataset]
+    members = [facts for facts in view.listed.values() if facts.workload.dataset == dataset]
     measured = Counter(name for facts in members for name in facts.measured if view.metrics[name].direction)
     aimed = Counter(goal.metric for goal in view.goals if goal.workload.dataset == dataset)
     return sorted(measured, key=lambda name: (-aimed[name], frontier.is_own_objective(name), -measured[name], name))

@@ -29,11 +29,11 @@ def home_page(request: PageRequest) -> Page:
     example, chart = starting_example(view), first_chart(request)
     releases = request.releases.lake.releases()
     counts = {
-        "workloads": len(view.workloads),
+        "workloads": len(view.listed),
         "studies": release.n_studies,
         "trials": release.n_trials,
         "measurements": release.n_measurements,
-        "collections": len({workload.collection for workload in view.workloads}),
+        "collections": len({workload.collection for workload in view.listed}),
     }
     return Page(
         template="home.html",
@@ -51,7 +51,7 @@ def home_page(request: PageRequest) -> Page:
             "size": (WIDTH, HEIGHT),
             "coverage": _coverage(view),
             "schemes": URL_SCHEMES,
-            "n_workloads": len(view.workloads),
+            "n_workloads": len(view.listed),
             "releases": releases[:5],
             "n_releases": len(releases),
             "ways": _ways(request, example),
@@ -72,8 +72,9 @@ def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
 @once_per_release
 def _coverage(view: ReleaseView) -> list[dict[str, object]]:
     """Return the largest collections with what each covers."""
-    rows = view.table("coverage_of_collections", {}).slice(0, _MOST_COLLECTIONS).to_pylist()
-    return [row | {"name": collection_name(row["collection"])} for row in rows]
+    listed = {workload.collection for workload in view.listed}
+    rows = [row for row in view.table("coverage_of_collections", {}).to_pylist() if row["collection"] in listed]
+    return [row | {"name": collection_name(row["collection"])} for row in rows[:_MOST_COLLECTIONS]]
 
 
 def _ways(request: PageRequest, example: StartingExample | None) -> dict[str, list[Line]]:

@@ -215,7 +215,7 @@ def _others(request: WorkloadRequest) -> Iterator[Content]:
     this, metric = request.workload, request.goal.metric
     candidates = [
         each
-        for each, facts in request.page.view.workloads.items()
+        for each, facts in request.page.view.listed.items()
         if each != this and each.dataset == this.dataset and metric in facts.measured
     ]
     candidates.sort(key=lambda each: (each.collection != this.collection, each))

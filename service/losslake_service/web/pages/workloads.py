@@ -115,11 +115,11 @@ def workloads_page(request: PageRequest) -> Page:
 
 
 class WorkloadTable:
-    """All workloads of a release, sorted by name; made once per release."""
+    """The listed workloads of a release, sorted by name; made once per release."""
 
     def __init__(self, view: ReleaseView) -> None:
-        self.rows = [_listed(view, row) for row in view.table("list_workloads", {}).to_pylist()]
-        self.rows.sort(key=lambda row: row.workload)
+        rows = (_listed(view, row) for row in view.table("list_workloads", {}).to_pylist())
+        self.rows = sorted((row for row in rows if row.workload in view.listed), key=lambda row: row.workload)
         self._words = view.words
         self._fewest: dict[Workload, tuple[int, int] | None] = {}
 
