@@ -142,7 +142,7 @@ class ReleaseView:
     def words(self) -> WorkloadWords:
         """The words by which people find its workloads."""
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
-        for *keys, text in self.rows("searched_facts"):
+        for *keys, _, text, _ in zip(*self.table("searched_facts", {}).to_pydict().values(), strict=True):
             texts[Workload(*keys)].append(text)
         return WorkloadWords(texts, {name: facts.batch_sizes for name, facts in self.workloads.items()})
 

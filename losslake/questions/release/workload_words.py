@@ -25,7 +25,10 @@ _OF_BATCH_SIZE = "batch_size="
 _BATCH_SIZE = re.compile(rf"\b(?:batch[ _-]?sizes?|bs)[ :=]{{1,3}}{_NUMBER}(?!\S)")
 _SIZE = re.compile(_NUMBER)
 # Left out of a search that has other words.
-_LITTLE_WORDS = frozenset("a an and are at by do does for from how i in is of on or the to what which with".split())
+_LITTLE_WORDS = frozenset(
+    {"a", "an", "and", "at", "by", "do", "does", "for", "from", "how", "in", "is", "of", "on", "or", "the", "to"}
+    | {"versus", "vs", "vs.", "with"}
+)
 
 
 class WorkloadWords:

@@ -30,12 +30,13 @@ from losslake_service.web.pages.trial import TRIAL
 from losslake_service.web.pages.viewer import VIEWER
 from losslake_service.web.pages.workload import TARGET_STOPS, WORKLOAD
 from losslake_service.web.pages.workloads import WORKLOADS
+from losslake_service.web.search.search import SUGGESTIONS
 from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
     ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
-    DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 
