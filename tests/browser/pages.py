@@ -20,7 +20,7 @@ class Shown:
 
 PAGES = (
     Shown("home", "/", "momentum"),
-    Shown("workloads", "/workloads?q=sgd", "digits/softmax/sgd"),
+    Shown("workloads", "/workloads?q=sgd", "softmax on Digits, SGD"),
     Shown(
         "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
     ),

@@ -109,7 +109,7 @@ def workloads_page(request: PageRequest) -> Page:
                 for row in on_page
             ],
             "chosen": chosen,
-            "elsewhere": [name for name in chosen if name not in shown],
+            "elsewhere": [(name, heading_of(Workload.parse(name))) for name in chosen if name not in shown],
             "pages": pages,
             "total": len(table.rows),
             "other_searches": list(_other_searches(request, table)) if not matches else (),
