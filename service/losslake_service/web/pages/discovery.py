@@ -52,6 +52,7 @@ _PAGES = (
     "/critical-batch-sizes",
     "/frontier",
     "/papers",
+    "/results",
     "/sql",
     "/releases",
     "/docs",

@@ -1,0 +1,133 @@
+"""The rows of results as readers see them: names, times, checks and links of each submission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from losslake.questions.release.known_names import display_name
+from losslake.questions.results.rules import rules_of
+from losslake_schema.names import Workload
+from losslake_service.web.page import PageRequest
+from losslake_service.web.results.facets import words
+from losslake_service.web.results.strips import Run, Strip, duration, reach_of, strip_of
+
+_TRAINING = "mlperf-training"
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A submission in the table. row: of the answer. curves: address of the viewer with all of its runs."""
+
+    row: Mapping[str, Any]
+    runs: Sequence[Run]
+    strip: Strip | None
+    curves: str
+    is_chosen: bool
+
+    @property
+    def round(self) -> str:
+        """The round, with its suite if that is not Training."""
+        suite, name = self.row["suite"], self.row["round"]
+        return str(name) if suite == _TRAINING else f"{words()['suite'].get(suite, suite)} {name}"
+
+    @property
+    def time(self) -> str:
+        """MLPerf's time."""
+        return duration(self.row["time_s"])
+
+    @property
+    def rcp(self) -> str:
+        """The check by reference points in a few words; empty if there is none, or a flag has the sentence."""
+        verdict, ground = self.row["rcp"], self.row["rcp_ground"]
+        if self.row["rcp_in_words"] in self.row["flags_in_words"]:
+            return ""
+        known = words()["rcp_ground"].get(ground, "")
+        return f"RCP: {words()['rcp'][verdict]}, {known}" if verdict else f"RCP: {known}" if known else ""
+
+    @property
+    def name(self) -> str:
+        """Return what sets the submission apart, for readers who don't see the table."""
+        row = self.row
+        return f"{row['organisation']}, {row['system']}, {row['benchmark']}, round {self.round}"
+
+    @property
+    def runs_in_words(self) -> str:
+        """Return the times of the runs in a sentence."""
+        times = sorted(run.seconds for run in self.runs if run.seconds is not None)
+        if not times:
+            return "no run has a time"
+        n_dropped, n_failed = sum(run.is_dropped for run in self.runs), len(self.runs) - len(times)
+        parts = [f"{len(times)} runs from {duration(times[0])} to {duration(times[-1])}"]
+        if n_dropped:
+            parts.append(f"{n_dropped} hollow ones don't count")
+        if n_failed:
+            parts.append(f"{n_failed} without a time")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Neighbouring rows of a benchmark. title: its model and data set. round: of all of them; None for several."""
+
+    title: str
+    round: str | None
+    rows: Sequence[ShownRow]
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """The rows of a page. reach: half the width of its strips, as a share of each submission's time."""
+
+    groups: Sequence[RowGroup]
+    reach: float
+
+
+def title_of(row: Mapping[str, Any]) -> str:
+    """Return the model and data set of a row's benchmark as people write them."""
+    workload = Workload.parse(row["workload"])
+    return f"{display_name('model', workload)} on {display_name('dataset', workload)}"
+
+
+def shown_table(
+    request: PageRequest, rows: Sequence[Mapping[str, Any]], chosen: Sequence[str], *, is_by_round: bool
+) -> ShownTable:
+    """Return the rows of a page, grouped where they follow each other. chosen: submissions that are ticked."""
+    runs = [_runs(row) for row in rows]
+    reach = reach_of((row["time_s"], each) for row, each in zip(rows, runs, strict=True))
+    shown = [
+        ShownRow(
+            row=row,
+            runs=each,
+            strip=strip_of(row["time_s"], each, reach),
+            curves=request.url("/viewer", submission=row["submission"]),
+            is_chosen=row["submission"] in chosen,
+        )
+        for row, each in zip(rows, runs, strict=True)
+    ]
+
+    def group_of(each: ShownRow) -> tuple[str, str | None]:
+        return each.row["benchmark"], each.round if is_by_round else None
+
+    groups = [(name, list(members)) for name, members in groupby(shown, group_of)]
+    return ShownTable([RowGroup(title_of(members[0].row), name[1], members) for name, members in groups], reach)
+
+
+def _runs(row: Mapping[str, Any]) -> list[Run]:
+    """Return the runs in the order of the answer: those with a time ascending, then the others."""
+    times, counted = row["run_times_s"], _counted(row)
+    return [
+        Run(times[at] if at < len(times) else None, not counted.start <= at < counted.stop, trial, log)
+        for at, (trial, log) in enumerate(zip(row["trials"], row["logs"], strict=True))
+    ]
+
+
+def _counted(row: Mapping[str, Any]) -> range:
+    """Return the places of the runs in MLPerf's mean; all where it isn't known which."""
+    rules = rules_of(row["suite"], row["benchmark"])
+    if row["time_s"] is None or rules is None or rules.first_converged is not None:
+        return range(len(row["trials"]))
+    # Runs that missed the target are the slowest.
+    return range(rules.trimmed, row["n_runs"] - rules.trimmed)
