@@ -11,6 +11,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ _OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(
 AXES = ("epoch_num", "samples_count", "step", "step_num")
 TIME = "time"
 NTH = "nth"
+# The attribute with the time to train, from run_start to run_stop, by which MLPerf scores.
+RUN_SECONDS = "run_seconds"
 _STATISTICS = "tracked_stats"
 _PLACES = (TIME, *AXES)
 _WIDTH = 2 + len(_PLACES)
@@ -95,6 +98,8 @@ class _Log:
         self.labels: dict[Labels, int] = {}
         self.stops: list[str] = []
         self.started_at: float | None = None
+        self.starts: list[float] = []
+        self.ends: list[float] = []
         self.remarks: Counter[str] = Counter()
         self.private: set[str] = set()
 
@@ -105,8 +110,10 @@ class _Log:
             return
         if key == "run_stop":
             self.stops.append(_stop_word(line))
+            self.ends.append(line.time)
         elif key == "run_start":
             self.started_at = self.started_at if self.started_at is not None else line.time
+            self.starts.append(line.time)
         elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == _STATISTICS:
             self._add_value(key, line.value, line)
         elif isinstance(line.value, (str, int, float, bool)):
@@ -134,6 +141,19 @@ class _Log:
                     if place is None and written is not None:
                         self._leave_out(key, f"{axis} of {key} isn't a number")
                     entry(math.nan if place is None else place)
+
+    def run_seconds(self) -> str | None:
+        """Return the seconds from run_start to run_stop, exactly as the log's times differ; None where it isn't clear.
+
+        It isn't without either of them, with several at different times, and where the clock goes back.
+        """
+        if len(set(self.starts)) != 1 or len(set(self.ends)) != 1:
+            return None
+        start, end = self.starts[0], self.ends[0]
+        if not (math.isfinite(start) and start < end < math.inf):
+            return None
+        # The shortest text of a float64 is that of the log: no digit of a difference is lost.
+        return f"{Decimal(repr(end)) - Decimal(repr(start)):f}"
 
     def _leave_out(self, key: str, what: str) -> None:
         """Count what is left out; it is damage unless it is of statistics, which also come as "step": [2, 3125]."""
@@ -199,6 +219,9 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     fields = {_stated(key, value): value for key, value in log.fields.items() if key not in log.changing}
     for key in log.fields.keys() & log.columns.keys():
         log.remarks[f"value of {key} without {' or '.join(AXES)}: no part of its curve"] = 1
+    seconds = log.run_seconds()
+    if seconds is not None:
+        fields[RUN_SECONDS] = seconds
     targets = {key: _value(fields.get(key)) for key in _TARGETS}
     stated = ((f"MLPerf log, {key}", target) for key, target in targets.items() if target is not None)
     goals = [LoggedGoal("eval_accuracy", target, source, "inclusive") for source, target in stated]
