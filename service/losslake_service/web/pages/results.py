@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -88,7 +88,6 @@ def results_page(request: PageRequest) -> Page:
             "pages": pages,
             "table": shown_table(request, on_page, parameters.submission, is_by_round=parameters.sort == "round"),
             "sorts": [(name, words) for name, (words, _) in _SORTS.items()],
-            "differences": list(_differences(on_page, parameters.sort)),
             "elsewhere": [each for each in parameters.submission if each not in {row["submission"] for row in on_page}],
             "all_curves": request.url("/viewer", submission=names) if 1 < len(names) <= _MOST_OPENED else None,
             "everything": request.url(PATH, submission=parameters.submission),
@@ -121,23 +120,6 @@ def _title(parameters: ResultsPageParameters, models: Mapping[str, str], newest:
     others = [*parameters.organisation, *parameters.accelerator, *rounds]
     named = [*suites, *benchmarks, *others, *filter(None, [parameters.q])]
     return f"MLPerf results: {first_few(named, _MOST_NAMED)}" if named else "MLPerf results"
-
-
-def _differences(rows: Sequence[Mapping[str, Any]], sort: Sort) -> Iterator[str]:
-    """Yield what rows next to each other differ in besides their times, as sentences."""
-    accelerators = {row["accelerator"] for row in rows} - {None}
-    numbers = {row["accelerators"] for row in rows} - {None}
-    kinds = f"{len(accelerators)} kinds of accelerators" if len(accelerators) > 1 else ""
-    sizes = f"{min(numbers):,} to {max(numbers):,} accelerators" if len(numbers) > 1 else ""
-    if kinds or sizes:
-        yield (
-            f"This is a comparison across systems: those below have {' and '.join(filter(None, [kinds, sizes]))}. "
-            "A shorter time may come from more accelerators, faster ones, or both."
-        )
-    if len({row["division"] for row in rows}) > 1:
-        yield "Submissions of the open division may change the model, the data or the hyperparameters."
-    if sort != "round" and len({row["round"] for row in rows}) > 1:
-        yield "The rules and the target of a benchmark may differ between rounds."
 
 
 def _in_python(request: PageRequest, query: Mapping[str, Any]) -> Line:

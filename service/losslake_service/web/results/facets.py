@@ -26,6 +26,7 @@ _TITLES = {
 }
 # Facets with so few values share a line; those with so many are folded until one is chosen.
 _FEW, _MANY = 10, 30
+_UNKNOWN = "unknown"
 Counts = Mapping[str, Mapping[str, int]]
 
 
@@ -55,7 +56,7 @@ class Facet:
     @property
     def size(self) -> Literal["short", "medium", "long"]:
         """The place that it takes."""
-        return "short" if len(self.values) < _FEW else "medium" if len(self.values) < _MANY else "long"
+        return "short" if len(self.values) < _FEW and self.name != "flag" else "medium" if len(self.values) < _MANY else "long"
 
 
 @cache
@@ -70,11 +71,10 @@ def facets(view: ReleaseView, answer: Counts, chosen: Mapping[str, Sequence[str]
 
 
 def counts_of(facts: Mapping[str, Any]) -> Counts:
-    """Return the counts of an answer by facet and value; values that logs don't state can't be chosen."""
+    """Return the counts of an answer by facet and value, as parameters take them."""
     counts: dict[str, dict[str, int]] = {}
     for each in facts["facets"]:
-        if each["value"] is not None:
-            counts.setdefault(each["facet"], {})[each["value"]] = each["n"]
+        counts.setdefault(each["facet"], {})[each["value"] or _UNKNOWN] = each["n"]
     return counts
 
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from losslake.questions.release.known_names import display_name
 from losslake.questions.results.rules import rules_of
 from losslake_schema.names import Workload
+from losslake_schema.quantities import amount
 from losslake_service.web.page import PageRequest
 from losslake_service.web.results.facets import words
 from losslake_service.web.results.strips import Run, Strip, duration, reach_of, strip_of
 
+_MANY = 1e5
 _TRAINING = "mlperf-training"
+
+
+class Check(NamedTuple):
+    """What was checked. text: in a few words. why: in sentences. is_flag: it is doubtful."""
+
+    text: str
+    why: str
+    is_flag: bool
 
 
 @dataclass(frozen=True)
@@ -39,13 +49,23 @@ class ShownRow:
         return duration(self.row["time_s"])
 
     @property
-    def rcp(self) -> str:
-        """The check by reference points in a few words; empty if there is none, or a flag has the sentence."""
-        verdict, ground = self.row["rcp"], self.row["rcp_ground"]
-        if self.row["rcp_in_words"] in self.row["flags_in_words"]:
-            return ""
-        known = words()["rcp_ground"].get(ground, "")
-        return f"RCP: {words()['rcp'][verdict]}, {known}" if verdict else f"RCP: {known}" if known else ""
+    def examples(self) -> str:
+        """The examples to the target to three digits: 12,345 examples, 4,010 M examples."""
+        number = self.row["examples"]
+        return f"{number:,.0f} examples" if number < _MANY else f"{amount(number / 1e6)} M examples"
+
+    @property
+    def checks(self) -> Iterator[Check]:
+        """The check by reference points, then the flags."""
+        row, known = self.row, words()
+        ground = known["rcp_ground"][row["rcp_ground"]] if row["rcp_ground"] else ""
+        verdict = ", ".join(filter(None, [known["rcp"].get(row["rcp"], ""), ground]))
+        factor = row["rcp_factor"]
+        scaled = f" MLPerf's rules multiply its time by {factor:.4g}." if factor and factor > 1 else ""
+        yield Check(f"RCP: {verdict}", _sentence(row["rcp_in_words"]) + scaled, row["rcp"] == "fail")
+        for flag, why in zip(row["flags"], row["flags_in_words"], strict=True):
+            if why != row["rcp_in_words"]:
+                yield Check(known["flag"].get(flag, flag), _sentence(why), True)
 
     @property
     def name(self) -> str:
@@ -83,6 +103,10 @@ class ShownTable:
 
     groups: Sequence[RowGroup]
     reach: float
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def title_of(row: Mapping[str, Any]) -> str:
