@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 150, 16
 _MARGIN = 7
 # Half the width of a scale, as shares of the time in the middle; the first one that holds nearly all runs is used.
 _REACHES = (0.05, 0.1, 0.25, 0.5, 1.0)
-_SHARE_INSIDE = 0.97
+_SHARE_INSIDE = 0.9
 
 
 def duration(seconds: float) -> str:
