@@ -28,6 +28,8 @@ from losslake_schema.names import real_number
 from losslake_schema.reached import Floats
 
 LONGEST_LINE = 1 << 20
+# Decimals of so many digits are subtracted exactly.
+_MOST_DIGITS = 28
 LATEST = 1e15
 _MARKED_LINE = re.compile(rb":::(MLPv0\.5\.0|MLLOG|MLL)\b([^\r\n]*)")
 # The end of an entry as mlperf_logging writes it, by which an entry is recognized whose marker is damaged.
@@ -37,8 +39,9 @@ _OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(
 AXES = ("epoch_num", "samples_count", "step", "step_num")
 TIME = "time"
 NTH = "nth"
-# The attribute with the time to train, from run_start to run_stop, by which MLPerf scores.
+# The attribute with the time to train of a run that reached the target, from run_start to run_stop: what MLPerf scores.
 RUN_SECONDS = "run_seconds"
+_START, _STOP, _WITHOUT_STATUS = "run_start", "run_stop", "run_stop without status"
 _STATISTICS = "tracked_stats"
 _PLACES = (TIME, *AXES)
 _WIDTH = 2 + len(_PLACES)
@@ -98,22 +101,21 @@ class _Log:
         self.labels: dict[Labels, int] = {}
         self.stops: list[str] = []
         self.started_at: float | None = None
-        self.starts: list[float] = []
-        self.ends: list[float] = []
+        self.moments: dict[str, set[Decimal | None]] = {_START: set(), _STOP: set()}
         self.remarks: Counter[str] = Counter()
         self.private: set[str] = set()
 
     def add(self, line: LogLine) -> None:
         """Add a line."""
         key = line.key
-        if key.endswith(("_start", "_stop")) and key not in ("run_start", "run_stop"):
+        if key.endswith(("_start", "_stop")) and key not in (_START, _STOP):
             return
-        if key == "run_stop":
+        if key == _STOP:
             self.stops.append(_stop_word(line))
-            self.ends.append(line.time)
-        elif key == "run_start":
+            self.moments[key].add(line.moment)
+        elif key == _START:
             self.started_at = self.started_at if self.started_at is not None else line.time
-            self.starts.append(line.time)
+            self.moments[key].add(line.moment)
         elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == _STATISTICS:
             self._add_value(key, line.value, line)
         elif isinstance(line.value, (str, int, float, bool)):
@@ -143,17 +145,14 @@ class _Log:
                     entry(math.nan if place is None else place)
 
     def run_seconds(self) -> str | None:
-        """Return the seconds from run_start to run_stop, exactly as the log's times differ; None where it isn't clear.
+        """Return the seconds from run_start to run_stop, exactly as the times in the log differ; None where unknown.
 
-        It isn't without either of them, with several at different times, and where the clock goes back.
+        They are without either time, with several, where the clock goes back, and if the run missed the target.
         """
-        if len(set(self.starts)) != 1 or len(set(self.ends)) != 1:
+        if not set(self.stops) <= {"success", _WITHOUT_STATUS} or any(len(each) != 1 for each in self.moments.values()):
             return None
-        start, end = self.starts[0], self.ends[0]
-        if not (math.isfinite(start) and start < end < math.inf):
-            return None
-        # The shortest text of a float64 is that of the log: no digit of a difference is lost.
-        return f"{Decimal(repr(end)) - Decimal(repr(start)):f}"
+        (start,), (stop,) = self.moments[_START], self.moments[_STOP]
+        return f"{stop - start:f}" if start is not None and stop is not None and stop > start else None
 
     def _leave_out(self, key: str, what: str) -> None:
         """Count what is left out; it is damage unless it is of statistics, which also come as "step": [2, 3125]."""
@@ -281,7 +280,7 @@ def _stop_word(line: LogLine) -> str:
         status = line.value.get("status", line.value.get("success"))
     if isinstance(status, bool) or status in ("true", "false"):
         return "success" if status in (True, "true") else "aborted"
-    return str(status)[:100] if status is not None else "run_stop without status"
+    return str(status)[:100] if status is not None else _WITHOUT_STATUS
 
 
 def _value(value: object) -> float | None:
@@ -297,12 +296,13 @@ def _value(value: object) -> float | None:
 
 
 class LogLine(NamedTuple):
-    """A key and its value. time: Unix seconds, NaN if unknown."""
+    """A key and its value. time: Unix seconds, NaN if unknown. moment: these exactly, of run_start and run_stop."""
 
     key: str
     value: Any
     metadata: Mapping[str, Any]
     time: float
+    moment: Decimal | None = None
 
 
 def lines_of(data: bytes) -> Iterator[LogLine | None]:
@@ -325,8 +325,11 @@ def _parse_mllog(rest: bytes) -> LogLine | None:
     if document is None or not isinstance(document.get("key"), str):
         return None
     time_ms = document.get("time_ms")
-    time = time_ms / 1000.0 if isinstance(time_ms, (int, float)) and abs(time_ms) <= LATEST else math.nan
-    return LogLine(document["key"], document["value"], document["metadata"], time)
+    if not isinstance(time_ms, (int, float)) or isinstance(time_ms, bool) or not abs(time_ms) <= LATEST:
+        return LogLine(document["key"], document["value"], document["metadata"], math.nan)
+    # The shortest text of a float is that of the log.
+    moment = Decimal(repr(time_ms)) / 1000 if document["key"] in (_START, _STOP) else None
+    return LogLine(document["key"], document["value"], document["metadata"], time_ms / 1000.0, moment)
 
 
 def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
@@ -337,12 +340,14 @@ def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
     time, text = real_number(seconds), (text or b"").strip()
     if time is None:
         return None
+    is_exact = key in (b"run_start", b"run_stop") and len(seconds) <= _MOST_DIGITS
+    moment = Decimal(seconds.decode()) if is_exact else None
     if is_first:
-        return _first_dialect_line(key.decode(), read_json(text) if text else None, text, time)
+        return _first_dialect_line(key.decode(), read_json(text) if text else None, text, time)._replace(moment=moment)
     document = _entry(text)
     if document is None or benchmark is not None:
         return None
-    return LogLine(key.decode(), document["value"], document["metadata"], time)
+    return LogLine(key.decode(), document["value"], document["metadata"], time, moment)
 
 
 def _first_dialect_line(key: str, document: Any, text: bytes | None, time: float) -> LogLine:

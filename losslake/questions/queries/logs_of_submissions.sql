@@ -8,11 +8,10 @@ WITH log AS (
     FROM base.trials
     UNION ALL
     SELECT
-        s.study_id, c.trial_id, t.status, TRUE, c.collection, c.dataset, c.model, c.optimizer, c.batch_size, c.parameters,
+        s.study_id, c.trial_id, c.status, TRUE, c.collection, c.dataset, c.model, c.optimizer, c.batch_size, c.parameters,
         c.attributes, c.source
     FROM base.copies AS c
     JOIN base.studies AS s USING (collection, dataset, model, optimizer, batch_size)
-    JOIN base.trials AS t ON t.study_id = s.study_id AND t.trial_id = c.trial_id
 ),
 fact AS (
     SELECT
@@ -33,7 +32,7 @@ fact AS (
         parameters['accelerators'] AS accelerators,
         parameters['examples_per_epoch'] IS NOT NULL OR coalesce(attributes['step'] LIKE '%epoch% x %', FALSE) AS in_epochs,
         coalesce(json_extract_string(attributes['source_url'], '$'), '') AS url,
-        regexp_extract(source, '^(.*?)(/pruned_results)?/result_[0-9_-]+\.txt$', 1) AS folder
+        regexp_extract(source, '^(.*?)(/pruned_results)?/result_[^/]*\.txt$', 1) AS folder
     FROM log
     WHERE attributes['round'] IS NOT NULL AND attributes['org'] IS NOT NULL AND attributes['system'] IS NOT NULL
         AND attributes['benchmark'] IS NOT NULL

@@ -103,7 +103,8 @@ def read_runs(view: ReleaseView) -> tuple[dict[SubmissionKey, list[Run]], int]:
             batch_size=batch_size,
             trial_id=trial_id,
             number=(number or "")[:_LONGEST_NUMBER],
-            is_reached=status == COMPLETE,
+            # A log that was damaged is INCOMPLETE, but a time is only stored of a run that reached the target.
+            is_reached=status == COMPLETE or _seconds(seconds) is not None,
             seconds=_seconds(seconds),
             examples=examples,
             reached_s=reached_s,

@@ -13,7 +13,6 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.results.references import Check, References
 from losslake.questions.results.rules import SubmissionRules, rules_of
 from losslake.questions.results.runs import Run, SubmissionKey, read_runs
-from losslake_schema.quantities import plural
 
 T = TypeVar("T")
 _HOUR = 3600
@@ -160,10 +159,8 @@ def _time(key: SubmissionKey, runs: Sequence[Run], rules: SubmissionRules | None
     times = [run.seconds for run in counted if run.seconds is not None]
     if len(times) < len(counted):
         n = len(counted) - len(times)
-        return (
-            None,
-            f"the {plural('log', n)} of {n} {plural('run', n)} lack the time of run_start or run_stop, or it falls",
-        )
+        lack = "1 run lacks" if n == 1 else f"{n} runs lack"
+        return None, f"{lack} the time of run_start or of run_stop, or it falls"
     return exact_olympic_mean(times, n_without, rules.trimmed), None
 
 
