@@ -32,7 +32,7 @@ METRICS = {"bert": ("val/masked_lm_accuracy", 0.72), "resnet": ("val/accuracy", 
 
 
 def write_submissions(root: Path, submissions: Sequence[Submitted]) -> Path:
-    """Write submissions below a folder that is called like their collection; return it. A run takes three evaluations."""
+    """Write submissions, whose runs have three evaluations each, below the folder of their collection; return it."""
     n_trials: dict[Path, int] = {}
     for each in submissions:
         study = root / each.workload / str(each.batch_size)

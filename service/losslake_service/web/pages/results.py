@@ -74,6 +74,7 @@ def results_page(request: PageRequest) -> Page:
     names = rows["submission"].to_pylist()
     title = _title(parameters, every.models, every.newest_round)
     downloads = data_downloads(request, "of-results", "These submissions", _QUESTION, query)
+    in_python = Line("Python", library_call(request.address, _QUESTION, query_pairs(query.items())))
     return Page(
         template="results.html",
         title=title,
@@ -91,7 +92,8 @@ def results_page(request: PageRequest) -> Page:
             "elsewhere": [each for each in parameters.submission if each not in {row["submission"] for row in on_page}],
             "all_curves": request.url("/viewer", submission=names) if 1 < len(names) <= _MOST_OPENED else None,
             "everything": request.url(PATH, submission=parameters.submission),
-            "downloads": downloads | {"lines": [_in_python(request, query), *downloads["lines"]]},
+            "downloads": downloads,
+            "in_python": in_python,
             "facts": answer.facts,
         },
         picture=first_chart(request),
@@ -120,7 +122,3 @@ def _title(parameters: ResultsPageParameters, models: Mapping[str, str], newest:
     others = [*parameters.organisation, *parameters.accelerator, *rounds]
     named = [*suites, *benchmarks, *others, *filter(None, [parameters.q])]
     return f"MLPerf results: {first_few(named, _MOST_NAMED)}" if named else "MLPerf results"
-
-
-def _in_python(request: PageRequest, query: Mapping[str, Any]) -> Line:
-    return Line("Python", library_call(request.address, _QUESTION, query_pairs(query.items())))

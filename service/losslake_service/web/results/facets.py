@@ -56,7 +56,13 @@ class Facet:
     @property
     def size(self) -> Literal["short", "medium", "long"]:
         """The place that it takes."""
-        return "short" if len(self.values) < _FEW and self.name != "flag" else "medium" if len(self.values) < _MANY else "long"
+        return (
+            "short"
+            if len(self.values) < _FEW and self.name != "flag"
+            else "medium"
+            if len(self.values) < _MANY
+            else "long"
+        )
 
 
 @cache

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from losslake.questions.release.known_names import display_name
 from losslake.questions.results.rules import rules_of
 from losslake_schema.names import Workload
-from losslake_schema.quantities import amount
+from losslake_schema.quantities import amount, counted
 from losslake_service.web.page import PageRequest
 from losslake_service.web.results.facets import words
 from losslake_service.web.results.strips import Run, Strip, duration, reach_of, strip_of
+from losslake_service.web.studies.sources import web_address
 
 _MANY = 1e5
 _TRAINING = "mlperf-training"
@@ -79,12 +80,12 @@ class ShownRow:
         times = sorted(run.seconds for run in self.runs if run.seconds is not None)
         if not times:
             return "no run has a time"
-        n_dropped, n_failed = sum(run.is_dropped for run in self.runs), len(self.runs) - len(times)
-        parts = [f"{len(times)} runs from {duration(times[0])} to {duration(times[-1])}"]
+        n_dropped = sum(run.is_dropped and run.seconds is not None for run in self.runs)
+        parts = [f"{counted(len(times), 'run')} from {duration(times[0])} to {duration(times[-1])}"]
         if n_dropped:
-            parts.append(f"{n_dropped} hollow ones don't count")
-        if n_failed:
-            parts.append(f"{n_failed} without a time")
+            parts.append(f"{n_dropped} of them left out of the mean, drawn hollow")
+        if len(times) < len(self.runs):
+            parts.append(f"{counted(len(self.runs) - len(times), 'more run')} without a time to the target")
         return ", ".join(parts)
 
 
@@ -143,7 +144,7 @@ def _runs(row: Mapping[str, Any]) -> list[Run]:
     """Return the runs in the order of the answer: those with a time ascending, then the others."""
     times, counted = row["run_times_s"], _counted(row)
     return [
-        Run(times[at] if at < len(times) else None, not counted.start <= at < counted.stop, trial, log)
+        Run(times[at] if at < len(times) else None, not counted.start <= at < counted.stop, trial, web_address(log))
         for at, (trial, log) in enumerate(zip(row["trials"], row["logs"], strict=True))
     ]
 

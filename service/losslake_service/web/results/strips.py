@@ -26,12 +26,12 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A run. seconds: None if it has no time or missed the target. is_dropped: not in MLPerf's mean. log: its URL."""
+    """A run. seconds: None if it has no time or missed the target. is_dropped: not in MLPerf's mean. log: its address."""
 
     seconds: float | None
     is_dropped: bool
     trial: str
-    log: str
+    log: str | None
 
     @property
     def time(self) -> str:
