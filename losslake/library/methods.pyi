@@ -357,6 +357,46 @@ class QuestionMethods:
             workload: Cite the collections of this workload, or of those that a pattern matches; may be repeated.
                 Default: all.
         """
+    def results(
+        self,
+        *,
+        fields: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        submission: str | Sequence[str] | None = None,
+        suite: str | Sequence[str] | None = None,
+        round: str | Sequence[str] | None = None,
+        benchmark: str | Sequence[str] | None = None,
+        organisation: str | Sequence[str] | None = None,
+        accelerator: str | Sequence[str] | None = None,
+        division: str | Sequence[str] | None = None,
+        flag: str | Sequence[str] | None = None,
+        flagged: Literal["include", "exclude", "only"] | None = None,
+        workload: str | Sequence[str] | None = None,
+        q: str | None = None,
+    ) -> Result:
+        """Return the answer of /v1/results.
+
+        The submissions of MLPerf, each with its time by MLPerf's rules, its runs, its convergence, and flags.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            sort: Columns to sort by, comma-separated; minus reverses one. Null is last. Default: the newest round
+                first, then by benchmark, division and time_s.
+            limit: Rows per page. Default: no limit, everything at once.
+            submission: Only this submission, as the column `submission` has it; may be repeated. Default: all.
+            suite: Only submissions of this suite, mlperf-training or mlperf-hpc; may be repeated. Default: all.
+            round: Only submissions of this round; may be repeated. Default: all.
+            benchmark: Only submissions to this benchmark; may be repeated. Default: all.
+            organisation: Only submissions of this organisation; may be repeated. Default: all.
+            accelerator: Only submissions on this accelerator; may be repeated. Default: all.
+            division: Only submissions of this division, closed or open; may be repeated. Default: all.
+            flag: Only submissions with this flag, as the column `flags` has them; may be repeated. Default: all.
+            flagged: exclude leaves out submissions with a flag, only lists just these.
+            workload: Only submissions whose runs are of this workload, or of those that a pattern matches; may be
+                repeated.
+            q: Words that a submission must all have, in its name, accelerator, data set, model or optimizer.
+        """
     def advice(
         self,
         workload: str | Sequence[str],

@@ -30,9 +30,10 @@ from losslake.questions import (
 )
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import RELEASES_QUESTION, WITHDRAWN_QUESTION, list_questions
+from losslake.questions.results import results
 
 PREFIX = "/v1/analysis/"
-_MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite)
+_MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite, results)
 _ANALYSES = (
     advice,
     atlas,

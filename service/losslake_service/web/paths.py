@@ -23,6 +23,7 @@ from losslake_service.web.pages.methods import METHODS
 from losslake_service.web.pages.papers import PAPERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
+from losslake_service.web.pages.results import RESULTS
 from losslake_service.web.pages.schema import SCHEMA
 from losslake_service.web.pages.sql import SQL
 from losslake_service.web.pages.study import STUDY
@@ -35,8 +36,8 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
-    DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES,
+    RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 
