@@ -97,7 +97,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("compare", lambda draw: with_query("/compare", draw.rivals())),
     ("viewer", lambda draw: with_query("/viewer", draw.viewed())),
     ("advice", lambda draw: with_query("/advice", draw.advised())),
-    ("atlas", lambda _: "/critical-batch-sizes"),
+    ("atlas", lambda _: "/batch-size"),
     ("frontier", lambda _: "/frontier"),
     ("papers", lambda _: "/papers"),
     ("results", lambda _: "/results"),

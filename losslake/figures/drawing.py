@@ -77,7 +77,9 @@ class ChartRequest:
         all_facts = [facts for name in names for facts in self.view.matching(name)]
         units = {unit for facts in all_facts for unit in self.view.batch_units(facts)}
         is_known = len(units) == 1 and units != {UNKNOWN_UNIT}
-        return {"links": self.links, "batch_unit": units.pop() if is_known else "examples"}
+        goal = {name: self.facts[name] for name in ("metric", "target") if self.facts.get(name) is not None}
+        links = self.links and replace(self.links, goal=goal if len(goal) == 2 else {})
+        return {"links": links, "batch_unit": units.pop() if is_known else "examples"}
 
     def panels(self, title: str, labels: Sequence[str], notes: Sequence[str]) -> dict[str, Panel]:
         """Return a panel for each workload, by its name. title: of a single panel; labels, notes: as for `panel`."""

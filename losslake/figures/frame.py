@@ -12,6 +12,7 @@ from losslake.figures import theme
 from losslake.figures.axes import Scale
 from losslake.figures.layers import Channel, Layer, Plot, category, layer, plot_layers, px, quantity, tip
 from losslake.figures.panel import BEFORE_NAMES, ChartRow, Panel, legend_columns, names_width
+from losslake.figures.series_colours import look_numbers
 
 # px from one line of text to the next.
 _LINE = 14
@@ -30,7 +31,7 @@ class Frame:
         self.colour: dict[str, Channel] = {
             "color": category("series", scale=colour_scale(labels, is_ordered), legend=key)
         }
-        shapes = {"domain": list(labels), "range": _cycled(theme.SHAPES, labels)}
+        shapes = {"domain": list(labels), "range": _looks(theme.SHAPES, labels)}
         self.shape: dict[str, Channel] = {} if is_ordered else {"shape": category("series", scale=shapes, legend=key)}
 
     def y_of(self, field: str) -> Channel:
@@ -116,7 +117,7 @@ def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:
 
 def colour_scale(labels: Sequence[str], is_ordered: bool) -> dict[str, Any]:
     """Return the scale with a colour for each series. is_ordered: from dark to light."""
-    colours = theme.ordered(len(labels)) if is_ordered else _cycled(theme.COLOURS, labels)
+    colours = theme.ordered(len(labels)) if is_ordered else _looks(theme.COLOURS, labels)
     return {"domain": list(labels), "range": colours}
 
 
@@ -132,5 +133,5 @@ def _apart(heights: Sequence[float], most: float) -> list[float]:
     return moved
 
 
-def _cycled(choices: Sequence[str], labels: Sequence[str]) -> list[str]:
-    return [choices[index % len(choices)] for index in range(len(labels))]
+def _looks(choices: Sequence[str], labels: Sequence[str]) -> list[str]:
+    return [choices[number % len(choices)] for number in look_numbers(labels)]

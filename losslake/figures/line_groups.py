@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake.figures import theme
 from losslake.figures.fact_colours import NOT_STATED, OTHERS
 from losslake.figures.outcomes import OUTCOMES
+from losslake.figures.series_colours import look_numbers
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
@@ -159,7 +160,9 @@ def groups_of_facts(lines: Sequence[Line], by_number: Mapping[int, str]) -> Grou
     rest = [name for name in sorted(counts) if name.startswith((f"{OTHERS} (", f"{NOT_STATED} ("))]
     named = sorted(counts.keys() - {*rest}, key=lambda name: (-counts[name], name))
     styles = dict(zip(rest, ((theme.CONTOUR, theme.DASHES[2]), (theme.NEUTRAL, theme.DASHES[1])), strict=False))
-    styles |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, theme.COLOURS, strict=False)}
+    values = [name.rpartition(" (")[0] for name in named]
+    colours = [theme.COLOURS[number % len(theme.COLOURS)] for number in look_numbers(values)]
+    styles |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, colours, strict=True)}
     return Groups(groups_of_lines(lines, "study", {}).common, by_number, [*rest, *named], styles=styles)
 
 

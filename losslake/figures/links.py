@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 Transform = dict[str, Any]
 # The field for the computed link, so that rows need not repeat what links share.
@@ -22,10 +22,14 @@ _FIELDS: Mapping[Pages, Sequence[str]] = {
 
 @dataclass(frozen=True)
 class Links:
-    """The base of links. address: of the service; empty: relative. release: the one in the request."""
+    """The base of links. address: of the service; empty: relative. release: the one in the request.
+
+    goal: the metric and the target that the pages are about; default: those of each page.
+    """
 
     address: str = ""
     release: int | None = None
+    goal: Mapping[str, object] = field(default_factory=dict)
 
     def to(self, pages: Pages, workloads: Mapping[str, str], by: str = "series") -> Transform:
         """Return the transform that links rows with the fields of such pages. workloads: by value of the field `by`."""
@@ -35,7 +39,9 @@ class Links:
         place = f"indexof({_array(map(literal, workloads))}, datum.{by})"
         start = starts[0] if len(set(starts)) == 1 else f"{_array(starts)}[{place}]"
         path = " + " + " + '/' + ".join(f"datum.{field}" for field in fields) if fields else ""
-        end = "" if self.release is None else f" + {literal(f'?release={self.release}')}"
+        query = {**self.goal, "release": self.release}
+        pairs = urlencode({name: value for name, value in query.items() if value is not None}, safe="/")
+        end = f" + {literal(f'?{pairs}')}" if pairs else ""
         return {"calculate": f"{start}{path}{end}", "as": HREF}
 
 

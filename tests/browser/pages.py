@@ -36,7 +36,7 @@ PAGES = (
         "this may be chance: each has a 5% chance of error",
         ready=".live canvas",
     ),
-    Shown("atlas", "/critical-batch-sizes", "11 of 11 workloads", ready=".live canvas"),
+    Shown("atlas", "/batch-size", "11 of 11 workloads", ready=".live canvas"),
     Shown(
         "frontier",
         "/frontier?dataset=digits&metric=val/cross_entropy_error&measure=examples&colour=model",

@@ -71,7 +71,7 @@ def test_the_keyboard_leads_to_the_chart_and_the_source_opens_beside_the_frame(v
     expect(page.locator(".said")).not_to_be_empty()
     with visit.context.expect_page() as trial:
         page.keyboard.press("Enter")
-    trial.value.wait_for_url(f"{NAME}/trials/{WORKLOAD}/**")
+    trial.value.wait_for_url(f"{NAME}/studies/{WORKLOAD}/**")
     page.get_by_role("link", name="LossLake, release 1").focus()
     with visit.context.expect_page() as opened:
         page.keyboard.press("Enter")
@@ -79,7 +79,7 @@ def test_the_keyboard_leads_to_the_chart_and_the_source_opens_beside_the_frame(v
     assert page.url.startswith(f"{NAME}/embed/")
 
 
-def test_a_click_on_a_mark_opens_its_trial_beside_the_frame(visit: Visit) -> None:
+def test_a_click_on_a_batch_size_opens_its_trials_beside_the_frame(visit: Visit) -> None:
     page = visit.open(EMBEDDED, ".live canvas")
     page.locator(".plot").focus()
     page.keyboard.press("ArrowRight")
@@ -87,7 +87,7 @@ def test_a_click_on_a_mark_opens_its_trial_beside_the_frame(visit: Visit) -> Non
     assert ring
     with visit.context.expect_page() as trial:
         page.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
-    trial.value.wait_for_url(f"**/trials/{WORKLOAD}/**")
+    trial.value.wait_for_url(f"**/studies/{WORKLOAD}/*?metric=val/classification_error&target=0.05&release=1")
     assert page.url.startswith(f"{NAME}/embed/")
 
 
@@ -106,5 +106,5 @@ def test_share_copies_link_image_iframe_and_notebook_cell(visit: Visit) -> None:
     link, image, frame, cell = copied
     assert link.startswith(f"{NAME}/workloads/{WORKLOAD}?")
     assert image.startswith(f'<img src="{NAME}/v1/figures/scaling.svg?')
-    assert frame.startswith(f'<iframe src="{NAME}/embed/scaling?')
+    assert frame.startswith(f'<iframe src="{NAME}/embed/batch-size?')
     assert cell.startswith(f'import losslake; losslake.open("{NAME}").scaling("{WORKLOAD}", metric=')

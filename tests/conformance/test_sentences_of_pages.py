@@ -357,7 +357,7 @@ def test_each_number_of_the_start_page_is_recomputed(release: Release) -> None:
 def test_each_critical_batch_size_of_the_atlas_is_recomputed(release: Release) -> None:
     """Estimates, ranges of batch sizes and scatter; intervals, doubts and refusals are those of the answer."""
     answer = release.answer("/v1/analysis/atlas")
-    page = release.page("/critical-batch-sizes")
+    page = release.page("/batch-size")
     rows = answer["estimates"]
     known = [row for row in rows if row["critical_batch_size"] is not None]
     assert f"{len(known)} of {len(rows)}" in page.replace("\n", " ")

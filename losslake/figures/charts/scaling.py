@@ -153,7 +153,7 @@ def scaling_chart(
     references: points of references, with workload, batch_size, median_steps, n_trials and n_reached.
     what: the title of the axis; `steps` is in that.
     A batch size at which no trial reached the target has an open mark at the top; 0 steps are not drawn.
-    Points link to trials, open marks to studies.
+    Marks link to the trials of their batch size.
     """
     drawn = [_row(row, is_normalized) for row in drawable_rows(series, _COLUMNS)]
     reached = [row for row in drawn if "y" in row]
@@ -165,19 +165,20 @@ def scaling_chart(
     y_limits = panel.y_limits or (low, high * 2 if never else high)
     y = Scale("y", y_limits, f"{what}, relative" if is_normalized else what, base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
+    linked = panel.link_to("studies", series)
     layers = [
         *(_shades(regimes, frame) if regimes is not None else ()),
         *_perfect_scaling(reached, perfect_scaling_of, frame),
         *_references(references, frame),
         *_intervals(reached, frame),
         frame.lines(tuned, within="accelerator"),
-        frame.points(tuned, _tips(what)).linked(panel.link_to("trials", series)),
+        frame.points(tuned, _tips(what)).linked(linked),
         *frame.names(reached),
     ]
     if hollow:
-        layers.append(frame.points(hollow, _tips(what), is_hollow=True).linked(panel.link_to("trials", series)))
+        layers.append(frame.points(hollow, _tips(what), is_hollow=True).linked(linked))
     if never:
-        layers.append(_never(never, frame).linked(panel.link_to("studies", series)))
+        layers.append(_never(never, frame).linked(linked))
     at_once = any("steps" in row for row in drawn)
     nothing = "The target is reached at step 0." if at_once else "No batch size reached the target."
     return frame.plot(layers, "" if reached else nothing)

@@ -19,6 +19,8 @@ POLICY = (
 EMBED_POLICY = POLICY.replace(b"form-action 'self'", b"form-action 'none'").replace(
     b"frame-ancestors 'none'", b"frame-ancestors *"
 )
+# The same, with a form that stays in the frame.
+FORM_EMBED_POLICY = EMBED_POLICY.replace(b"form-action 'none'", b"form-action 'self'")
 _ALWAYS = ((b"x-content-type-options", b"nosniff"),)
 # Of two values, browsers take the last: a response that has one keeps it.
 _REFERRER = (b"referrer-policy", b"strict-origin-when-cross-origin")

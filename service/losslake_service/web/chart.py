@@ -14,8 +14,10 @@ from losslake_service.web.templates import Query, subject_page, with_query
 _WIDE, _NARROW = 720, 360
 # Height in px of what an embedded chart has besides its picture: the source, and lines that a caption adds.
 _BESIDE_CHART = 100
+# The same of a chart with its controls.
+_CONTROLS = 330
 # The pages of charts about a data set or a whole release.
-_WIDE_PAGES = {"atlas": "/critical-batch-sizes", "frontier": "/frontier"}
+_WIDE_PAGES = {"atlas": "/batch-size", "frontier": "/frontier"}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 
@@ -26,7 +28,8 @@ class Chart:
     kind: of the figure. query: parameters of the answer that it draws. release: its number. title: a description.
     address: of the service, for lines to copy. name: unique on the page. height: px. sql: a statement with the same
     rows, or if is_sql_behind with the rows behind them; empty if there is none. heading: on the page,
-    default: the title. options: the parameters of the figure alone, without its size.
+    default: the title. options: the parameters of the figure alone, without its size. frame: the path of a page with
+    the chart and its controls, for frames of other sites; default: that of the chart alone.
     """
 
     kind: str
@@ -40,6 +43,7 @@ class Chart:
     is_sql_behind: bool = False
     heading: str = ""
     options: Query = ()
+    frame: str = ""
     # The width of `picture()` in px.
     width = _WIDE
 
@@ -74,7 +78,9 @@ class Chart:
     @property
     def embedded(self) -> str:
         """The path of the page that other sites can frame."""
-        return with_query(f"/embed/{self.kind}", [*self.answer_query, *self.options, ("height", self.height)])
+        return self.frame or with_query(
+            f"/embed/{self.kind}", [*self.answer_query, *self.options, ("height", self.height)]
+        )
 
     @property
     def page(self) -> str:
@@ -93,8 +99,9 @@ class Chart:
     @property
     def shares(self) -> Iterator[Line]:
         """The lines that show the chart elsewhere: its address, a picture, a frame, and a cell of a notebook."""
+        height = self.height + (_CONTROLS if self.frame else _BESIDE_CHART)
         page, picture = f"{self.page}#{self.name}", self.figure("svg", width=_WIDE, height=self.height)
-        yield from share_lines(self.address, page, picture, self.embedded, self.title, self.height + _BESIDE_CHART)
+        yield from share_lines(self.address, page, picture, self.embedded, self.title, height)
         yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.options))
 
     @property

@@ -108,7 +108,7 @@ def starting_questions(request: PageRequest, example: StartingExample) -> Iterat
     yield (
         "How large are critical batch sizes?",
         "Those of all workloads in one chart, each at its own goal, with intervals.",
-        request.url("/critical-batch-sizes"),
+        request.url("/batch-size"),
     )
     yield (
         f"What is the best value that any trial reached on {dataset}, and how soon?",

@@ -29,6 +29,8 @@ from losslake_service.web.documentation.site_documents import (
 # Ids of the frame.
 _RESERVED_IDS = ("main", "search", "contents", "as-it-is")
 _LONGEST_DESCRIPTION = 200
+# A service on the reader's machine, as documents write it: on a page, it is the service of the page.
+_SERVICE = "http://127.0.0.1:8000"
 _SVG_SIZE = re.compile(rb'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _PNG_HEAD = struct.Struct(">16xII")
 
@@ -132,6 +134,10 @@ def _with_site_links(document: Document, children: Sequence[Token], release: int
 
 def _address(document: Document, link: str, release: int | None) -> str | None:
     """Return where a link leads on the site; None where the site doesn't serve it."""
+    if link.startswith(f"{_SERVICE}/"):
+        place, hash_sign, fragment = link.removeprefix(_SERVICE).partition("#")
+        separator = "&" if "?" in place else "?"
+        return f"{place}{f'{separator}release={release}' if release is not None else ''}{hash_sign}{fragment}"
     path, fragment = document.linked_path(link), urlsplit(link).fragment
     if path is None:
         return link

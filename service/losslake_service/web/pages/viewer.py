@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from losslake.figures.series_colours import preferred_colours
 from losslake.questions.declaration.parameters import MOST_PLACES, Natural
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import heading_of
@@ -292,6 +293,7 @@ def _data(request: PageRequest, selected: SelectedGoal, shown: Sequence[ShownStu
         "points": points,
         "mostEvaluations": _MOST_EVALUATIONS,
         "studies": [each.data for each in shown if len(each.rows)],
+        "looks": preferred_colours({each.study.workload.optimizer for each in shown}),
     }
 
 

@@ -37,7 +37,7 @@ from losslake_service.web.workload.request import (
     page_metric,
     workload_request,
 )
-from losslake_service.web.workload.slider import STOPS, stop_at, stops, stops_url
+from losslake_service.web.workload.slider import STOPS, slider, stops
 
 _LONGEST_DESCRIPTION = 300
 _MOST_OTHERS = 12
@@ -181,7 +181,7 @@ def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence
     estimates = request.of_goal | {"release": request.page.view.number}
     has_estimates = row["critical_batch_size"] is not None
     return {
-        "slider": {"stops": stops_url(request), "current": stop_at(request, row)},
+        "slider": slider(request, row),
         "target_sweep": sweep,
         "metaparameters": rates if has_rates else None,
         "estimates": has_estimates and with_query("/v1/analysis/critical-batch-size.json", estimates.items()),

@@ -2,6 +2,7 @@
 
 import { jsonOf } from "./answers.js";
 import { offerKeys } from "./chart_keys.js";
+import { applyZoom, offerZoom } from "./chart_zoom.js";
 import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
 import { embed, loadVega } from "./vega.js";
 
@@ -10,6 +11,8 @@ const STEP = 10;
 const OVERHANG = 16;
 const WIDEST = 1200;
 const NARROW = 480;
+// Specifications that are kept of a figure: as many as its slider has stops.
+const MOST_KEPT = 64;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawings = new WeakMap();
 const specifications = new WeakMap();
@@ -42,7 +45,7 @@ export async function draw(figure, live) {
   const width = widthOf(figure);
   drawings.set(figure, { controller, width, view: before?.view });
   try {
-    const fetching = fetched(figure, width, controller.signal);
+    const fetching = fetched(figure, width);
     // The text of a first drawing is read while Vega loads.
     if (!before) fetching.then(({ usermeta }) => tell(figure, usermeta), () => {});
     const [specification] = await Promise.all([fetching, loadVega()]);
@@ -80,6 +83,7 @@ async function show(figure, specification, drawing) {
   drawing.view?.finalize();
   drawings.set(figure, { ...drawing, view });
   offerKeys(plot, view, specification.description ?? figure.dataset.title);
+  offerZoom(figure, view, () => redraw(figure));
   delete figure.dataset.trouble;
   figure.dataset.drawn = figure.dataset.live;
 }
@@ -92,18 +96,36 @@ function tell(figure, { heading, notes }) {
   place.hidden = !notes.length;
 }
 
-async function fetched(figure, width, signal) {
-  const address = new URL(figure.dataset.live, location.href);
+/** Loads the specification at another address of a figure, which may be drawn next. */
+export function prefetch(figure, live) {
+  kept(figure, live, widthOf(figure)).catch(() => {});
+}
+
+async function fetched(figure, width) {
+  const specification = structuredClone(await kept(figure, figure.dataset.live, width));
+  applyZoom(figure, specification);
+  if ("unlinked" in figure.dataset) for (const { layer } of specification.concat) for (const { encoding } of layer) delete encoding?.href;
+  return specification;
+}
+
+/** Returns a specification, which is fetched once: a figure changes less often than its zoom, or a run over it. */
+async function kept(figure, live, width) {
+  const address = new URL(live, location.href);
   const theme = dark.matches ? "dark" : "light";
   const parameters = { width, height: heightOf(figure, width), theme, captioned: false };
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
-  // A run that is drawn over the figure changes more often than the figure.
-  if (specifications.get(figure)?.address !== address.href) {
-    specifications.set(figure, { address: address.href, specification: await jsonOf(await fetch(address, { signal })) });
+  if (!specifications.has(figure)) specifications.set(figure, new Map());
+  const known = specifications.get(figure);
+  if (!known.has(address.href)) {
+    known.set(address.href, fetch(address).then(jsonOf));
+    if (known.size > MOST_KEPT) known.delete(known.keys().next().value);
   }
-  const specification = structuredClone(specifications.get(figure).specification);
-  if ("unlinked" in figure.dataset) for (const { layer } of specification.concat) for (const { encoding } of layer) delete encoding?.href;
-  return specification;
+  try {
+    return await known.get(address.href);
+  } catch (error) {
+    known.delete(address.href);
+    throw error;
+  }
 }
 
 function drawIfWider(figure) {

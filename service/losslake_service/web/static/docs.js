@@ -8,10 +8,19 @@ wide.addEventListener("change", () => (contents.open = wide.matches));
 contents.addEventListener("click", (event) => {
   if (event.target.closest("a") && !wide.matches) contents.open = false;
 });
+for (const link of document.querySelectorAll('.document a[href^="/batch-size?"]:has(img)')) offerFigure(link);
 follow(decodeURIComponent(location.hash.slice(1)));
 
 const filter = document.getElementById("filter");
 if (filter) offerFilter(filter);
+
+/** Puts the live figure in the place of its picture, which remains where it can't be loaded. */
+async function offerFigure(link) {
+  const { placeLiveFigure } = await import("./live_figure.js");
+  const address = new URL(link.href);
+  address.pathname = `/embed${address.pathname}`;
+  await placeLiveFigure(link.closest("p"), address).catch(() => {});
+}
 
 /** Filters the paths by all words while they are typed, and keeps the words in the address. */
 function offerFilter(input) {

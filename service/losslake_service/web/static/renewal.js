@@ -24,7 +24,8 @@ export async function renew(address, signal) {
   document.querySelector("footer.site").replaceChildren(...fresh.querySelector("footer.site").childNodes);
 }
 
-function renewChart(old, fresh) {
+/** Makes a chart what it is in another state of its page: its links and lines, and its drawing unless it is the same. */
+export function renewChart(old, fresh) {
   const isOther = !isSame(old.dataset.live, fresh.dataset.live);
   old.dataset.title = fresh.dataset.title;
   old.querySelector(".ways").replaceWith(fresh.querySelector(".ways"));

@@ -1,14 +1,17 @@
 // The slider of targets: the server answers its stops, each with what the page shows at that target. This is shown at once,
-// the chart is redrawn as fast as possible, and the rest of the page follows when the slider rests.
+// the chart is redrawn as fast as possible, and the rest follows when the slider rests.
 
-import { draw } from "./chart.js";
+import { draw, prefetch } from "./chart.js";
 import { latestOf } from "./latest.js";
-import { renew } from "./renewal.js";
 
 const REST_MS = 150;
 
-/** Fetches the stops, from the hardest to the easiest, and enables the slider. */
-export async function offerSlider(place) {
+/**
+ * Fetches the stops, from the hardest to the easiest, and enables the slider.
+ * @param {HTMLElement} place
+ * @param {(target: string, signal: AbortSignal) => Promise<void>} rest shows what else depends on the target
+ */
+export async function offerSlider(place, rest) {
   const response = await fetch(place.dataset.stops, { headers: { accept: "text/html" } });
   const answer = new DOMParser().parseFromString(response.ok ? await response.text() : "", "text/html");
   const stops = [...answer.querySelectorAll("[data-target]")];
@@ -21,56 +24,47 @@ export async function offerSlider(place) {
   input.value = stops.findIndex((stop) => stop.hasAttribute("aria-current"));
   input.disabled = false;
   place.classList.add("ready");
-  const follow = following(place);
-  input.addEventListener("input", () => follow(stops[input.valueAsNumber]));
+  const follow = following(place, stops, rest);
+  input.addEventListener("input", () => follow(input.valueAsNumber));
 }
 
 /** Returns the function that updates the page when the slider moves to a stop. */
-function following(place) {
-  const figure = document.getElementById("scaling");
-  const redraw = latestOf((target) => {
+function following(place, stops, rest) {
+  const section = place.closest("section");
+  const figure = section.querySelector("figure.chart");
+  const liveAt = ({ dataset }) => {
     const live = new URL(figure.dataset.live, location.href);
-    live.searchParams.set("target", target);
-    return draw(figure, live.pathname + live.search);
-  });
+    live.searchParams.set("target", dataset.target);
+    return live.pathname + live.search;
+  };
+  const redraw = latestOf((stop) => draw(figure, liveAt(stop)));
+  let before = place.querySelector("input").valueAsNumber;
   let resting;
   let renewing;
-  return (stop) => {
-    say(stop, place);
+  return (at) => {
+    const stop = stops[at];
+    say(stop, place, section);
     figure.dataset.title = stop.dataset.title;
-    redraw(stop.dataset.target);
-    document.getElementById("answer").classList.add("stale");
+    redraw(stop);
+    const next = stops[at + Math.sign(at - before)];
+    before = at;
+    if (next) prefetch(figure, liveAt(next));
     clearTimeout(resting);
     renewing?.abort();
     renewing = new AbortController();
-    resting = setTimeout(() => rest(place.dataset.metric, stop.dataset.target, renewing.signal), REST_MS);
+    resting = setTimeout(() => rest(stop.dataset.target, renewing.signal), REST_MS);
   };
 }
 
-/** Shows the key figures of a stop, and its target in numbers and in words. */
-function say(stop, place) {
+/** Shows the caption and the key figures of a stop, and its target in numbers and in words. */
+function say(stop, place, section) {
+  section.querySelector("[data-caption]")?.replaceChildren(...stop.querySelector("p").cloneNode(true).childNodes);
   for (const figure of stop.querySelectorAll("[data-figure]")) {
     const shown = document.querySelector(`#key-figures [data-figure="${figure.dataset.figure}"] dd`);
-    shown.replaceChildren(...figure.cloneNode(true).childNodes);
+    shown?.replaceChildren(...figure.cloneNode(true).childNodes);
   }
+  const number = document.getElementById("target");
+  if (number) number.value = stop.dataset.target;
   place.querySelector("output").textContent = stop.dataset.text;
   place.querySelector("input").setAttribute("aria-valuetext", stop.dataset.spoken);
-  document.getElementById("target").value = stop.dataset.target;
-}
-
-/** Updates the address and the rest of the page to the target. */
-async function rest(metric, target, signal) {
-  const address = new URL(location.href);
-  address.searchParams.set("metric", metric);
-  address.searchParams.set("target", target);
-  address.hash = "";
-  history.replaceState(null, "", address);
-  const answer = document.getElementById("answer");
-  try {
-    await renew(address, signal);
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    answer.textContent = `The answer for this target couldn't be loaded. ${error.message} Reload the page to try again.`;
-  }
-  answer.classList.remove("stale");
 }

@@ -103,7 +103,7 @@ async function choose({ target }) {
 
 /** Draws everything in the current state. */
 function show() {
-  const colours = colouring(loaded.curves, loaded.facts.get(state.colour), dark.matches);
+  const colours = colouring(loaded.curves, loaded.facts.get(state.colour), dark.matches, request.looks);
   plot.draw({
     curves: loaded.curves,
     colours: loaded.curves.map(colours.of),

@@ -20,7 +20,9 @@ from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal, metrics_of, page_goal, usual_metric
 from losslake_service.web.measures import batch_unit, measured
 from losslake_service.web.page import GoalParameters, PageRequest
+from losslake_service.web.templates import with_query
 
+FRAMED = "/embed/batch-size"
 _STEPS = "steps_to_result"
 # With fewer batch sizes nothing bends, so there are no regimes.
 FEWEST_FOR_SCALING = 3
@@ -177,7 +179,15 @@ def scaling_chart(request: WorkloadRequest) -> Chart:
     """Return the chart of what is counted by batch size; beside reference runs if the goal is a known one."""
     reference = reference_of(request.page.view, request.workload) if request.goal.source else None
     query = {**request.of_goal, **request.measured, "reference": reference}
-    return request.chart("scaling", scaling_title(request), "" if request.measured else _STEPS, query, height=_HEIGHT)
+    sql = "" if request.measured else _STEPS
+    more = {"height": _HEIGHT, "frame": frame_path(request) if request.has_regimes and request.is_whole else ""}
+    return request.chart("scaling", scaling_title(request), sql, query, **more)
+
+
+def frame_path(request: WorkloadRequest) -> str:
+    """Return the path of the page that other sites frame: the chart of a workload with its controls."""
+    query = {**request.of_goal, "workload": str(request.workload), "where": None}
+    return with_query(FRAMED, {**query, "release": request.page.view.number}.items())
 
 
 def scaling_title(request: WorkloadRequest) -> str:

@@ -6,8 +6,8 @@ import { extent, interpolateViridis, rollup, scaleSequential, scaleSequentialLog
 
 const MOST_GROUPS = 8;
 // Okabe and Ito's, which the colour blind can tell apart; dark ones are lighter on a dark ground.
-const LIGHT = ["#0072b2", "#b85000", "#00795a", "#a0478a", "#6b6100", "#2f7fb0", "#5b5bd0", "#8a5a2b"];
-const DARK = ["#56b4e9", "#ff9e4a", "#35d0a5", "#e59acb", "#f0e442", "#9ecbff", "#b3b3ff", "#d6ab7d"];
+const LIGHT = ["#0072b2", "#b85000", "#00795a", "#a0478a", "#6b6100", "#2f7fb0", "#222222", "#8a5a2b"];
+const DARK = ["#56b4e9", "#ff9e4a", "#35d0a5", "#e59acb", "#f0e442", "#9ecbff", "#ffffff", "#d6ab7d"];
 const UNKNOWN = { light: "#7d858d", dark: "#8a949e" };
 const OTHERS = { light: "#b97878", dark: "#b56f6f" };
 // The part of viridis that is visible on the ground.
@@ -20,13 +20,14 @@ const WIDTH = 160;
  * @param {object[]} curves
  * @param {Map<string, unknown>} fact its value by trial
  * @param {boolean} isDark
+ * @param {Object<string, number>} looks the number of the colour of each optimizer, as in every other chart
  */
-export function colouring(curves, fact, isDark) {
+export function colouring(curves, fact, isDark, looks = {}) {
   const values = curves.map((curve) => fact.get(curve.trial)).filter(isKnown);
   const theme = isDark ? "dark" : "light";
   const numbers = values.filter(Number.isFinite);
   const isNumeric = numbers.length && values.every((value) => typeof value === "number") && new Set(values).size > 2;
-  const { of, legend } = isNumeric ? ramp(numbers, theme) : groups(values, theme);
+  const { of, legend } = isNumeric ? ramp(numbers, theme) : groups(values, theme, looks);
   const count = curves.length - (isNumeric ? numbers : values).length;
   const text = isNumeric && numbers.length < values.length ? "not known, or not finite" : "not known";
   if (count) legend.entries.push({ text, count, colour: UNKNOWN[theme] });
@@ -47,15 +48,22 @@ function ramp(numbers, theme) {
   return { of, legend: { low, high, isLog, at, entries: [] } };
 }
 
-function groups(values, theme) {
+function groups(values, theme, looks) {
   const counts = rollup(values, (group) => group.length, (value) => value);
   const ordered = [...counts].sort(([, one], [, other]) => other - one);
   const named = ordered.slice(0, MOST_GROUPS);
   // "reached" is the first colour, whatever its number.
   named.sort(([one], [other]) => (other === "reached") - (one === "reached"));
   const palette = theme === "dark" ? DARK : LIGHT;
-  const entries = named.map(([value, count], index) => ({ text: String(value), count, colour: palette[index] }));
-  const colours = new Map(named.map(([value], index) => [value, palette[index]]));
+  const colours = new Map();
+  const isNamed = ([value]) => Object.hasOwn(looks, value);
+  const optimizers = named.filter(isNamed).sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [value] of [...optimizers, ...named.filter((each) => !isNamed(each))]) {
+    const start = isNamed([value]) ? looks[value] : 0;
+    const used = [...colours.values()];
+    colours.set(value, [...palette.slice(start), ...palette].find((colour) => !used.includes(colour)));
+  }
+  const entries = named.map(([value, count]) => ({ text: String(value), count, colour: colours.get(value) }));
   const rest = ordered.slice(MOST_GROUPS);
   const count = rest.reduce((sum, [, each]) => sum + each, 0);
   if (count) entries.push({ text: `${rest.length} other values`, count, colour: OTHERS[theme] });

@@ -113,6 +113,7 @@ function factsOf(rows, steps, { goal, statuses }) {
     else add("status", trial, statuses[status]);
     if (reached !== null) add("steps to target", trial, reached);
     add("batch size", trial, batch_size);
+    add("optimizer", trial, trial.split("/").at(-3));
     for (const [name, value] of Object.entries(parameters)) add(name, trial, numberOf(value));
     for (const [name, value] of Object.entries(attributes)) {
       if (!facts.get(name)?.has(trial)) add(name, trial, typeof value === "string" ? value : JSON.stringify(value));

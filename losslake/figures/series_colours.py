@@ -1,0 +1,58 @@
+"""The colour and the shape of a series belong to what it shows, so SGD looks the same in every chart and order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from zlib import crc32
+
+from losslake.figures import theme
+from losslake_schema.package_files import read_toml
+
+_N_LOOKS = len(theme.COLOURS) * len(theme.SHAPES)
+# Series of numbers are in order, and keep the order of the palette.
+_NUMBERED = re.compile(r"(^|, )(trial|batch size) \d+")
+
+
+def look_numbers(labels: Sequence[str]) -> list[int]:
+    """Return the number of each label's look: of its colour modulo the colours, of its shape modulo the shapes.
+
+    A label that ends in an optimizer has the number of the optimizer; others have one by their letters. If labels of a
+    chart have the same colour, the later ones by name take the next free colour.
+    """
+    if any(map(_NUMBERED.search, labels)) or not any(labels):
+        return list(range(len(labels)))
+    return [numbers[label] for numbers in [_apart(labels)] for label in labels]
+
+
+def preferred_colours(names: Iterable[str]) -> dict[str, int]:
+    """Return the number of the colour of each name, by name, before any gives way to another."""
+    return {name: _preferred(name)[1] % len(theme.COLOURS) for name in sorted(names)}
+
+
+def _apart(labels: Iterable[str]) -> Mapping[str, int]:
+    """Return different looks, whose colours repeat only if there are more labels than colours."""
+    taken: dict[str, int] = {}
+    uses: Counter[int] = Counter()
+    n_colours = len(theme.COLOURS)
+    for at, label in enumerate(sorted(set(labels), key=lambda label: (_preferred(label)[0], label))):
+        start = _preferred(label)[1]
+        looks = [(start + more) % _N_LOOKS for more in range(_N_LOOKS)]
+        free = [look for look in looks if look not in taken.values()] or looks
+        taken[label] = next((look for look in free if uses[look % n_colours] <= at // n_colours), free[0])
+        uses[taken[label] % n_colours] += 1
+    return taken
+
+
+def _preferred(label: str) -> tuple[bool, int]:
+    """Return False for a known optimizer, else True, and the number of the look."""
+    name = label.rpartition("/")[2].lower()
+    number = _optimizers().get(name)
+    return number is None, crc32(name.encode()) % _N_LOOKS if number is None else number
+
+
+@cache
+def _optimizers() -> Mapping[str, int]:
+    return read_toml("losslake.figures", "optimizers.toml")
