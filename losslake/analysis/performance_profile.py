@@ -46,6 +46,12 @@ def share_within(ratios: Floats, factors: Floats) -> Floats:
     return np.array(counts, np.float64).reshape(len(ordered), len(factors)) / n
 
 
+def staircase(ratios: Floats) -> tuple[Floats, Floats]:
+    """Return the factors at which rho of a competitor rises, from 1 on, and rho there. ratios: (columns,)."""
+    factors = np.unique(np.append(ratios[np.isfinite(ratios)], 1.0))
+    return factors, share_within(ratios[None], factors)[0]
+
+
 def trapezoid_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_points: int = POINTS) -> Floats:
     """Return AlgoPerf's score: the mean of rho over factors from 1 to `largest`, by the trapezoid rule.
 
@@ -56,10 +62,10 @@ def trapezoid_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_points: i
     if n_points < 2:
         raise ValueError(f"n_points={n_points} is out of range: give 2 or more")
     factors = np.linspace(1.0, largest, n_points)
-    weights = np.full(n_points, 1 / (n_points - 1))
-    weights[[0, -1]] /= 2
-    # A column adds to rho from its ratio on, so its share of the area is the weight of all points from there.
-    from_there = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+    # A column adds to rho from its ratio on, so its share of the area is that of all points from there: 2 for each of
+    # the inner ones, 1 for the ends, of 2 (n - 1).
+    halves = np.minimum(np.arange(2 * n_points - 1, -1, -2), 2 * (n_points - 1))
+    from_there = np.append(halves, 0)[: n_points + 1] / (2 * (n_points - 1))
     gains = from_there[np.searchsorted(factors, ratios)]
     return np.asarray(gains.sum(axis=-1) / _n_columns(ratios), np.float64)
 

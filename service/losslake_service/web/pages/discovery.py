@@ -51,6 +51,7 @@ _PAGES = (
     "/compare",
     "/critical-batch-sizes",
     "/frontier",
+    "/optimizers",
     "/papers",
     "/sql",
     "/releases",
