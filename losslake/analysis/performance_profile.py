@@ -120,9 +120,10 @@ def scores(base: Floats, held_out: Floats | None = None, base_of: Integers | Non
     reached = np.where(np.isnan(base), np.inf, base)
     within = _within(reached)
     if held_out is not None and base_of is not None:
-        if held_out.shape != (*base.shape[:-1], len(base_of)) or not (
-            (base_of >= 0) & (base_of < base.shape[-1])
-        ).all():
+        if (
+            held_out.shape != (*base.shape[:-1], len(base_of))
+            or not ((base_of >= 0) & (base_of < base.shape[-1])).all()
+        ):
             raise ValueError("held_out needs a row for each submission, and base_of a column of base for each variant")
         variants = np.where(np.isnan(held_out) | np.isinf(reached[..., base_of]), np.inf, held_out)
         variants = _within(variants)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.performance_profile import LARGEST_RATIO, staircase
-from losslake.analysis.resampled_scores import DRAWS, ERROR, LEVEL, compared_pairs, intervals, median_times
+from losslake.analysis.resampled_scores import DRAWS, LEVEL, compared_pairs, intervals, median_times
 from losslake.analysis.resampled_scores import resampled_scores as resampled
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
@@ -54,7 +54,7 @@ class LeagueRow(Row):
     """Studies in which any trial reaches the validation target."""
     time_s: Annotated[float | None, shown(33094.0, "seconds")]
     """Median over studies of the least seconds in which any trial of the study reaches the target; a study that never
-    does takes part as infinity; null if the median is infinite. Evaluations don't count: it is the submission's time."""
+    does takes part as infinity; null if the median is infinite. It is the submission's time, without evaluations."""
     steps: Annotated[float | None, shown(96000.0, "steps")]
     """Likewise of the fewest steps, which may be those of another trial."""
     ratio: Annotated[float | None, shown(1.0, "none: a ratio")]
@@ -86,6 +86,7 @@ class SubmissionPair(Summary):
     difference: float
     lower: float
     upper: float
+    p_value: float
     verdict: str
 
 
@@ -117,7 +118,8 @@ class LeagueSummary(ReleaseSummary, Finding):
     fastest; the published score, null for none; and the score by the rule of AlgoPerf's code, which takes the trial
     with the fewest evaluations instead of the fewest seconds."""
     pairs: list[SubmissionPair]
-    """All pairs: the difference of scores with its interval, and the verdict: before, or no clear difference."""
+    """All pairs: the difference of scores with its interval, its p-value before the correction for the number of pairs,
+    and the verdict: before, or no clear difference."""
     profiles: list[ProfilePoint]
     """By submission, the share of workloads on which it takes at most `factor` times the least time."""
 
@@ -160,7 +162,7 @@ def _chosen(view: ReleaseView, collection: str) -> League:
 def _computed(view: ReleaseView, league: League) -> tuple[dict[str, Any], pa.Table]:
     """Return the summary, without the release, and the rows."""
     studies = league_studies(view, league)
-    rows = list(_rows(studies))
+    rows = list(_rows(studies)) if studies.submissions else []
     summary = {
         "collection": league.collection,
         "title": league.title,
@@ -192,10 +194,10 @@ def _standings(studies: LeagueStudies) -> dict[str, Any]:
     order = np.lexsort((np.arange(len(names)), -score)).tolist()
     pairs = compared_pairs(draws)
     found = []
-    columns = (pairs.first, pairs.second, pairs.lower, pairs.upper, pairs.is_clear)
-    for first, second, least, most, is_clear in zip(*(column.tolist() for column in columns), strict=True):
+    columns = (pairs.first, pairs.second, pairs.lower, pairs.upper, pairs.p_value, pairs.is_clear)
+    for first, second, least, most, p_value, is_clear in zip(*(column.tolist() for column in columns), strict=True):
         if order.index(first) > order.index(second):
-            first, second, least, most = second, first, -most, -least  # noqa: PLW2901
+            first, second, least, most = second, first, -most, -least
         difference = float(score[first] - score[second])
         is_before = is_clear and difference > 0 and least > 0
         found.append(
@@ -205,6 +207,7 @@ def _standings(studies: LeagueStudies) -> dict[str, Any]:
                 "difference": difference,
                 "lower": least,
                 "upper": most,
+                "p_value": p_value,
                 "verdict": "before" if is_before else "no clear difference",
             }
         )

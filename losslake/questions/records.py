@@ -23,7 +23,7 @@ from losslake.questions.declaration.summary import Finding, ReleaseSummary
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_schema.package_files import read_text
-from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake_schema.reached import NEVER, Flags, Integers
 
 COLLECTION, METRIC = "modded-nanogpt", "val/cross_entropy_error"
 _PREFIX = "gpt2_"
@@ -141,9 +141,11 @@ QUESTION = Question(
 
 def _computed(view: ReleaseView) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the rows of all tracks by date, and what is left out, with its track."""
+    if COLLECTION not in {workload.collection for workload in view.workloads}:
+        return [], []
     table = view.table("evaluations_of_records", {"collection": COLLECTION, "metric": METRIC})
     rows: list[dict[str, Any]] = []
-    left_out = []
+    left_out: list[tuple[str, str]] = []
     for name, track in TRACKS.items():
         mask = np.array([model == _PREFIX + name for model in table["model"].to_pylist()], np.bool_)
         of_track = _of_track(view, name, track, table.filter(pa.array(mask))) if mask.any() else []
@@ -151,12 +153,15 @@ def _computed(view: ReleaseView) -> tuple[list[dict[str, Any]], list[tuple[str, 
         _mark_fastest(dated, track.compares)
         rows += dated
         numbers = {row["number"] for row in dated}
-        missing = [each for each in published(name) if each["number"] not in numbers]
+        known = {each["number"]: each for each in published(name)}
+        missing = [each for number, each in known.items() if number not in numbers]
         if of_track and missing:
             listed = ", ".join(f"{each['number']} ({each['date'] or 'no date'})" for each in missing[:3])
-            more = f" … up to {missing[-1]['number']} ({missing[-1]['date']})" if len(missing) > len(missing[:3]) else ""
+            more = (
+                f" … up to {missing[-1]['number']} ({missing[-1]['date']})" if len(missing) > len(missing[:3]) else ""
+            )
             left_out.append(
-                (name, f"{name}: {len(missing)} of {len(published(name))} published records have no runs here: {listed}{more}")
+                (name, f"{name}: {len(missing)} of {len(known)} published records have no runs here: {listed}{more}")
             )
         if len(dated) < len(of_track):
             left_out.append((name, f"{name}: {len(of_track) - len(dated)} settings without a date"))
@@ -309,17 +314,16 @@ def published(track: str) -> Sequence[Mapping[str, Any]]:
 def _matches(track: str, settings: Sequence[_Setting]) -> dict[int, Mapping[str, Any]]:
     """Return the published record of settings.
 
-    It is that of the setting with its log; else that of the largest setting of the log's folder; else that of one with
-    a log of the same name, since some folders were renamed.
+    It is that of the setting with its log, or a log of the same name, since some folders were renamed; if the history
+    names a folder, that of the folder's largest setting.
     """
     found: dict[int, Mapping[str, Any]] = {}
     for each in published(track):
         path = f"records/{each['path']}".removesuffix("/README.md")
-        folder, _, name = path.rpartition("/")
-        folder = folder if name.endswith((".txt", ".log")) else path
-        for rule in (path.__eq__, _starts_with(f"{folder}/"), _ends_with(f"/{name}")):
+        is_log = path.endswith((".txt", ".log"))
+        for rule in (path.__eq__, _ends_with("/" + path.rpartition("/")[2]) if is_log else _starts_with(f"{path}/")):
             candidates = [number for number, setting in enumerate(settings) if any(map(rule, setting.sources))]
-            if each["path"] and folder.count("/") > 1 and candidates:
+            if each["path"] and candidates:
                 found[max(candidates, key=lambda number: len(settings[number].sources))] = each
                 break
     return found

@@ -49,6 +49,10 @@ def _entries(view: ReleaseView, league: League) -> Iterator[Entry]:
     """Yield the trials of each submission on workloads, at the goal in their validation metric."""
     for goal in view.goals:
         place = f"{goal.workload.dataset}/{goal.workload.model}"
-        if goal.workload.collection == league.collection and place in league.workloads and goal.metric.startswith("val/"):
+        if (
+            goal.workload.collection == league.collection
+            and place in league.workloads
+            and goal.metric.startswith("val/")
+        ):
             (search,) = open_searches(view, Selection((goal.workload,), goal.metric, statuses=STATUSES))
             yield from admitted_entries(search, Goal(goal.target, goal.comparator), goal.workload.optimizer, place)

@@ -8,7 +8,7 @@ from losslake.analysis.performance_profile import LARGEST_RATIO
 from losslake.figures.charts.profile import profile_chart
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, legend_labels
 from losslake.figures.panel import Series
-from losslake.questions.release.known_names import name_of_part
+from losslake.questions.trials.league_studies import submission_name
 
 _MOST = 6
 
@@ -23,7 +23,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     points = {name: [each for each in facts["profiles"] if each["submission"] == name] for name in names[:_MOST]}
     series = [
         Series(
-            name_of_part("optimizer", name, facts["collection"]),
+            submission_name(name, facts["collection"]),
             pa.table({column: [each[column] for each in of_name] for column in ("factor", "share")}),
         )
         for name, of_name in points.items()

@@ -74,7 +74,12 @@ def records_chart(rows: Sequence[Mapping[str, Any]], column: str, panel: Panel) 
     frame.x["axis"] |= {"labelExpr": _DAY, "values": _months(x_limits, panel.width)}
     fastest = [row for row in drawn if row["is_fastest"]]
     points = layer(
-        drawn, "point", frame.place | frame.colour | frame.shape | {"tooltip": _TOOLTIP}, size=28, filled=True, opacity=1
+        drawn,
+        "point",
+        frame.place | frame.colour | frame.shape | {"tooltip": _TOOLTIP},
+        size=28,
+        filled=True,
+        opacity=1,
     )
     links = panel.links or Links()
     linked = points.linked(links.to("trials", {row["workload"]: row["workload"] for row in drawn}, by="workload"))

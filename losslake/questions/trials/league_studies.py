@@ -11,6 +11,7 @@ import numpy as np
 
 from losslake.analysis.performance_profile import Scores, scores
 from losslake.analysis.resampled_scores import StudyTimes, median_times
+from losslake.questions.release.known_names import name_of_part
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.package_files import read_toml
 from losslake_schema.reached import Floats, Integers
@@ -60,12 +61,18 @@ def leagues() -> Mapping[str, League]:
     }
 
 
+def submission_name(submission: str, collection: str) -> str:
+    """Return what people call a submission to a competition."""
+    name = "baseline" if submission == "baseline" else name_of_part("optimizer", submission, collection)
+    return name[:1].upper() + name[1:]
+
+
 @dataclass(frozen=True)
 class StudyResult:
     """A study. seconds, steps: the least of any of its trials, inf if none reaches the target.
 
-    by_evaluation: the seconds of the trial that reaches it with the fewest evaluations, as AlgoPerf's scoring code takes
-    them; ties go to the fewest seconds.
+    by_evaluation: the seconds of the trial that reaches it with the fewest evaluations, as AlgoPerf's scoring code has
+    it; of equal ones, the least.
     """
 
     n_trials: int
@@ -126,6 +133,8 @@ class LeagueStudies:
 
 def league_studies(view: ReleaseView, league: League) -> LeagueStudies:
     """Return the studies of a competition; without submissions, if the release doesn't have its collection."""
+    if league.collection not in {workload.collection for workload in view.workloads}:
+        return LeagueStudies(league, (), {}, {})
     table = view.table("trials_of_league", {"collection": league.collection})
     trials: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     batch_sizes = {}

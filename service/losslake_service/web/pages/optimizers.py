@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from losslake.analysis.resampled_scores import ERROR
 from losslake.questions import league, records
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import name_of_part
 from losslake.questions.trials.batch_size_words import joined
+from losslake.questions.trials.league_studies import submission_name
 from losslake_schema.names import Workload
 from losslake_service.web.page import Content, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
@@ -40,7 +42,7 @@ def optimizers_page(request: PageRequest) -> Page:
     query = {"collection": parameters.collection} if parameters.collection else {}
     answer = league.QUESTION.answer(request.view, league.LeagueParameters.model_validate(query))
     facts, present = answer.facts, league.present_leagues(request.view)
-    names = {each["submission"]: _name(each["submission"], facts["collection"]) for each in facts["scores"]}
+    names = {each["submission"]: submission_name(each["submission"], facts["collection"]) for each in facts["scores"]}
     content: Content = {"leagues": present, "facts": facts, "names": names, **_records(request)}
     state: dict[str, str] = {}
     chart = None
@@ -49,12 +51,14 @@ def optimizers_page(request: PageRequest) -> Page:
         state = {"collection": facts["collection"], "first": first, "second": second}
         rows = answer.table().to_pylist()
         chosen = {"collection": facts["collection"]}
-        chart = request.chart("league", chosen, f"Performance profiles: {facts['title']}", heading="Performance profiles")
+        chart = request.chart(
+            "league", chosen, f"Performance profiles: {facts['title']}", heading="Performance profiles"
+        )
         content |= {
-            "leader": _leader(facts, names),
+            "leader": leader_in_words(facts, names),
             "scores": [_score(each, facts, names) for each in facts["scores"]],
             "differences": _differences(facts, names),
-            "verdict": _verdict(first, second, facts, names) if second else None,
+            "verdict": verdict_in_words(first, second, facts, names) if second else None,
             "compared": _compared(request, first, second, rows) if second else (),
             "tables": [_table(request, facts, rows, is_held_out) for is_held_out in (False, True)],
             "ways": [(text, with_query(f"{league.QUESTION.path}.{ending}", [*chosen.items(), ("release", request.pinned)]))
@@ -76,16 +80,14 @@ def optimizers_page(request: PageRequest) -> Page:
 OPTIMIZERS = PageKind(PATH, OptimizersPageParameters, optimizers_page)
 
 
-def _name(submission: str, collection: str) -> str:
-    return "Baseline" if submission == _BASELINE else name_of_part("optimizer", submission, collection)
-
-
 def _pair(parameters: OptimizersPageParameters, facts: Facts) -> tuple[str, str]:
     """Return the two submissions of the verdict; the second is empty if there is one only. Raises BadParameter."""
     names = [each["submission"] for each in facts["scores"]]
     for parameter, value in (("first", parameters.first), ("second", parameters.second)):
         if value and value not in names:
-            raise BadParameter(parameter, f"{facts['collection']} has no submission {value}: give one of {joined(names)}")
+            raise BadParameter(
+                parameter, f"{facts['collection']} has no submission {value}: give one of {joined(names)}"
+            )
     first = parameters.first or next((name for name in names if name != parameters.second), "")
     if parameters.second:
         return first, parameters.second
@@ -93,7 +95,7 @@ def _pair(parameters: OptimizersPageParameters, facts: Facts) -> tuple[str, str]
     return first, _BASELINE if _BASELINE in others else next(iter(others), "")
 
 
-def _leader(facts: Facts, names: Mapping[str, str]) -> str:
+def leader_in_words(facts: Facts, names: Mapping[str, str]) -> str:
     """Return in words which submission leads, and whether clearly."""
     best = facts["scores"][0]
     leader = names[best["submission"]]
@@ -108,7 +110,8 @@ def _leader(facts: Facts, names: Mapping[str, str]) -> str:
         return f"{text}. It isn't clearly before any other."
     listed = [*unclear[:_MOST_NAMED], *([f"{len(unclear) - _MOST_NAMED} more"] if len(unclear) > _MOST_NAMED else [])]
     n_clear = len(of_leader) - len(unclear)
-    return f"{text}. It is clearly before {n_clear} of {len(of_leader)} others; its lead over {joined(listed)} isn't clear."
+    clear = f"It is clearly before {n_clear} of {len(of_leader)} others"
+    return f"{text}. {clear}; its lead over {joined(listed)} isn't clear."
 
 
 def _interval(row: Facts) -> str:
@@ -139,7 +142,9 @@ def _differences(facts: Facts, names: Mapping[str, str]) -> list[str]:
     rounded = [each for each in others if abs(each["score"] - each["published"]) < 1e-4]
     texts = []
     if published:
-        texts.append(f"{len(published) - len(others)} of {len(published)} scores equal the published ones to four digits.")
+        texts.append(
+            f"{len(published) - len(others)} of {len(published)} scores equal the published ones to four digits."
+        )
     texts += [
         f"{names[each['submission']]}: {each['score']:.5f} here, {each['published']:.4f} published: the digits after "
         "the fourth were cut."
@@ -151,28 +156,31 @@ def _differences(facts: Facts, names: Mapping[str, str]) -> list[str]:
         text = f"{names[each['submission']]}: {each['score']:.4f} here, {each['published']:.4f} published."
         if abs(each["code_score"] - each["published"]) < 1e-4:
             text += (
-                " AlgoPerf's code takes the trial that reaches the target with the fewest evaluations, its rules the one "
-                f"with the least time. By the rule of the code it is {each['code_score']:.4f} here, too."
+                " AlgoPerf's code takes the trial that reaches the target with the fewest evaluations, its rules the "
+                f"one with the least time. By the rule of the code it is {each['code_score']:.4f} here, too."
             )
         texts.append(text)
     return texts
 
 
-def _verdict(first: str, second: str, facts: Facts, names: Mapping[str, str]) -> str:
+def verdict_in_words(first: str, second: str, facts: Facts, names: Mapping[str, str]) -> str:
     """Return in words whether one of two submissions is before the other."""
     if first == second:
         return f"{names[first]} and {names[second]} are the same submission: choose another one."
     pair = next(each for each in facts["pairs"] if {each["first"], each["second"]} == {first, second})
     ahead, behind = names[pair["first"]], names[pair["second"]]
     scores = {each["submission"]: each["score"] for each in facts["scores"]}
-    if pair["verdict"] == "before":
-        start = f"{ahead} is before {behind}"
-    else:
-        start = f"No clear difference between {ahead} and {behind}"
-    return (
+    is_clear = pair["verdict"] == "before"
+    start = f"{ahead} is clearly before {behind}" if is_clear else f"No clear difference between {ahead} and {behind}"
+    text = (
         f"{start}: {scores[pair['first']]:.4f} against {scores[pair['second']]:.4f}, a difference of "
         f"{pair['difference']:.3f} ({_interval(pair)})."
     )
+    if not is_clear and pair["lower"] > 0:
+        text += f" Its p-value is {pair['p_value']:.2g}"
+        is_clear_alone = pair["p_value"] <= ERROR
+        text += f", which isn't clear among {len(facts['pairs'])} pairs." if is_clear_alone else ", above 0.05."
+    return text
 
 
 def _compared(request: PageRequest, first: str, second: str, rows: Sequence[Facts]) -> list[tuple[str, str]]:
