@@ -20,6 +20,7 @@ from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_
 from losslake_service.web.pages.frontier import FRONTIER
 from losslake_service.web.pages.home import HOME
 from losslake_service.web.pages.methods import METHODS
+from losslake_service.web.pages.optimizers import OPTIMIZERS
 from losslake_service.web.pages.papers import PAPERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
@@ -36,8 +37,9 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, BATCH_SIZE, COMPARE, DOCS, EMBEDDED, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE,
-    RELEASES, RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    ADVICE, BATCH_SIZE, COMPARE, DOCS, EMBEDDED, FRONTIER, HOME, METHODS, OPTIMIZERS, OWN_RUN, PAPERS, PATH, REFERENCE,
+    RELEASE, RELEASES, RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD,
+    WORKLOADS,
 )  # fmt: skip
 
 
