@@ -390,7 +390,7 @@ class QuestionMethods:
             benchmark: Only submissions to this benchmark; may be repeated. Default: all.
             organisation: Only submissions of this organisation; may be repeated. Default: all.
             accelerator: Only submissions on this accelerator; may be repeated. Default: all.
-            division: Only submissions of this division, closed or open; may be repeated. Default: all.
+            division: Only submissions of this division, closed, open or unknown; may be repeated. Default: all.
             flag: Only submissions with this flag, as the column `flags` has them; may be repeated. Default: all.
             flagged: exclude leaves out submissions with a flag, only lists just these.
             workload: Only submissions whose runs are of this workload, or of those that a pattern matches; may be
@@ -764,6 +764,17 @@ class QuestionMethods:
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
+    def league(self, *, fields: str | None = None, collection: str | None = None) -> Result:
+        """Return the answer of /v1/analysis/league.
+
+        AlgoPerf's submissions: scores with intervals, verdicts on pairs, time and steps by workload.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            collection: The competition: a collection of AlgoPerf, which is one version and ruleset. Default: the
+                first of the release. Submissions of different rulesets have different budgets and are never
+                compared.
+        """
     def metaparameter_map(
         self,
         workload: str | Sequence[str],
@@ -1029,6 +1040,20 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def records(
+        self,
+        *,
+        fields: str | None = None,
+        track: Literal["track_1_short", "track_2_medium", "track_3_optimization"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/records.
+
+        The records of modded-nanogpt by date: steps, seconds and seeds, by the rule of each track.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            track: Only this track; default: all.
         """
     def regimes(
         self,
@@ -1343,7 +1368,8 @@ class QuestionMethods:
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             q: Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names,
-                display names, aliases and metrics, or in the rounds, organisations and systems of its trials.
+                display names, aliases, metrics and batch sizes, or in the rounds, organisations and systems of its
+                trials.
             filters: by column, as REST takes them: collection, dataset, model, optimizer, batch_unit, batch_sizes,
                 metrics, goals, n_studies, n_trials, n_complete, n_missed, n_incomplete, n_infeasible, n_evaluations
         """
