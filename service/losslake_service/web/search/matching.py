@@ -20,6 +20,8 @@ _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
 _FEWEST_LETTERS_INSIDE = 3
 # The strength of a word that begins a word of a name.
 IN_A_NAME = 0.8
+# The strengths of a word in names, details and body: as a whole word, as the beginning of one, within one.
+_WHOLE, _BEGINS, _INSIDE = (1.0, 0.6, 0.2), (IN_A_NAME, 0.5, 0.15), (0.4, 0.3, 0.0)
 _WHOLE_NAME, _COVERED, _PER_TENFOLD_TRIALS = 1.0, 0.3, 0.08
 
 
@@ -74,16 +76,16 @@ class Entry:
 
     def strength(self, token: str) -> float:
         """Return how well it matches a folded word, at most 1; 0 if not at all."""
-        names, details, body = self.texts
-        whole, start = f" {token} ", f" {token}"
-        for text, is_whole, begins in ((names, 1.0, IN_A_NAME), (details, 0.6, 0.5), (body, 0.2, 0.15)):
-            if whole in text:
-                return is_whole
-            if start in text:
-                return begins
-        if len(token) < _FEWEST_LETTERS_INSIDE:
-            return 0.0
-        return 0.4 if token in names else 0.3 if token in details else 0.0
+        inside = 0.0
+        for text, is_whole, begins, is_inside in zip(self.texts, _WHOLE, _BEGINS, _INSIDE, strict=True):
+            if token not in text:
+                continue
+            if f" {token} " in text:
+                return max(is_whole, inside)
+            if f" {token}" in text:
+                return max(begins, inside)
+            inside = max(inside, is_inside)
+        return inside if len(token) >= _FEWEST_LETTERS_INSIDE else 0.0
 
     def score(self, query: Query) -> float:
         """Return how well it matches all words of a search; 0 if any word doesn't match."""

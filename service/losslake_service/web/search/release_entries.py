@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from losslake.questions.release.known_names import collection_name, display_name, heading_of, other_names
@@ -69,7 +69,7 @@ def workload_entries(view: ReleaseView) -> Mapping[Workload, WorkloadEntry]:
         sizes[Workload(*keys)][size] = n_trials
 
     def entry(workload: Workload, measured: Sequence[str]) -> Entry:
-        return _entry(workload, [*measured, *facts[workload]], sum(sizes[workload].values()))
+        return _entry(workload, measured, facts[workload], sum(sizes[workload].values()))
 
     return {
         workload: WorkloadEntry(workload, entry(workload, known.measured), sizes[workload])
@@ -77,14 +77,16 @@ def workload_entries(view: ReleaseView) -> Mapping[Workload, WorkloadEntry]:
     }
 
 
-def _entry(workload: Workload, details: Sequence[str], n_trials: int) -> Entry:
+def _entry(workload: Workload, measured: Sequence[str], facts: Iterable[str], n_trials: int) -> Entry:
+    parts = (display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))
     return Entry(
         "Workload",
         heading_of(workload),
         page_path(workload),
         counted(n_trials, "trial"),
-        names=(*other_names(workload), *(display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))),
-        details=(str(workload), *details),
+        # val/word_error_rate is called the word error rate.
+        names=(*other_names(workload), *parts, *{metric.partition("/")[2] for metric in measured}),
+        details=(str(workload), *measured, *facts),
         n_trials=n_trials,
         weight=_WORKLOAD,
     )
