@@ -100,6 +100,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("atlas", lambda _: "/batch-size"),
     ("frontier", lambda _: "/frontier"),
     ("papers", lambda _: "/papers"),
+    ("results", lambda _: "/results"),
     ("sql", lambda _: "/sql"),
     ("releases", lambda _: "/releases"),
     ("release", lambda draw: f"/releases/{draw.view.number}"),

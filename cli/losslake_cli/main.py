@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.answers.steps import StepsCommand, steps
+from losslake_cli.answers.steps import ResultsCommand, StepsCommand, results, steps
 from losslake_cli.answers.workloads import workloads
 from losslake_cli.changes.erase import erase
 from losslake_cli.changes.maintain import maintain
@@ -44,11 +44,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
-    download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions, audit,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config, verify,
+    export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions, audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
-    app.command(command_name, cls=StepsCommand if command is steps else None)(command)
+    derived = StepsCommand if command is steps else ResultsCommand if command is results else None
+    app.command(command_name, cls=derived)(command)
 app.add_typer(tokens, name="tokens")
 app.add_typer(review, name="review")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
@@ -78,6 +79,16 @@ def olympic_mean(runs: Floats, trimmed: int = 1) -> float:
     if len(runs) <= 2 * trimmed:
         raise ValueError(f"an olympic mean needs {2 * trimmed + 1} runs or more, and there are {len(runs)}")
     return float(np.mean(np.sort(runs)[trimmed : len(runs) - trimmed]))
+
+
+def exact_olympic_mean(values: Sequence[Fraction], n_without: int, trimmed: int = 1) -> Fraction | None:
+    """Return the same mean exactly, over values and `n_without` greater ones that aren't known; None if it needs those.
+
+    MLPerf scores so: a run that missed the target is the slowest, and left out. Source: mlcommons/logging,
+    result_summarizer, _compute_olympic_average.
+    """
+    remaining = sorted(values)[trimmed : len(values) + n_without - trimmed]
+    return sum(remaining, Fraction()) / len(remaining) if remaining and n_without <= trimmed else None
 
 
 def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Rules) -> float | None:

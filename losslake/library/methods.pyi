@@ -357,6 +357,46 @@ class QuestionMethods:
             workload: Cite the collections of this workload, or of those that a pattern matches; may be repeated.
                 Default: all.
         """
+    def results(
+        self,
+        *,
+        fields: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        submission: str | Sequence[str] | None = None,
+        suite: str | Sequence[str] | None = None,
+        round: str | Sequence[str] | None = None,
+        benchmark: str | Sequence[str] | None = None,
+        organisation: str | Sequence[str] | None = None,
+        accelerator: str | Sequence[str] | None = None,
+        division: str | Sequence[str] | None = None,
+        flag: str | Sequence[str] | None = None,
+        flagged: Literal["include", "exclude", "only"] | None = None,
+        workload: str | Sequence[str] | None = None,
+        q: str | None = None,
+    ) -> Result:
+        """Return the answer of /v1/results.
+
+        The submissions of MLPerf, each with its time by MLPerf's rules, its runs, its convergence, and flags.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            sort: Columns to sort by, comma-separated; minus reverses one. Null is last. Default: the newest round
+                first, then by benchmark, division and time_s.
+            limit: Rows per page. Default: no limit, everything at once.
+            submission: Only this submission, as the column `submission` has it; may be repeated. Default: all.
+            suite: Only submissions of this suite, mlperf-training or mlperf-hpc; may be repeated. Default: all.
+            round: Only submissions of this round; may be repeated. Default: all.
+            benchmark: Only submissions to this benchmark; may be repeated. Default: all.
+            organisation: Only submissions of this organisation; may be repeated. Default: all.
+            accelerator: Only submissions on this accelerator; may be repeated. Default: all.
+            division: Only submissions of this division, closed, open or unknown; may be repeated. Default: all.
+            flag: Only submissions with this flag, as the column `flags` has them; may be repeated. Default: all.
+            flagged: exclude leaves out submissions with a flag, only lists just these.
+            workload: Only submissions whose runs are of this workload, or of those that a pattern matches; may be
+                repeated.
+            q: Words that a submission must all have, in its name, accelerator, data set, model or optimizer.
+        """
     def advice(
         self,
         workload: str | Sequence[str],
@@ -724,6 +764,17 @@ class QuestionMethods:
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
+    def league(self, *, fields: str | None = None, collection: str | None = None) -> Result:
+        """Return the answer of /v1/analysis/league.
+
+        AlgoPerf's submissions: scores with intervals, verdicts on pairs, time and steps by workload.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            collection: The competition: a collection of AlgoPerf, which is one version and ruleset. Default: the
+                first of the release. Submissions of different rulesets have different budgets and are never
+                compared.
+        """
     def metaparameter_map(
         self,
         workload: str | Sequence[str],
@@ -989,6 +1040,20 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def records(
+        self,
+        *,
+        fields: str | None = None,
+        track: Literal["track_1_short", "track_2_medium", "track_3_optimization"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/records.
+
+        The records of modded-nanogpt by date: steps, seconds and seeds, by the rule of each track.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            track: Only this track; default: all.
         """
     def regimes(
         self,
@@ -1303,7 +1368,8 @@ class QuestionMethods:
             limit: Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once.
             workload: Only rows of this workload: collection/dataset/model/optimizer; may be repeated.
             q: Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names,
-                display names, aliases and metrics, or in the rounds, organisations and systems of its trials.
+                display names, aliases, metrics and batch sizes, or in the rounds, organisations and systems of its
+                trials.
             filters: by column, as REST takes them: collection, dataset, model, optimizer, batch_unit, batch_sizes,
                 metrics, goals, n_studies, n_trials, n_complete, n_missed, n_incomplete, n_infeasible, n_evaluations
         """

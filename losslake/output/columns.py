@@ -47,6 +47,7 @@ _KINDS = {
     Any: _Kind("json", pa.string(), {}),
     list[str]: _Kind("strings", pa.list_(pa.string()), {"type": "array", "items": _TEXT}),
     list[int]: _Kind("integers", pa.list_(pa.int64()), {"type": "array", "items": _INTEGER}),
+    list[float]: _Kind("numbers", pa.list_(pa.float64()), {"type": "array", "items": _NUMBER}),
     dict[str, float]: _Kind(
         "numbers by name", pa.map_(pa.string(), pa.float64()), {"type": "object", "additionalProperties": _NUMBER}
     ),

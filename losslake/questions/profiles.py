@@ -12,7 +12,7 @@ from losslake.analysis.performance_profile import (
     LARGEST_RATIO,
     exact_scores,
     ratios_to_best,
-    share_within,
+    staircase,
     trapezoid_scores,
 )
 from losslake.output.answer import Answer
@@ -200,6 +200,5 @@ def profile_rows(names: Sequence[str], ratios: Floats) -> Iterator[Rows]:
     """Yield the rows of each competitor: one at factor 1, and one at each factor where its share rises."""
     n_columns = ratios.shape[1]
     for name, row in zip(names if n_columns else (), ratios, strict=False):
-        factors = np.unique(np.append(row[np.isfinite(row)], 1.0))
-        (shares,) = share_within(row[None], factors)
+        factors, shares = staircase(row)
         yield QUESTION.rows.of({"competitor": name, "factor": factors, "share": shares, "n_columns": n_columns})

@@ -13,12 +13,14 @@ from losslake.questions import (
     doublings,
     forecast,
     frontier,
+    league,
     metaparameter_map,
     metaparameter_optima,
     metaparameters,
     profiles,
     quality,
     rcp,
+    records,
     regimes,
     scaling,
     steps_to_target,
@@ -30,9 +32,10 @@ from losslake.questions import (
 )
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import RELEASES_QUESTION, WITHDRAWN_QUESTION, list_questions
+from losslake.questions.results import results
 
 PREFIX = "/v1/analysis/"
-_MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite)
+_MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite, results)
 _ANALYSES = (
     advice,
     atlas,
@@ -41,11 +44,13 @@ _ANALYSES = (
     doublings,
     forecast,
     frontier,
+    league,
     metaparameter_map,
     metaparameter_optima,
     profiles,
     quality,
     rcp,
+    records,
     regimes,
     survival,
     target_sweep,

@@ -194,7 +194,7 @@ async def _http(request: Request, error: Any) -> Response:
     for kind in ("precondition-failed", "unsatisfiable-range"):
         if error.status_code == KINDS[kind][0]:
             return problem(request.scope, kind, error.detail, headers)
-    detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs/reference describes every path"
+    detail = f"there is nothing at {request.url.path}: / has examples, /docs/reference describes every path"
     near = near_names(request.url.path, _documented_paths(request.app))
     return problem(request.scope, "unknown-path", detail, headers, near_matches=near)
 

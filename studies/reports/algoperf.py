@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from losslake.analysis.performance_profile import geometric_mean_of_ratios, scores
+from losslake.analysis.performance_profile import geometric_mean_of_ratios
 from losslake.questions.comparison.contest import Entry, contest
 from losslake.questions.comparison.measured_trials import admitted_entries
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.league_studies import League, league_studies, leagues
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import Floats
 from losslake_schema.statuses import STATUSES
-from studies.reports.benchmarks import report_rows
 
 
 @dataclass(frozen=True)
@@ -37,32 +35,24 @@ class Standing:
 
 def standings(view: ReleaseView, collection: str, about: Mapping[str, Any]) -> list[Standing]:
     """Return the submissions of a collection, the best score first. about: table `algoperf` of findings.toml."""
-    variants = about["workloads"]
-    rows = report_rows(view, "algoperf_times", {"collection": collection})
-    seconds = {(row["optimizer"], f"{row['dataset']}/{row['model']}"): row["seconds"] for row in rows}
-    names = tuple(sorted({name for name, _ in seconds}))
-    held_out = {variant: column for column, variant in enumerate(variants.values()) if variant}
-    scored = scores(
-        _table(names, list(variants), seconds),
-        _table(names, list(held_out), seconds),
-        np.array(list(held_out.values())),
-    )
-    steps = contest(names, _entries(view, collection, list(variants)), None).medians
+    league = leagues()[collection]
+    studies = league_studies(view, league)
+    names, scored = studies.submissions, studies.score
+    steps = contest(names, _entries(view, league), None).medians
     base = steps[names.index(about["baseline"])]
     ratios = [geometric_mean_of_ratios(medians, base) for medians in steps]
     each = zip(names, scored.score.tolist(), scored.ratios, ratios, strict=True)
     return sorted((Standing(name, score, row, *steps) for name, score, row, steps in each), key=lambda one: -one.score)
 
 
-def _table(names: Sequence[str], workloads: Sequence[str], seconds: Mapping[tuple[str, str], float]) -> Floats:
-    """Return the seconds, (submissions, workloads); NaN for no data."""
-    return np.array([[seconds.get((name, workload), np.nan) for workload in workloads] for name in names], np.float64)
-
-
-def _entries(view: ReleaseView, collection: str, workloads: Sequence[str]) -> Iterator[Entry]:
+def _entries(view: ReleaseView, league: League) -> Iterator[Entry]:
     """Yield the trials of each submission on workloads, at the goal in their validation metric."""
     for goal in view.goals:
         place = f"{goal.workload.dataset}/{goal.workload.model}"
-        if goal.workload.collection == collection and place in workloads and goal.metric.startswith("val/"):
+        if (
+            goal.workload.collection == league.collection
+            and place in league.workloads
+            and goal.metric.startswith("val/")
+        ):
             (search,) = open_searches(view, Selection((goal.workload,), goal.metric, statuses=STATUSES))
             yield from admitted_entries(search, Goal(goal.target, goal.comparator), goal.workload.optimizer, place)

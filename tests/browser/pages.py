@@ -20,7 +20,7 @@ class Shown:
 
 PAGES = (
     Shown("home", "/", "momentum"),
-    Shown("workloads", "/workloads?q=sgd", "digits/softmax/sgd"),
+    Shown("workloads", "/workloads?q=sgd", "softmax on Digits, SGD"),
     Shown(
         "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
     ),
@@ -50,6 +50,7 @@ PAGES = (
         ready=".live canvas",
     ),
     Shown("papers", "/papers", "Steps to result by optimizer"),
+    Shown("results", "/results", "no submissions to MLPerf"),
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
     Shown(
         "viewer",

@@ -32,6 +32,7 @@ def crawled(lake: Lake) -> Iterator[tuple[str, WorkloadFacts | None]]:
     is_whole = bool(os.environ.get("CRAWL_ALL"))
     yield from ((path, None) for path in ("/", "/workloads", "/workloads?q=imagenet", "/releases", "/compare"))
     yield from ((path, None) for path in ("/batch-size", "/batch-size?dataset=imagenet", "/docs/lesson", "/papers"))
+    yield from ((path, None) for path in ("/results", "/results?benchmark=bert&sort=time"))
     yield from ((f"/frontier?dataset={name}", None) for name in ("imagenet", "librispeech"))
     for _, group in groupby(sorted(view.workloads), key=lambda workload: workload.collection.partition("/")[0]):
         ordered = sorted((view.workloads[each] for each in group), key=lambda facts: -len(facts.batch_sizes))

@@ -22,12 +22,13 @@ def test_home_answer_links_to_its_page(visit: Visit) -> None:
 
 def test_typing_filters_workloads_and_keeps_selected_ones(visit: Visit) -> None:
     page = visit.open("/workloads")
-    page.get_by_label(f"Compare {SGD}").check()
+    sgd, momentum = (f"mlp_64 on Digits, {name}" for name in ("SGD", "momentum"))
+    page.get_by_label(sgd).check()
     page.get_by_label("Words").fill("mlp_64 momentum")
     expect(page.get_by_role("status")).to_contain_text("2 of 11 workloads")
-    expect(page.get_by_role("checkbox", name=SGD)).to_be_checked()
+    expect(page.get_by_role("checkbox", name=sgd)).to_be_checked()
     page.wait_for_url("**/workloads?*q=mlp_64+momentum**")
-    page.get_by_label(f"Compare {MOMENTUM}").check()
+    page.get_by_label(momentum).check()
     chosen = page.evaluate("""() => new Promise((resolve) => {
       const form = document.getElementById('workload-search');
       form.addEventListener('formdata', ({ formData }) => setTimeout(() => resolve([...formData])));

@@ -154,12 +154,17 @@ def test_clicked_names_are_inserted_into_the_statement(visit: Visit) -> None:
     page.keyboard.type("SELECT")
     page.keyboard.press("Escape")
     page.locator("summary", has_text="trials").click()
-    page.locator("[data-table=trials]").get_by_role("button", name="trial_id").click()
+    page.locator("[data-table=trials] [data-column=trial_id]").click()
     page.keyboard.type(" FROM")
     page.keyboard.press("Escape")
-    page.keyboard.type(" trials ")
-    page.keyboard.press("Escape")
-    expect(page.locator("#q")).to_have_value("SELECT trial_id FROM trials ")
+    page.locator("[data-table=trials]").get_by_role("button", name="Insert trials").press("Enter")
+    expect(page.locator("#q")).to_have_value("SELECT trial_id FROM trials")
+
+
+def test_names_are_text_and_few_elements_are_controls(visit: Visit) -> None:
+    page = visit.open("/sql", ".cm-content")
+    assert page.locator("button, input, select, textarea, summary").count() < 60
+    assert page.locator("[data-column]").count() > 200
 
 
 def test_statement_runs_on_the_server_without_scripts(explorer: Site) -> None:

@@ -23,7 +23,9 @@ from typing import Any
 from losslake.lake.lake import Lake
 from losslake.questions.release.known_names import display_name
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.league_studies import leagues
 from losslake_schema.names import Workload
+from tests.league_oracle import found_in
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "findings.md"
 TEMPLATE = resources.files("studies.reports").joinpath("findings.md").read_text("utf-8")
@@ -304,46 +306,10 @@ def sql(view: ReleaseView, statement: str, parameters: Mapping[str, Any] | None 
 
 def best_score(view: ReleaseView) -> str:
     """Return AlgoPerf's best submission to external tuning and its score, from seconds of evaluations at the target."""
-    seconds: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for submission, workload, study, elapsed in sql(view, _SECONDS):
-        seconds[submission, workload][study].append(math.inf if elapsed is None else elapsed)
-    times = {key: median(map(min, studies.values())) for key, studies in seconds.items()}
-    variants: dict[str, str] = ABOUT["algoperf"]["workloads"]
-    names = sorted({name for name, _ in times})
-
-    def within(name: str, workload: str) -> float:
-        fastest = min(times.get((each, workload), math.inf) for each in names)
-        time = times.get((name, workload), math.inf)
-        return time if time <= 4 * fastest else math.inf
-
-    def final(name: str, workload: str) -> float:
-        held_out = variants[workload]
-        return math.inf if held_out and within(name, held_out) == math.inf else within(name, workload)
-
-    def score(name: str) -> float:
-        ratios = [final(name, each) / min(final(other, each) for other in names) for each in variants]
-        shares = [sum(ratio <= 1 + 3 * at / 99 for ratio in ratios) / len(ratios) for at in range(100)]
-        return (sum(shares) - (shares[0] + shares[-1]) / 2) / 99
-
-    best = max(names, key=score)
-    return f"{best} {score(best):.4f}"
-
-
-_SECONDS = """
-SELECT t.optimizer, t.dataset || '/' || t.model, t.attributes['study'], (
-    SELECT min_by(m.elapsed_s, m.step) FROM measurements AS m
-    WHERE m.collection = t.collection AND m.dataset = t.dataset AND m.model = t.model AND m.optimizer = t.optimizer
-        AND m.batch_size = t.batch_size AND m.trial_id = t.trial_id AND m.metric = g.metric AND NOT isnan(m.value)
-        AND (
-            m.value = g.target AND g.comparator = 'inclusive'
-            OR CASE WHEN d.direction = 'minimize' THEN m.value < g.target ELSE m.value > g.target END
-        )
-)
-FROM base.trials AS t
-JOIN goals AS g USING (collection, dataset, model, optimizer)
-JOIN metrics AS d USING (metric)
-WHERE t.collection = 'algoperf/v05/external_tuning' AND g.source = 'AlgoPerf, validation_target_value'
-"""
+    collection = ABOUT["algoperf"]["collections"][0]
+    scores = found_in(view, collection, leagues()[collection].workloads).scores
+    best = max(scores, key=scores.__getitem__)
+    return f"{best} {scores[best]:.4f}"
 
 
 def numbers(view: ReleaseView, known: Sequence[Audited]) -> Mapping[str, str]:

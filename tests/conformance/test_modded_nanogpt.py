@@ -17,9 +17,10 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample
 
-Run = tuple[str, str, int, tuple[tuple[str, int, float], ...]]
+Run = tuple[str, str, int, tuple[tuple[str, int, float, float | None], ...]]
 TRAIN, VAL = "train/cross_entropy_error", "val/cross_entropy_error"
 METRICS = {"train_loss": TRAIN, "val_loss": VAL, "trl": TRAIN, "tel": VAL}
+TIME = re.compile(r" train_time:([0-9.]+)(m?)s")
 
 
 def logs(source: Path) -> dict[str, str]:
@@ -67,9 +68,11 @@ def plain(texts: dict[str, str]) -> tuple[Counter[Run], int]:
         _, _, track, record, *_ = path.split("/")
         tokens = batch_size(track, text, record)
         curves: list[dict[tuple[str, int], float]] = [{}]
+        times: list[dict[int, float]] = [{}]
         for line in text.split("\n"):
             if line.startswith("step:0/"):
                 curves.append({})
+                times.append({})
             words = line.split(" ")
             key, _, step = words[0].partition(":")
             if key not in ("step", "s") or len(words) < 2:
@@ -77,20 +80,26 @@ def plain(texts: dict[str, str]) -> tuple[Counter[Run], int]:
             name, colon, value = words[1].partition(":")
             if colon and name in METRICS:
                 curves[-1][METRICS[name], int(step.partition("/")[0])] = float(value)
-        for curve in filter(None, curves):
-            unstated += tokens is None
-            if tokens is not None:
-                runs[f"gpt2_{track}", record, tokens, tuple((m, s, v) for (m, s), v in sorted(curve.items()))] += 1
+                time = TIME.search(line) if name == "val_loss" else None
+                if time is not None:
+                    times[-1][int(step.partition("/")[0])] = float(time[1]) / (1000 if time[2] else 1)
+        for curve, at in zip(curves, times, strict=True):
+            unstated += tokens is None and bool(curve)
+            if curve and tokens is not None:
+                evaluations = tuple((m, s, v, at.get(s)) for (m, s), v in sorted(curve.items()))
+                runs[f"gpt2_{track}", record, tokens, evaluations] += 1
     return runs, unstated
 
 
 def stored(lake: Lake) -> Counter[Run]:
     """The runs of the newest release."""
-    curves: dict[tuple[str, str, int, int], list[tuple[str, int, float]]] = {}
-    query = "SELECT model, optimizer, batch_size, trial_id, metric, step, value FROM measurements ORDER BY ALL"
+    curves: dict[tuple[str, str, int, int], list[tuple[str, int, float, float | None]]] = {}
+    query = """
+      SELECT model, optimizer, batch_size, trial_id, metric, step, value, elapsed_s FROM measurements ORDER BY ALL
+    """
     with open_release(lake, lake.release()) as connection:
-        for *trial, metric, step, value in connection.execute(query).fetchall():
-            curves.setdefault(tuple(trial), []).append((metric, step, value))
+        for *trial, metric, step, value, elapsed in connection.execute(query).fetchall():
+            curves.setdefault(tuple(trial), []).append((metric, step, value, elapsed))
     return Counter((model, optimizer, batch, tuple(curve)) for (model, optimizer, batch, _), curve in curves.items())
 
 

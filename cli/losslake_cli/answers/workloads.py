@@ -28,7 +28,8 @@ def workloads(
 ) -> None:
     """List the workloads, or search them.
 
-    Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
+    Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials; a
+    number also matches a batch size.
     """
     without_pandas()
     from losslake.questions.release.named_workload import no_match

@@ -11,6 +11,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from losslake_schema.names import real_number
 from losslake_schema.reached import Floats
 
 LONGEST_LINE = 1 << 20
+# Decimals of so many digits are subtracted exactly.
+_MOST_DIGITS = 28
 LATEST = 1e15
 _MARKED_LINE = re.compile(rb":::(MLPv0\.5\.0|MLLOG|MLL)\b([^\r\n]*)")
 # The end of an entry as mlperf_logging writes it, by which an entry is recognized whose marker is damaged.
@@ -36,6 +39,9 @@ _OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(
 AXES = ("epoch_num", "samples_count", "step", "step_num")
 TIME = "time"
 NTH = "nth"
+# The attribute with the time to train of a run that reached the target, from run_start to run_stop: what MLPerf scores.
+RUN_SECONDS = "run_seconds"
+_START, _STOP, _WITHOUT_STATUS = "run_start", "run_stop", "run_stop without status"
 _STATISTICS = "tracked_stats"
 _PLACES = (TIME, *AXES)
 _WIDTH = 2 + len(_PLACES)
@@ -95,18 +101,21 @@ class _Log:
         self.labels: dict[Labels, int] = {}
         self.stops: list[str] = []
         self.started_at: float | None = None
+        self.moments: dict[str, set[Decimal | None]] = {_START: set(), _STOP: set()}
         self.remarks: Counter[str] = Counter()
         self.private: set[str] = set()
 
     def add(self, line: LogLine) -> None:
         """Add a line."""
         key = line.key
-        if key.endswith(("_start", "_stop")) and key not in ("run_start", "run_stop"):
+        if key.endswith(("_start", "_stop")) and key not in (_START, _STOP):
             return
-        if key == "run_stop":
+        if key == _STOP:
             self.stops.append(_stop_word(line))
-        elif key == "run_start":
+            self.moments[key].add(line.moment)
+        elif key == _START:
             self.started_at = self.started_at if self.started_at is not None else line.time
+            self.moments[key].add(line.moment)
         elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == _STATISTICS:
             self._add_value(key, line.value, line)
         elif isinstance(line.value, (str, int, float, bool)):
@@ -134,6 +143,16 @@ class _Log:
                     if place is None and written is not None:
                         self._leave_out(key, f"{axis} of {key} isn't a number")
                     entry(math.nan if place is None else place)
+
+    def run_seconds(self) -> str | None:
+        """Return the seconds from run_start to run_stop, exactly as the times in the log differ; None where unknown.
+
+        They are without either time, with several, where the clock goes back, and if the run missed the target.
+        """
+        if not set(self.stops) <= {"success", _WITHOUT_STATUS} or any(len(each) != 1 for each in self.moments.values()):
+            return None
+        (start,), (stop,) = self.moments[_START], self.moments[_STOP]
+        return f"{stop - start:f}" if start is not None and stop is not None and stop > start else None
 
     def _leave_out(self, key: str, what: str) -> None:
         """Count what is left out; it is damage unless it is of statistics, which also come as "step": [2, 3125]."""
@@ -199,6 +218,9 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     fields = {_stated(key, value): value for key, value in log.fields.items() if key not in log.changing}
     for key in log.fields.keys() & log.columns.keys():
         log.remarks[f"value of {key} without {' or '.join(AXES)}: no part of its curve"] = 1
+    seconds = log.run_seconds()
+    if seconds is not None:
+        fields[RUN_SECONDS] = seconds
     targets = {key: _value(fields.get(key)) for key in _TARGETS}
     stated = ((f"MLPerf log, {key}", target) for key, target in targets.items() if target is not None)
     goals = [LoggedGoal("eval_accuracy", target, source, "inclusive") for source, target in stated]
@@ -258,7 +280,7 @@ def _stop_word(line: LogLine) -> str:
         status = line.value.get("status", line.value.get("success"))
     if isinstance(status, bool) or status in ("true", "false"):
         return "success" if status in (True, "true") else "aborted"
-    return str(status)[:100] if status is not None else "run_stop without status"
+    return str(status)[:100] if status is not None else _WITHOUT_STATUS
 
 
 def _value(value: object) -> float | None:
@@ -274,12 +296,13 @@ def _value(value: object) -> float | None:
 
 
 class LogLine(NamedTuple):
-    """A key and its value. time: Unix seconds, NaN if unknown."""
+    """A key and its value. time: Unix seconds, NaN if unknown. moment: these exactly, of run_start and run_stop."""
 
     key: str
     value: Any
     metadata: Mapping[str, Any]
     time: float
+    moment: Decimal | None = None
 
 
 def lines_of(data: bytes) -> Iterator[LogLine | None]:
@@ -302,8 +325,11 @@ def _parse_mllog(rest: bytes) -> LogLine | None:
     if document is None or not isinstance(document.get("key"), str):
         return None
     time_ms = document.get("time_ms")
-    time = time_ms / 1000.0 if isinstance(time_ms, (int, float)) and abs(time_ms) <= LATEST else math.nan
-    return LogLine(document["key"], document["value"], document["metadata"], time)
+    if not isinstance(time_ms, (int, float)) or isinstance(time_ms, bool) or not abs(time_ms) <= LATEST:
+        return LogLine(document["key"], document["value"], document["metadata"], math.nan)
+    # The shortest text of a float is that of the log.
+    moment = Decimal(repr(time_ms)) / 1000 if document["key"] in (_START, _STOP) else None
+    return LogLine(document["key"], document["value"], document["metadata"], time_ms / 1000.0, moment)
 
 
 def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
@@ -314,12 +340,14 @@ def _parse_mll(rest: bytes, is_first: bool) -> LogLine | None:
     time, text = real_number(seconds), (text or b"").strip()
     if time is None:
         return None
+    is_exact = key in (b"run_start", b"run_stop") and len(seconds) <= _MOST_DIGITS
+    moment = Decimal(seconds.decode()) if is_exact else None
     if is_first:
-        return _first_dialect_line(key.decode(), read_json(text) if text else None, text, time)
+        return _first_dialect_line(key.decode(), read_json(text) if text else None, text, time)._replace(moment=moment)
     document = _entry(text)
     if document is None or benchmark is not None:
         return None
-    return LogLine(key.decode(), document["value"], document["metadata"], time)
+    return LogLine(key.decode(), document["value"], document["metadata"], time, moment)
 
 
 def _first_dialect_line(key: str, document: Any, text: bytes | None, time: float) -> LogLine:

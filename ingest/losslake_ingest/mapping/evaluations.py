@@ -103,7 +103,7 @@ class _CurveReader:
     def __init__(self, log: RunLog, mapping: LogMapping, batch_size: int, fields: Fields) -> None:
         self._log, self._mapping, self._batch_size, self._fields = log, mapping, batch_size, fields
         self._entry = ""  # the fields of the rows that are being read, if they have some
-        self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
+        self._axes = {*mapping.time.columns, *(axis.column for axis in mapping.axis)}
         self._series: dict[str, list[Piece]] = {}  # of each metric, in the order written
         self._metrics: dict[tuple[str, str], ColumnMetric | None] = {}
         self._formulas: dict[str, None] = {}
@@ -181,7 +181,7 @@ class _CurveReader:
 
     def _check_texts(self, rows: LoggedRows) -> None:
         """Raise Refusal for text in a column that is a metric or a time."""
-        times = (self._mapping.time.elapsed_s, self._mapping.time.wall_time)
+        times = self._mapping.time.columns
         for column, cell in rows.texts.items():
             if not cell.text:
                 continue
@@ -298,12 +298,14 @@ class _CurveReader:
 
     def _elapsed(self, rows: LoggedRows) -> Floats:
         """Return the seconds since the start of each row, NaN if unknown."""
-        elapsed, wall = self._mapping.time.elapsed_s, self._mapping.time.wall_time
-        column = elapsed if elapsed in rows.columns else wall
-        started = self._log.started_at if column == wall != elapsed else 0.0
-        if column is None or column not in rows.columns or started is None:
+        time = self._mapping.time
+        column = next((name for name in time.columns if name in rows.columns), None)
+        started = self._log.started_at if column == time.wall_time != time.elapsed_s else 0.0
+        if column is None or started is None:
             return np.full(len(next(iter(rows.columns.values()))), np.nan)
         times = rows.columns[column] - started if started else rows.columns[column]
+        if column == time.elapsed_ms:
+            times = times / 1000
         missing = rows.missing.get(column)
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
@@ -314,7 +316,7 @@ class _CurveReader:
         if fall is None:
             return
         time = self._mapping.time
-        what = f"{time.elapsed_s or time.wall_time} {fall}"
+        what = f"{next(filter(None, time.columns), None)} {fall}"
         if not time.assumed:
             add = 'elapsed_s = ""   # under [time]: leaves the times out; or the name of another column'
             raise mapping_lacks(Rule.BAD_FACT, what, add)

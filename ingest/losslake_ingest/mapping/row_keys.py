@@ -73,7 +73,7 @@ def columns_used(mapping: LogMapping) -> frozenset[str]:
     fields: set[str] = set()
     for sections in (mapping, *mapping.when):
         used |= {*sections.metrics, *(axis.column for axis in sections.axis)}
-        used |= {sections.time.elapsed_s, sections.time.wall_time}
+        used |= {*sections.time.columns}
         fields |= {name for line in sections.metrics.values() if line.metric for name in line.metric.names}
     fields |= {name for when in mapping.when for name in when.condition}
     return frozenset(name for name in used if name) - fields

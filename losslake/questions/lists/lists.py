@@ -64,7 +64,7 @@ class WorkloadListParameters(PlacedListParameters):
 
     q: Annotated[str, shown("mlp nesterov", max_length=MOST_LETTERS)] = ""
     """Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names, display names,
-    aliases and metrics, or in the rounds, organisations and systems of its trials."""
+    aliases, metrics and batch sizes, or in the rounds, organisations and systems of its trials."""
 
 
 class TrialListParameters(PlacedListParameters):

@@ -142,9 +142,9 @@ class ReleaseView:
     def words(self) -> WorkloadWords:
         """The words by which people find its workloads."""
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
-        for *keys, text in self.rows("searched_facts"):
+        for *keys, _, text, _ in zip(*self.table("searched_facts", {}).to_pydict().values(), strict=True):
             texts[Workload(*keys)].append(text)
-        return WorkloadWords(texts)
+        return WorkloadWords(texts, {name: facts.batch_sizes for name, facts in self.workloads.items()})
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the release, for one thread."""

@@ -42,7 +42,7 @@ def add_question(router: APIRouter, releases: Releases, answers: Answers, questi
     name, listing = question.schema_name, question.listing
     model = question.parameters if listing is None else _list_parameters(listing, question.parameters)
     filters = [] if listing is None else filter_parameters(listing)
-    headers = release_headers(question.is_of_release, is_paged=listing is not None)
+    headers = release_headers(question.is_of_release, is_paged=issubclass(question.parameters, PageParameters))
     add_read_route(
         router,
         question.path,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from starlette.types import Scope
 
+from losslake.questions.lists.lists import MOST_LETTERS
 from losslake_service.files.release_files import Entry
+from losslake_service.web.search.pages import search_pages
 from losslake_service.web.templates import render
 
 SITE = "LossLake"
+_MOST_NEAR = 5
+_WORD = re.compile(r"[^\W_]+")
 _FOLDERS = {"workload": "workloads", "study": "studies", "trial": "trials", "release": "releases"}
 _WITHOUT_PAGES = ("/v1/", "/data/", "/hive/", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz")
 
@@ -38,11 +43,16 @@ def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
     what = str(document["type"]).rpartition("unknown-")[2]
     names = document.get("near_matches") or ()
     assert isinstance(names, Sequence)
+    near = [(str(name), _url(what, str(name))) for name in names]
+    words = " ".join(_WORD.findall(scope["path"]))[:MOST_LETTERS]
+    if what == "path":
+        near = [(entry.title, entry.path) for entry in search_pages(words)[:_MOST_NEAR]]
     content = {
         "title": title,
         "detail": detail[:1].upper() + detail[1:],
         "status": document["status"],
-        "near": [(str(name), _url(what, str(name))) for name in names],
+        "near": near,
+        "search": words if what == "path" else "",
         "request_id": document.get("request_id", ""),
     }
     return bare_page("problem.html", title, detail, content)
@@ -66,6 +76,4 @@ def accepts_html(scope: Scope) -> bool:
 
 def _url(what: str, name: str) -> str:
     """Return the address of a suggested name; empty if it has no page."""
-    if what == "path":
-        return quote(name) if name.startswith("/") and "{" not in name else ""
     return f"/{_FOLDERS[what]}/{quote(name)}" if what in _FOLDERS else ""

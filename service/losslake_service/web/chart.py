@@ -17,7 +17,12 @@ _BESIDE_CHART = 100
 # The same of a chart with its controls.
 _CONTROLS = 330
 # The pages of charts about a data set or a whole release.
-_WIDE_PAGES = {"atlas": "/batch-size", "frontier": "/frontier"}
+_WIDE_PAGES = {
+    "atlas": "/batch-size",
+    "frontier": "/frontier",
+    "league": "/optimizers",
+    "records": "/optimizers",
+}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 

@@ -49,12 +49,17 @@ def snippets(address: str, path: str, query: Query, media_types: Set[str] = _TAB
 
 def notebook_cell(address: str, path: str, query: Query, options: Query = ()) -> str:
     """Return the line of Python that draws the answer at a path in a notebook. options: of the figure alone."""
+    drawn = ", ".join(_named(_arguments(options)))
+    return f"{library_call(address, path, query)}.plot({drawn})"
+
+
+def library_call(address: str, path: str, query: Query) -> str:
+    """Return the line of Python that gets the answer at a path from the library."""
     values = _arguments(query)
     workload = [values.pop("workload")] if "workload" in values else []
     arguments = ", ".join([*workload, *_named(values)])
     method = path.rpartition("/")[2].replace("-", "_")
-    drawn = ", ".join(_named(_arguments(options)))
-    return f"import losslake; losslake.open({_python(address)}).{method}({arguments}).plot({drawn})"
+    return f"import losslake; losslake.open({_python(address)}).{method}({arguments})"
 
 
 def _arguments(query: Query) -> dict[str, str]:

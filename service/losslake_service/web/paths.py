@@ -20,9 +20,11 @@ from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_
 from losslake_service.web.pages.frontier import FRONTIER
 from losslake_service.web.pages.home import HOME
 from losslake_service.web.pages.methods import METHODS
+from losslake_service.web.pages.optimizers import OPTIMIZERS
 from losslake_service.web.pages.papers import PAPERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
+from losslake_service.web.pages.results import RESULTS
 from losslake_service.web.pages.schema import SCHEMA
 from losslake_service.web.pages.sql import SQL
 from losslake_service.web.pages.study import STUDY
@@ -30,12 +32,14 @@ from losslake_service.web.pages.trial import TRIAL
 from losslake_service.web.pages.viewer import VIEWER
 from losslake_service.web.pages.workload import TARGET_STOPS, WORKLOAD
 from losslake_service.web.pages.workloads import WORKLOADS
+from losslake_service.web.search.search import SUGGESTIONS
 from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, BATCH_SIZE, COMPARE, DOCS, EMBEDDED, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE,
-    RELEASES, SCHEMA, DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    ADVICE, BATCH_SIZE, COMPARE, DOCS, EMBEDDED, FRONTIER, HOME, METHODS, OPTIMIZERS, OWN_RUN, PAPERS, PATH, REFERENCE,
+    RELEASE, RELEASES, RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD,
+    WORKLOADS,
 )  # fmt: skip
 
 

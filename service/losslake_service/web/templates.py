@@ -21,6 +21,7 @@ from losslake.questions.trials.batch_size_words import joined
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.quantities import amount, counted, plural
 from losslake_service.web.documentation import site_documents
+from losslake_service.web.site_pages import navigation
 from losslake_service.web.static_files import STATIC_FILES
 
 Query = Sequence[tuple[str, str]]
@@ -171,6 +172,7 @@ def environment_of(*folders: Path) -> Environment:
     environment.globals |= {
         "static": STATIC_FILES.address,
         "documentation": site_documents.groups,
+        "navigation": navigation,
         "stated": stated,
     }
     return environment

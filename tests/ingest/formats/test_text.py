@@ -424,7 +424,7 @@ PRINTED: dict[str, tuple[str, dict[str, list[float]], dict[str, object]]] = {
             "    batch_size : int = 8*64 # batch size, in sequences\n    sequence_length : int = 1024 # in tokens\n"
             "step:0/5 val_loss:10.9 train_time:0ms\nstep:1/5 train_loss:9.5 train_time:9ms step_avg:nanms\n"
         ),
-        {"step": [0, 1], "val_loss": [10.9], "train_loss": [9.5]},
+        {"step": [0, 1, 1], "val_loss": [10.9], "train_ms": [0], "train_loss": [9.5], "other_ms": [9]},
         {"sequences": 512, "length": 1024},
     ),
     "llmc_stdout": (

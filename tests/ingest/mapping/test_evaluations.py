@@ -246,6 +246,15 @@ def test_wall_time_counts_from_the_start_of_the_run_and_never_below_zero() -> No
     assert found.curve.elapsed_s[1:].tolist() == [5.0, 30.5]
 
 
+def test_milliseconds_count_as_seconds_where_a_log_has_no_seconds() -> None:
+    rows = {"step": np.array([0.0, 1.0]), "ms": np.array([250.0, 1500.0]), "a": np.arange(2.0)}
+    mapping = replace(MAPPING, time=TimeColumns("s", "ms"))
+    for seconds, expected in ({}, [0.25, 1.5]), ({"s": np.array([3.0, 4.0])}, [3.0, 4.0]):
+        found = curve_of(RunLog("run", {}, [LoggedRows(rows | seconds)]), mapping, 1, {})
+        assert found.curve.elapsed_s is not None
+        assert found.curve.elapsed_s.tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("positions", "axis", "rule"),
     [

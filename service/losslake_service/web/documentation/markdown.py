@@ -37,11 +37,12 @@ _PNG_HEAD = struct.Struct(">16xII")
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a document. level: 2 or 3."""
+    """A heading of a document. level: 2 or 3. line: of the source, from 0."""
 
     level: int
     anchor: str
     text: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ def rendered(document: Document, release: int | None) -> Rendered:
             section = _plain(inline)
             token.attrSet("id", anchor(section))
             if token.tag in ("h2", "h3"):
-                contents.append(Heading(int(token.tag[1:]), str(token.attrs["id"]), section))
+                line = token.map[0] if token.map else 0
+                contents.append(Heading(int(token.tag[1:]), str(token.attrs["id"]), section, line))
             inline.children = _with_anchor(inline.children or [], str(token.attrs["id"]))
         elif token.type == "table_open":
             n_tables += 1

@@ -37,6 +37,7 @@ from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.documentation.site_documents import by_name, groups
 from losslake_service.web.pages.reference import page_address
+from losslake_service.web.site_pages import site_pages
 from losslake_service.web.templates import page_path
 
 FEED = "/releases.atom"
@@ -45,20 +46,6 @@ RELEASES_IN_FEED = 50
 URLS_IN_SITEMAP = 50_000
 _MOST_LETTERS = 2_047
 _ATOM, _SITEMAP = "http://www.w3.org/2005/Atom", "http://www.sitemaps.org/schemas/sitemap/0.9"
-_PAGES = (
-    "/",
-    "/workloads",
-    "/compare",
-    "/batch-size",
-    "/frontier",
-    "/papers",
-    "/sql",
-    "/releases",
-    "/docs",
-    "/docs/methods",
-    "/docs/schema",
-    "/docs/reference",
-)
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _sitemaps: BoundedCache[bytes] = BoundedCache(8)
 
@@ -100,15 +87,19 @@ def sitemap(view: ReleaseView, address: str, part: int | None = None) -> str:
     if part is None and n_parts > 1:
         return _locations("sitemapindex", "sitemap", (f"{address}/sitemap-{n}.xml" for n in range(1, n_parts + 1)))
     studies = (Study(facts.workload, size) for facts in view.listed.values() for size in facts.batch_sizes)
-    every: Iterator[str | Workload | Study] = chain(_PAGES, documents, view.listed, studies)
+    every: Iterator[str | Workload | Study] = chain(_pages(), documents, view.listed, studies)
     pages = islice(every, first * URLS_IN_SITEMAP, (first + 1) * URLS_IN_SITEMAP)
     urls = (address + (page if isinstance(page, str) else page_path(page)) for page in pages)
     return _locations("urlset", "url", (url for url in urls if len(url) <= _MOST_LETTERS))
 
 
+def _pages() -> list[str]:
+    return [page.path for page in site_pages()]
+
+
 def _n_pages(view: ReleaseView, documents: Sequence[str]) -> int:
     n_studies = sum(len(facts.batch_sizes) for facts in view.listed.values())
-    return len(_PAGES) + len(documents) + len(view.listed) + n_studies
+    return len(_pages()) + len(documents) + len(view.listed) + n_studies
 
 
 def llms(address: str) -> str:

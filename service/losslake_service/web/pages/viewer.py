@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -13,12 +13,13 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from losslake.figures.series_colours import preferred_colours
-from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.parameters import MOST_PLACES, Natural
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.results import results
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
@@ -34,6 +35,8 @@ _MOST_STUDIES = 200
 _MOST_EVALUATIONS = 200_000
 # As colours show them, where they are not of use: a trial that completed has reached the target, or not.
 _STATUS_WORDS = {COMPLETE: "completed", MISSED: "missed", INCOMPLETE: "incomplete", INFEASIBLE: "diverged"}
+# What may tell submissions apart: the fact of their trials, and the column of results.
+_APART = {"org": "organisation", "round": "round", "system": "system"}
 _POINTS = (400, 200, 100, 48, 24, 12, 4)
 # A number as both Python and JavaScript read it.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -51,7 +54,7 @@ _Range = Annotated[str, AfterValidator(_range)]
 
 
 class ViewerParameters(GoalParameters):
-    """The query of the page: studies, trials, or a workload with some of its batch sizes, and how they are drawn."""
+    """The query of the page: studies, trials, submissions, or a workload with some of its batch sizes; how drawn."""
 
     study: Annotated[list[str], Field(default_factory=list)]
     """All trials of this study; may be repeated."""
@@ -61,6 +64,8 @@ class ViewerParameters(GoalParameters):
     """All studies of this workload; may be repeated."""
     batch_size: Annotated[list[Natural], Field(default_factory=list)]
     """Of `workload`, only the studies at this batch size; may be repeated."""
+    submission: Annotated[list[str], Field(default_factory=list, max_length=MOST_PLACES)]
+    """All runs of this submission to MLPerf, as /v1/results names it; may be repeated."""
     log: Literal["", "x", "y", "xy"] = ""
     """The logarithmic axes: x, y or xy."""
     x: _Range = ""
@@ -123,7 +128,8 @@ def viewer_page(request: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
     view, state = request.view, request.parameters
     state.check(view)
-    wanted = _wanted(view, state)
+    submissions = _submissions(view, state.submission)
+    wanted = _wanted(view, state, submissions)
     (first, _), *_ = wanted.items()
     facts, index = view.study(first)
     selected = select_goal(view, facts, index, state.metric, state.target)
@@ -159,12 +165,12 @@ def viewer_page(request: PageRequest) -> Page:
             "n_studies": len(shown),
             "n_unmeasured": sum(each.n_unmeasured for each in every),
             "left_out": [str(each) for each in wanted if each not in {one.study for one in every}],
-            "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not state.trial else [],
-            "kept": list(state.model_dump(exclude_defaults=True, include={"trial"}).items()),
+            "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not (state.trial or state.submission) else [],
+            "kept": list(state.model_dump(exclude_defaults=True, include={"trial", "submission"}).items()),
             "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal),
             "batch_size": batch_size,
             "fallback": fallback,
-            "data": json.dumps(_data(request, selected, shown, points)),
+            "data": json.dumps(_data(request, selected, shown, points) | {"colour": _colour(submissions)}),
         },
         picture=fallback,
         above=(
@@ -176,15 +182,18 @@ def viewer_page(request: PageRequest) -> Page:
     )
 
 
-def _wanted(view: ReleaseView, state: ViewerParameters) -> dict[Study, list[int] | None]:
+def _wanted(
+    view: ReleaseView, state: ViewerParameters, submissions: Sequence[Mapping[str, Any]]
+) -> dict[Study, list[int] | None]:
     """Return the studies to show in the order given, with the numbers of trials, or None for all."""
-    ways = [name for name in ("study", "trial", "workload") if getattr(state, name)]
+    ways = [name for name in ("study", "trial", "workload", "submission") if getattr(state, name)]
     if len(ways) != 1:
-        raise BadParameter("study", "give either study=…, trial=… or workload=…, and not several; each may be repeated")
+        names = "study=…, trial=…, workload=… or submission=…"
+        raise BadParameter("study", f"give either {names}, and not several; each may be repeated")
     wanted: dict[Study, list[int] | None] = {}
     for path in state.study:
         wanted |= dict.fromkeys(view.studies(parse_study(path)))
-    for path in state.trial:
+    for path in (*state.trial, *(trial for row in submissions for trial in row["trials"])):
         trial = parse_trial(path)
         view.trial(trial)
         wanted[trial.study] = [*(wanted.get(trial.study) or []), trial.trial_id]
@@ -199,6 +208,26 @@ def _wanted(view: ReleaseView, state: ViewerParameters) -> dict[Study, list[int]
             ways[0], f"{len(wanted):,} studies are too many for one picture: give at most {_MOST_STUDIES}"
         )
     return wanted
+
+
+def _submissions(view: ReleaseView, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of submissions, in the order given; raises BadParameter for one that isn't there."""
+    if not names:
+        return []
+    query = results.ResultsParameters.model_validate({"submission": names})
+    columns = ["submission", "trials", *_APART.values()]
+    rows = results.QUESTION.answer(view, query).table().select(columns).to_pylist()
+    by_name = {row["submission"]: row for row in rows}
+    for name in names:
+        if name not in by_name:
+            raise BadParameter("submission", f"there is no submission {name}: /results lists them")
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def _colour(submissions: Sequence[Mapping[str, Any]]) -> str:
+    """Return the fact of trials that tells submissions apart; empty if none does."""
+    differs = (fact for fact, name in _APART.items() if len({row[name] for row in submissions}) > 1)
+    return next(differs, "")
 
 
 def _studies(

@@ -1,8 +1,9 @@
-"""The page of all workloads, with search, filters, sorting, and a selection to compare."""
+"""The page of all workloads and what else a search finds, with filters, sorting, and a selection to compare or draw."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,13 +14,14 @@ from pydantic import Field
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.lists.lists import MOST_LETTERS
-from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.known_names import heading_of, name_of_part
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.release.workload_words import words_of
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate
 from losslake_service.web.per_release import once_per_release
+from losslake_service.web.search.matching import Entry, query_of
+from losslake_service.web.search.search import SUGGESTED, address_of, search, workload_matches
 from losslake_service.web.starting_example import first_chart
 
 ROWS_ON_A_PAGE = 50
@@ -33,16 +35,17 @@ class WorkloadsParameters(PageParameters):
     """The query of the page."""
 
     q: str = ""
-    """Words that a workload must all have: in its names, display names, aliases, metrics, or in the rounds,
-    organisations and systems of its trials."""
+    """Words that a workload must all have: in its names, display names, aliases, metrics and batch sizes, or in the
+    rounds, organisations and systems of its trials. They find other pages, too."""
     collection: str | None = None
     dataset: str | None = None
     model: str | None = None
     optimizer: str | None = None
-    sort: Literal["name", "trials", "studies", "batch_size"] = "name"
+    sort: Literal["", "name", "trials", "studies", "batch_size"] = ""
+    """Default: the best match first, and of equal ones that of the most trials."""
     page: Annotated[Natural | None, Field(ge=1)] = None
     workload: Annotated[list[str], Field(default_factory=list)]
-    """The workloads selected for comparison."""
+    """The selected workloads."""
 
     @property
     def names(self) -> Names:
@@ -50,9 +53,9 @@ class WorkloadsParameters(PageParameters):
         return {key: getattr(self, key) for key in WORKLOAD_KEYS}
 
     @property
-    def words(self) -> list[str]:
+    def words(self) -> Sequence[str]:
         """The distinct words to search for."""
-        return words_of(self.q)
+        return query_of(self.q).words
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class WorkloadListed:
         return heading_of(self.workload)
 
 
-# Sort keys other than names; the largest come first.
+# Sort keys other than names and relevance; the largest come first.
 _ORDERS: Mapping[str, Callable[[WorkloadListed], Any]] = {
     "trials": lambda row: -row.n_trials,
     "studies": lambda row: -row.n_studies,
@@ -83,24 +86,30 @@ _ORDERS: Mapping[str, Callable[[WorkloadListed], Any]] = {
 def workloads_page(request: PageRequest) -> Page:
     """Return the page of the workloads that match the query."""
     parameters: WorkloadsParameters = request.parameters
-    table = _table(request.view)
+    table, found = _table(request.view), workload_matches(request.view, parameters.q)
     matches = table.matches(parameters.words, parameters.names)
-    if parameters.sort in _ORDERS:
-        matches.sort(key=_ORDERS[parameters.sort])
+    if parameters.sort != "name":
+        matches.sort(key=_ORDERS.get(parameters.sort, lambda row: (-found[row.workload].score, -row.n_trials)))
     pages = paginate(len(matches), ROWS_ON_A_PAGE, parameters.page, lambda number: _url(request, page=number))
     on_page = matches[pages.rows]
     chosen = _chosen(request)
     shown = {str(row.workload) for row in on_page}
     return Page(
         template="workloads.html",
-        title=f"Workloads: {parameters.q}" if parameters.q else "Workloads",
+        title=f"Search: {parameters.q[:MOST_LETTERS]}" if parameters.words else "Curves",
         description=f"{len(matches):,} workloads: models trained on datasets with optimizers, at many batch sizes.",
         url=_url(request, page=pages.number if pages.number > 1 else None),
         content={
             "parameters": parameters,
+            "most_letters": MOST_LETTERS,
             "choices": table.choices,
-            "rows": [(row, table.fewest_steps(request.view, row), str(row.workload) in chosen) for row in on_page],
-            "elsewhere": [name for name in chosen if name not in shown],
+            "others": _others(request) if pages.number == 1 else (),
+            "rows": [
+                (row, table.title(row), found[row.workload].entry, table.fewest_steps(request.view, row))
+                for row in on_page
+            ],
+            "chosen": chosen,
+            "elsewhere": [(name, heading_of(Workload.parse(name))) for name in chosen if name not in shown],
             "pages": pages,
             "total": len(table.rows),
             "other_searches": list(_other_searches(request, table)) if not matches else (),
@@ -114,19 +123,32 @@ def workloads_page(request: PageRequest) -> Page:
     )
 
 
+def _others(request: PageRequest) -> list[tuple[Entry, str]]:
+    """Return what a search without filters finds among the best that isn't a workload, each with its address."""
+    if any(request.parameters.names.values()):
+        return []
+    best = search(request.view, request.parameters.q)[:SUGGESTED]
+    return [(each.entry, address_of(request, each.entry)) for each in best if not each.is_of_workload]
+
+
 class WorkloadTable:
     """The listed workloads of a release, sorted by name; made once per release."""
 
     def __init__(self, view: ReleaseView) -> None:
         rows = (_listed(view, row) for row in view.table("list_workloads", {}).to_pylist())
         self.rows = sorted((row for row in rows if row.workload in view.listed), key=lambda row: row.workload)
+        self._titles = Counter(row.title for row in self.rows)
         self._words = view.words
         self._fewest: dict[Workload, tuple[int, int] | None] = {}
 
     @cached_property
-    def choices(self) -> Mapping[str, Sequence[str]]:
-        """The existing collections, datasets, models and optimizers."""
-        return {key: sorted({getattr(row.workload, key) for row in self.rows}) for key in WORKLOAD_KEYS}
+    def choices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """The existing collections, datasets, models and optimizers, each with what people call it."""
+        return {key: _choices(key, {getattr(row.workload, key) for row in self.rows}) for key in WORKLOAD_KEYS}
+
+    def title(self, row: WorkloadListed) -> str:
+        """Return the workload in words, with its stored name if another one is called the same."""
+        return row.title if self._titles[row.title] == 1 else f"{row.title} ({row.workload})"
 
     def matches(self, words: Sequence[str], names: Names) -> list[WorkloadListed]:
         """Return the workloads that contain every word and pass the filters."""
@@ -157,6 +179,14 @@ class WorkloadTable:
 _table = once_per_release(WorkloadTable)
 
 
+def _choices(kind: str, names: Collection[str]) -> Sequence[tuple[str, str]]:
+    """Return stored names with what people call them, sorted by that; of namesakes, it has the stored name, too."""
+    shown = {name: name_of_part(kind, name) for name in names}
+    namesakes = Counter(shown.values())
+    texts = {name: f"{text} ({name})" if namesakes[text] > 1 else text for name, text in shown.items()}
+    return sorted(texts.items(), key=lambda pair: (pair[1].casefold(), pair[0]))
+
+
 def _listed(view: ReleaseView, row: Mapping[str, Any]) -> WorkloadListed:
     workload = Workload(*(row[key] for key in WORKLOAD_KEYS))
     return WorkloadListed(
@@ -179,7 +209,7 @@ def _url(request: PageRequest, **changed: object) -> str:
     """Return the address of this page with other parameters."""
     parameters: WorkloadsParameters = request.parameters
     state = {**parameters.names, "q": parameters.q or None, "workload": _chosen(request)}
-    if parameters.sort != "name":
+    if parameters.sort:
         state["sort"] = parameters.sort
     return request.url("/workloads", **(state | changed))
 
@@ -187,9 +217,9 @@ def _url(request: PageRequest, **changed: object) -> str:
 def _other_searches(request: PageRequest, table: WorkloadTable) -> Iterator[tuple[str, int, str]]:
     """Yield other searches with matches: the words, the number of workloads, and the address."""
     parameters: WorkloadsParameters = request.parameters
-    for search in table.near_searches(parameters.words, parameters.names):
-        text = " ".join(search)
-        yield text, len(table.matches(search, parameters.names)), _url(request, q=text)
+    for words in table.near_searches(parameters.words, parameters.names):
+        text = " ".join(words)
+        yield text, len(table.matches(words, parameters.names)), _url(request, q=text)
     n_matches = len(table.matches(parameters.words, {}))
     if any(parameters.names.values()) and n_matches:
         yield f"{parameters.q} without filters".strip(), n_matches, _url(request, **dict.fromkeys(parameters.names))
@@ -200,7 +230,7 @@ def _data(request: PageRequest, matches: Sequence[WorkloadListed], ending: str) 
     parameters: WorkloadsParameters = request.parameters
     if not matches or len(parameters.q) > MOST_LETTERS:
         return None
-    query = {**parameters.names, "q": parameters.q or None, "sort": _COLUMNS.get(parameters.sort)}
+    query = {**parameters.names, "q": parameters.q or None, "sort": _COLUMNS.get(parameters.sort or "trials")}
     return request.url(f"/v1/workloads.{ending}", **query)
 
 

@@ -1,14 +1,14 @@
-// Suggests workloads while words are typed into a search field: a combobox whose options open their pages.
+// Suggests pages, documents, results and workloads while words are typed into a search field: a combobox whose options
+// open them.
 
 import { element } from "./elements.js";
 
 const DELAY_MS = 120;
-const MOST = 8;
 
-/** Offers suggestions at a search field, from the list of workloads of the release that the page shows. */
+/** Offers suggestions at a search field, of the release that the page shows. */
 export function offerSuggestions(input) {
   const id = `${input.id}-suggestions`;
-  const list = element("ul", { id, className: "suggestions", hidden: true, role: "listbox", "aria-label": "Workloads" });
+  const list = element("ul", { id, className: "suggestions", hidden: true, role: "listbox", "aria-label": "Suggestions" });
   input.after(list);
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-autocomplete", "list");
@@ -18,6 +18,7 @@ export function offerSuggestions(input) {
   input.addEventListener("input", () => follow(field));
   input.addEventListener("keydown", (event) => press(field, event));
   input.addEventListener("blur", () => setTimeout(() => show(field, []), 200));
+  list.addEventListener("click", (event) => open(event.target.closest("[role=option]")));
 }
 
 function follow(field) {
@@ -32,25 +33,28 @@ function follow(field) {
 
 async function suggest(field, words, signal) {
   const release = field.input.form.elements.release?.value;
-  const query = new URLSearchParams({ q: words, limit: MOST, ...(release && { release }) });
+  const query = new URLSearchParams({ q: words, ...(release && { release }) });
   try {
-    const response = await fetch(`/v1/workloads.json?${query}`, { signal });
-    if (response.ok) show(field, (await response.json()).rows.map(({ workload }) => ({ workload, release })));
+    const response = await fetch(`/suggestions?${query}`, { signal, headers: { accept: "text/html" } });
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    show(field, [...page.querySelectorAll("[role=option]")]);
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   }
 }
 
-function show(field, matches) {
+function show(field, options) {
   field.at = -1;
-  field.list.replaceChildren(...matches.map(({ workload, release }, place) => {
-    const path = workload.split("/").map(encodeURIComponent).join("/");
-    const onclick = () => location.assign(`/workloads/${path}${release ? `?release=${release}` : ""}`);
-    return element("li", { id: `${field.list.id}-${place}`, role: "option", "aria-selected": "false", onclick }, workload);
-  }));
-  field.list.hidden = !matches.length;
-  field.input.setAttribute("aria-expanded", String(matches.length > 0));
+  options.forEach((option, place) => (option.id = `${field.list.id}-${place}`));
+  field.list.replaceChildren(...options);
+  field.list.hidden = !options.length;
+  field.input.setAttribute("aria-expanded", String(options.length > 0));
   field.input.removeAttribute("aria-activedescendant");
+}
+
+function open(option) {
+  if (option) location.assign(option.dataset.url);
 }
 
 function press(field, event) {
@@ -61,14 +65,13 @@ function press(field, event) {
   }
   if (event.key === "Enter" && field.at >= 0) {
     event.preventDefault();
-    options[field.at].click();
-    return;
+    return open(options[field.at]);
   }
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!move || !options.length) return;
   event.preventDefault();
   options[field.at]?.setAttribute("aria-selected", "false");
-  field.at = (field.at + move + options.length) % options.length;
+  field.at = field.at < 0 && move < 0 ? options.length - 1 : (field.at + move + options.length) % options.length;
   options[field.at].setAttribute("aria-selected", "true");
   field.input.setAttribute("aria-activedescendant", options[field.at].id);
 }

@@ -71,6 +71,7 @@ async function reload() {
 function prepareForm() {
   const names = [...loaded.facts.keys()];
   const missing = [];
+  state.colour ||= request.colour;
   controls.colour.replaceChildren(...names.map((name) => new Option(name, name)));
   if (!names.includes(state.colour)) {
     if (state.colour) missing.push(`These trials don't differ in "${state.colour}": colours show ${names[0]}.`);

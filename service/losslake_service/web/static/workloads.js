@@ -8,7 +8,7 @@ let request;
 /** Returns the address of the list for the values of the form, without empty ones. */
 function address(data) {
   const query = new URLSearchParams();
-  for (const [name, value] of data) if (value && !(name === "sort" && value === "name")) query.append(name, value);
+  for (const [name, value] of data) if (value) query.append(name, value);
   const text = query.toString();
   return text ? `/workloads?${text}` : "/workloads";
 }
@@ -35,13 +35,12 @@ form.addEventListener("input", (event) => {
   waiting = setTimeout(follow, event.target.type === "search" ? DELAY_MS : 0);
 });
 
-// Keep addresses short: send only values that are set, and to the comparison only the workloads.
+// Keep addresses short: send only values that are set, and to other pages only the workloads.
 form.addEventListener("submit", (event) => {
-  const isCompared = event.submitter?.hasAttribute("formaction");
+  const isOfWorkloads = event.submitter?.hasAttribute("formaction");
   form.addEventListener("formdata", ({ formData }) => {
     for (const [name, value] of [...formData]) {
-      const isOmitted = isCompared ? !["workload", "release"].includes(name) : !value || (name === "sort" && value === "name");
-      if (isOmitted) formData.delete(name);
+      if (isOfWorkloads ? !["workload", "release"].includes(name) : !value) formData.delete(name);
     }
   }, { once: true });
 });

@@ -35,7 +35,7 @@ def study_facts(view: ReleaseView, study_id: int) -> Facts:
         "unit": facts["batch_unit"] or "unit not stated",
         "training": training,
         "stopping": "not stated whether stopped early" if is_stopped is None else stopping,
-        "link": _web_address(source),
+        "link": web_address(source),
     }
 
 
@@ -49,7 +49,7 @@ def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
     copies = json.loads(facts["also_submitted"] or "[]")
     rounds = (str(copy["attributes"]["round"]) for copy in copies if copy["attributes"].get("round") is not None)
     made = {"copies": copies, "also_in": list(dict.fromkeys(rounds))}
-    return facts | made | {"link": _web_address(url if isinstance(url, str) else "")}
+    return facts | made | {"link": web_address(url if isinstance(url, str) else "")}
 
 
 def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:
@@ -81,7 +81,8 @@ def data_downloads(
     }
 
 
-def _web_address(text: str) -> str | None:
+def web_address(text: str) -> str | None:
+    """Return a text if it is the address of a page of the web, else None."""
     return text if text.startswith(("https://", "http://")) else None
 
 

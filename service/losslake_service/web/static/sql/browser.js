@@ -1,13 +1,13 @@
-// The list of tables next to the editor: a click on a name inserts it into the statement.
+// The list of tables next to the editor: a click on a name inserts it into the statement. The keyboard inserts names by
+// completion in the editor, and tables by their buttons.
 
-import { element } from "../elements.js";
-
-/** Turns the names inside a node into buttons. */
+/** Inserts the name that is clicked on inside a node, and shows what is about that. */
 export function offerNames(node, insert) {
-  for (const name of node.querySelectorAll("[data-insert]")) {
-    const onclick = () => insert(name.dataset.insert);
-    name.replaceChildren(element("button", { type: "button", className: "insert", title: "Insert into the statement", onclick }, name.textContent));
-  }
+  for (const each of node.querySelectorAll(".inserts")) each.hidden = false;
+  node.addEventListener("click", (event) => {
+    const name = event.target.closest("[data-insert]");
+    if (name) insert(name.dataset.insert);
+  });
 }
 
 /** Returns the tables and macros that the page lists: name, call, columns with type and meaning. */

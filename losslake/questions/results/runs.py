@@ -1,0 +1,181 @@
+"""The runs of submissions: the logs of trials that state a round, an organisation, a system and a benchmark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.search import open_search
+from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema.names import Workload
+from losslake_schema.reached import NEVER, Floats
+from losslake_schema.statuses import COMPLETE, STATUSES
+
+LONGEST_NAME = 200
+_LONGEST_NUMBER = 40
+_MOST_SECONDS = 1e9
+
+
+class SubmissionKey(NamedTuple):
+    """What the runs of a submission share. entry: the organisation as its round calls it. folder: of the logs."""
+
+    suite: str
+    round: str
+    division: str | None
+    organisation: str
+    entry: str
+    system: str
+    benchmark: str
+    scaling: str | None
+    folder: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a submission.
+
+    is_reached: its log says that it reached the target. seconds: from run_start to run_stop; None where unknown.
+    examples: to the target, as the trial's measurements have it; None for never. reached_s: that evaluation's time.
+    is_copy: the same run was submitted before. flagged: the rules by which answers leave the trial out.
+    """
+
+    workload: Workload
+    batch_size: int
+    trial_id: int
+    number: str
+    is_reached: bool
+    seconds: Fraction | None
+    examples: int | None
+    reached_s: float | None
+    accelerator: str | None
+    accelerators: float | None
+    epoch_examples: float | None
+    log: str
+    is_copy: bool
+    flagged: frozenset[str]
+
+    @property
+    def trial(self) -> str:
+        """The trial, as the parameter `trial` takes it."""
+        return f"{self.workload}/{self.batch_size}/{self.trial_id}"
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        """The place of the run among those of its submission: by number, as far as it is one."""
+        return int(self.number) if self.number.isdecimal() else 0, self.number, self.log
+
+
+def read_runs(view: ReleaseView) -> tuple[dict[SubmissionKey, list[Run]], int]:
+    """Return the runs of each submission, by number, and how many logs were left out: names are empty or too long."""
+    flags: dict[tuple[int, int], set[str]] = {}
+    for study_id, trial_id, rule in view.rows("flagged_runs"):
+        flags.setdefault((study_id, trial_id), set()).add(rule)
+    by_study = {
+        facts.first_study + i: facts for facts in view.workloads.values() for i in range(len(facts.batch_sizes))
+    }
+    reached: dict[Workload, _Reached] = {}
+    submissions: dict[SubmissionKey, list[Run]] = {}
+    n_left_out = 0
+    for study_id, trial_id, status, is_copy, *facts_of_log in view.rows("logs_of_submissions"):
+        collection, dataset, model, optimizer, batch_size, *key, number, seconds, accelerator, n, epoch, url, folder = (
+            facts_of_log
+        )
+        names = SubmissionKey._make([*key, folder])
+        needed = (names.suite, names.round, names.organisation, names.entry, names.system, names.benchmark)
+        if not all(needed) or any(len(name or "") > LONGEST_NAME for name in names[:-1]):
+            n_left_out += 1
+            continue
+        facts = by_study[study_id]
+        if facts.workload not in reached:
+            reached[facts.workload] = _Reached(view, facts)
+        examples, reached_s = reached[facts.workload].at(study_id, trial_id)
+        run = Run(
+            workload=Workload(collection, dataset, model, optimizer),
+            batch_size=batch_size,
+            trial_id=trial_id,
+            number=(number or "")[:_LONGEST_NUMBER],
+            # A log that was damaged is INCOMPLETE, but a time is only stored of a run that reached the target.
+            is_reached=status == COMPLETE or _seconds(seconds) is not None,
+            seconds=_seconds(seconds),
+            examples=examples,
+            reached_s=reached_s,
+            accelerator=accelerator if accelerator and len(accelerator) <= LONGEST_NAME else None,
+            accelerators=n if n is not None and math.isfinite(n) and n >= 1 else None,
+            epoch_examples=epoch if epoch is not None and math.isfinite(epoch) and epoch >= 1 else None,
+            log=url,
+            is_copy=is_copy,
+            flagged=frozenset(flags.get((study_id, trial_id), ())),
+        )
+        submissions.setdefault(names, []).append(run)
+    for runs in submissions.values():
+        runs.sort(key=lambda each: each.order)
+    return submissions, n_left_out
+
+
+def _seconds(text: str | None) -> Fraction | None:
+    """Return a time above 0, exactly as its text has it; None for any other text."""
+    if text is None or len(text) > _LONGEST_NUMBER:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    # An exponent of a billion would take as many digits.
+    is_time = number.is_finite() and 0 < number < _MOST_SECONDS and number.adjusted() > -_LONGEST_NUMBER
+    return Fraction(number) if is_time else None
+
+
+class _Reached:
+    """Where the trials of a workload reach all of its goals."""
+
+    def __init__(self, view: ReleaseView, facts: WorkloadFacts) -> None:
+        self._facts = facts
+        self._steps = np.full(len(facts.trials.trial_id), np.nan)
+        self._seconds = np.full(len(facts.trials.trial_id), np.nan)
+        for steps, seconds in _hits(view, facts):
+            is_later = ~(steps <= self._steps)
+            self._steps = np.where(is_later, steps, self._steps)
+            self._seconds = np.where(is_later, seconds, self._seconds)
+        self._rows: Mapping[int, Mapping[int, int]] = {
+            facts.first_study + study: {
+                int(trial_id): rows.start + place for place, trial_id in enumerate(facts.trials.trial_id[rows].tolist())
+            }
+            for study, rows, _, _ in facts.parts()
+        }
+
+    def at(self, study_id: int, trial_id: int) -> tuple[int | None, float | None]:
+        """Return the examples and the seconds of a trial to its last goal; None for never or unknown."""
+        row = self._rows[study_id][trial_id]
+        steps, seconds = float(self._steps[row]), float(self._seconds[row])
+        size = self._facts.batch_sizes[study_id - self._facts.first_study]
+        return (
+            int(steps) * size if math.isfinite(steps) else None,
+            seconds if math.isfinite(steps) and math.isfinite(seconds) else None,
+        )
+
+
+def _hits(view: ReleaseView, facts: WorkloadFacts) -> Iterator[tuple[Floats, Floats]]:
+    """Yield for each goal of a workload the steps and seconds to it by trial; inf for never."""
+    for goal in view.goals_of(facts.workload):
+        selection = Selection((facts.workload,), goal.metric, statuses=STATUSES, flagged="include")
+        try:
+            search = open_search(view, selection, facts.workload)
+        except BadParameter:
+            continue  # a metric without a known direction has no first hit
+        hits = search.first_hits(Goal(goal.target, goal.comparator))
+        found = hits != NEVER
+        records = search.records
+        steps, seconds = np.full(len(hits), np.inf), np.full(len(hits), np.nan)
+        steps[found] = records.step[hits[found]]
+        if records.elapsed_s is not None:
+            seconds[found] = records.elapsed_s[hits[found]]
+        yield steps, seconds

@@ -1,0 +1,1 @@
+"""The page of results: its rows, facets and strips of runs."""
