@@ -91,7 +91,8 @@ def test_page_shows_the_newest_round_first(client: TestClient) -> None:
     [
         "", "benchmark=bert", "round=3.1&round=4.0", "organisation=Google&organisation=NVIDIA&round=3.1",
         "accelerator=Google+TPU+v5p", "division=open", "flagged=only", "flag=fewer_runs", "suite=mlperf-training",
-        "q=dgx+nvidia", "benchmark=bert&sort=time", "benchmark=bert&sort=accelerator_hours", "round=3.1&sort=examples", "sort=time",
+        "q=dgx+nvidia", "benchmark=bert&sort=time", "benchmark=bert&sort=accelerator_hours", "round=3.1&sort=examples",
+        "sort=time",
     ],
 )  # fmt: skip
 def test_rows_are_those_of_rest_in_the_same_order_with_the_same_numbers(client: TestClient, query: str) -> None:
