@@ -195,6 +195,11 @@ def test_downloads_are_of_exactly_this_selection(client: TestClient) -> None:
     assert any('.results(organisation="Google", sort="benchmark,time_s")' in line for line in page.lines)
 
 
+def test_a_round_is_a_text_in_python(client: TestClient) -> None:
+    lines = Page(client.get("/results?round=4.0&round=3.1").text).lines
+    assert any('.results(round=["4.0", "3.1"])' in line for line in lines)
+
+
 def test_rows_on_other_hardware_are_said_to_compare_hardware(client: TestClient) -> None:
     def warns(params: dict[str, Sequence[str]]) -> bool:
         return "compare hardware" in Page(client.get("/results", params=params).text).text
