@@ -390,7 +390,7 @@ class QuestionMethods:
             benchmark: Only submissions to this benchmark; may be repeated. Default: all.
             organisation: Only submissions of this organisation; may be repeated. Default: all.
             accelerator: Only submissions on this accelerator; may be repeated. Default: all.
-            division: Only submissions of this division, closed or open; may be repeated. Default: all.
+            division: Only submissions of this division, closed, open or unknown; may be repeated. Default: all.
             flag: Only submissions with this flag, as the column `flags` has them; may be repeated. Default: all.
             flagged: exclude leaves out submissions with a flag, only lists just these.
             workload: Only submissions whose runs are of this workload, or of those that a pattern matches; may be

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from losslake.questions.declaration.parameters import MOST_PLACES, Natural, Page
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary, Summary
 from losslake.questions.lists.paging import Cursor, digest_of
-from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.errors import BadParameter, near_names
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.results.submissions import FLAGS, Submissions, submissions_of
@@ -135,8 +135,8 @@ class ResultRow(Row):
     """The check in words."""
     flags: Annotated[list[str], shown(["copy"])]
     """What is doubtful: too_few_examples and small_epoch (as FROM flags in SQL), sooner_than_references,
-    impossible_time, copy (runs that were submitted before), fewer_runs and more_runs than required, not_reached (by
-    too many runs)."""
+    impossible_time (a clock that goes back, or no run_stop), copy (runs that were submitted before), fewer_runs and
+    more_runs than required, not_reached (by too many runs)."""
     flags_in_words: Annotated[list[str], shown(["10 runs are also those of mlperf-training/5.0/closed/NVIDIA/…"])]
     """A sentence for each of the flags, in the same order."""
     also_in: Annotated[list[str], shown([_SUBMISSION])]
@@ -218,7 +218,7 @@ def _results(view: ReleaseView) -> _Results:
 
 
 def _passing(results: _Results, parameters: ResultsParameters) -> dict[str, list[bool]]:
-    """Return by facet which submissions pass its filter; raises UnknownName for a value that none has."""
+    """Return by facet which submissions pass its filter; raises BadParameter for a value that none has."""
     passing = {}
     for facet in FACETS:
         wanted: list[str] = getattr(parameters, facet)
@@ -231,8 +231,7 @@ def _passing(results: _Results, parameters: ResultsParameters) -> dict[str, list
             known.update(FLAGS)
         for value in wanted:
             if value not in known and of_rows:
-                near = near_names(value, sorted(known))
-                raise UnknownName(facet, value, near, "the submissions of this release")
+                raise _unknown(facet, value, known)
         chosen = set(wanted)
         passing[facet] = [
             any((_UNKNOWN if value is None else value) in chosen for value in values) for values in of_rows
@@ -240,13 +239,18 @@ def _passing(results: _Results, parameters: ResultsParameters) -> dict[str, list
     return passing
 
 
+def _unknown(parameter: str, value: str, known: Collection[str]) -> BadParameter:
+    near = near_names(value, sorted(known))
+    advice = f": did you mean {' or '.join(near)}?" if near else ": /v1/results lists them"
+    return BadParameter(parameter, f"no submission of this release has {parameter} '{value}'{advice}")
+
+
 def _passes_others(view: ReleaseView, results: _Results, parameters: ResultsParameters) -> list[bool]:
     """Return which submissions pass the filters that aren't facets; raises UnknownName and BadParameter."""
     rows, named = results.submissions.rows, set(parameters.submission)
-    for name in sorted(named - {row["submission"] for row in rows}):
-        if rows:
-            near = near_names(name, [row["submission"] for row in rows])
-            raise UnknownName("submission", name, near, "this release")
+    known = {row["submission"] for row in rows}
+    for name in sorted(named - known) if rows else ():
+        raise _unknown("submission", name, ())
     patterns = [view.matching(parse_workload(text)) for text in parameters.workload]
     workloads = {str(facts.workload) for each in patterns for facts in each}
     words = parameters.q.casefold().split()

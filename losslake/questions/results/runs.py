@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.errors import BadParameter, UnknownName
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
-from losslake_schema.reached import NEVER, Floats
+from losslake_schema.reached import Floats
 from losslake_schema.statuses import COMPLETE, STATUSES
 
 LONGEST_NAME = 200
@@ -44,7 +45,7 @@ class Run:
     """A run of a submission.
 
     is_reached: its log says that it reached the target. seconds: from run_start to run_stop; None where unknown.
-    examples: to the target, as the trial's measurements have it; None for never. reached_s: that evaluation's time.
+    examples: to the target, as the trial's measurements have it; None for never.
     is_copy: the same run was submitted before. flagged: the rules by which answers leave the trial out.
     """
 
@@ -55,7 +56,6 @@ class Run:
     is_reached: bool
     seconds: Fraction | None
     examples: int | None
-    reached_s: float | None
     accelerator: str | None
     accelerators: float | None
     epoch_examples: float | None
@@ -97,7 +97,6 @@ def read_runs(view: ReleaseView) -> tuple[dict[SubmissionKey, list[Run]], int]:
         facts = by_study[study_id]
         if facts.workload not in reached:
             reached[facts.workload] = _Reached(view, facts)
-        examples, reached_s = reached[facts.workload].at(study_id, trial_id)
         run = Run(
             workload=Workload(collection, dataset, model, optimizer),
             batch_size=batch_size,
@@ -106,8 +105,7 @@ def read_runs(view: ReleaseView) -> tuple[dict[SubmissionKey, list[Run]], int]:
             # A log that was damaged is INCOMPLETE, but a time is only stored of a run that reached the target.
             is_reached=status == COMPLETE or _seconds(seconds) is not None,
             seconds=_seconds(seconds),
-            examples=examples,
-            reached_s=reached_s,
+            examples=reached[facts.workload].examples(study_id, trial_id),
             accelerator=accelerator if accelerator and len(accelerator) <= LONGEST_NAME else None,
             accelerators=n if n is not None and math.isfinite(n) and n >= 1 else None,
             epoch_examples=epoch if epoch is not None and math.isfinite(epoch) and epoch >= 1 else None,
@@ -135,47 +133,32 @@ def _seconds(text: str | None) -> Fraction | None:
 
 
 class _Reached:
-    """Where the trials of a workload reach all of its goals."""
+    """Where the trials of a workload have reached all of its goals."""
 
     def __init__(self, view: ReleaseView, facts: WorkloadFacts) -> None:
         self._facts = facts
-        self._steps = np.full(len(facts.trials.trial_id), np.nan)
-        self._seconds = np.full(len(facts.trials.trial_id), np.nan)
-        for steps, seconds in _hits(view, facts):
-            is_later = ~(steps <= self._steps)
-            self._steps = np.where(is_later, steps, self._steps)
-            self._seconds = np.where(is_later, seconds, self._seconds)
-        self._rows: Mapping[int, Mapping[int, int]] = {
+        goals = list(_steps(view, facts))
+        self._steps = np.max(goals, axis=0) if goals else np.full(len(facts.trials.trial_id), np.inf)
+        self._rows = {
             facts.first_study + study: {
                 int(trial_id): rows.start + place for place, trial_id in enumerate(facts.trials.trial_id[rows].tolist())
             }
             for study, rows, _, _ in facts.parts()
         }
 
-    def at(self, study_id: int, trial_id: int) -> tuple[int | None, float | None]:
-        """Return the examples and the seconds of a trial to its last goal; None for never or unknown."""
-        row = self._rows[study_id][trial_id]
-        steps, seconds = float(self._steps[row]), float(self._seconds[row])
+    def examples(self, study_id: int, trial_id: int) -> int | None:
+        """Return the examples of a trial to its last goal; None for never."""
+        steps = float(self._steps[self._rows[study_id][trial_id]])
         size = self._facts.batch_sizes[study_id - self._facts.first_study]
-        return (
-            int(steps) * size if math.isfinite(steps) else None,
-            seconds if math.isfinite(steps) and math.isfinite(seconds) else None,
-        )
+        return int(steps) * size if math.isfinite(steps) else None
 
 
-def _hits(view: ReleaseView, facts: WorkloadFacts) -> Iterator[tuple[Floats, Floats]]:
-    """Yield for each goal of a workload the steps and seconds to it by trial; inf for never."""
+def _steps(view: ReleaseView, facts: WorkloadFacts) -> Iterator[Floats]:
+    """Yield for each goal of a workload the steps to it by trial; inf for never."""
     for goal in view.goals_of(facts.workload):
         selection = Selection((facts.workload,), goal.metric, statuses=STATUSES, flagged="include")
         try:
             search = open_search(view, selection, facts.workload)
-        except BadParameter:
-            continue  # a metric without a known direction has no first hit
-        hits = search.first_hits(Goal(goal.target, goal.comparator))
-        found = hits != NEVER
-        records = search.records
-        steps, seconds = np.full(len(hits), np.inf), np.full(len(hits), np.nan)
-        steps[found] = records.step[hits[found]]
-        if records.elapsed_s is not None:
-            seconds[found] = records.elapsed_s[hits[found]]
-        yield steps, seconds
+        except (BadParameter, UnknownName):
+            continue  # without a known direction, or measurements, no trial reaches it
+        yield trial_steps(search, Goal(goal.target, goal.comparator))

@@ -31,6 +31,7 @@ QUESTIONS = {
     "steps-to-target": GOAL,
     "papers": "",
     "cite": f"workload={DEEP}",
+    "results": "limit=5",
     "best": f"workload={DEEP}&metric={ERROR}",
     "metaparameters": GOAL,
     "targets": f"{GOAL}&target=0.2",
