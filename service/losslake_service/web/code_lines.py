@@ -55,16 +55,19 @@ def notebook_cell(address: str, path: str, query: Query, options: Query = ()) ->
 
 def library_call(address: str, path: str, query: Query) -> str:
     """Return the line of Python that gets the answer at a path from the library."""
-    values = _arguments(query)
+    method = path.rpartition("/")[2].replace("-", "_")
+    values = _arguments(query, _texts().get(method, frozenset()))
     workload = [values.pop("workload")] if "workload" in values else []
     arguments = ", ".join([*workload, *_named(values)])
-    method = path.rpartition("/")[2].replace("-", "_")
     return f"import losslake; losslake.open({_python(address)}).{method}({arguments})"
 
 
-def _arguments(query: Query) -> dict[str, str]:
-    """Return the literals of Python by parameter; a list of what is repeated."""
-    literals = {name: [*map(_python, values)] for name, values in values_by_name(query).items()}
+def _arguments(query: Query, texts: Set[str] = frozenset()) -> dict[str, str]:
+    """Return the literals of Python by parameter; a list of what is repeated. texts: parameters that are no numbers."""
+    literals = {
+        name: [_quoted_text(value) if name in texts else _python(value) for value in values]
+        for name, values in values_by_name(query).items()
+    }
     return {name: each[0] if len(each) == 1 else f"[{', '.join(each)}]" for name, each in literals.items()}
 
 
@@ -97,9 +100,23 @@ def _lines(name: str) -> list[str]:
     return text.strip().splitlines()
 
 
+@cache
+def _texts() -> Mapping[str, Set[str]]:
+    """Return the parameters that take a text, by method of the library."""
+    methods = json.loads(read_text("losslake.library", "methods.json"))
+    return {
+        method: {name for name, kind in each["parameters"].items() if kind.startswith("str")}
+        for method, each in methods.items()
+    }
+
+
 def _python(text: str) -> str:
     """Return the value of a parameter as a literal of Python."""
-    return text if _NUMBER.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    return text if _NUMBER.fullmatch(text) else _quoted_text(text)
+
+
+def _quoted_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _quoted(url: str) -> str:

@@ -16,7 +16,7 @@ from losslake_service.web.results.facets import words
 from losslake_service.web.results.strips import Run, Strip, duration, reach_of, strip_of
 from losslake_service.web.studies.sources import web_address
 
-_MANY = 1e5
+_MANY = 1e6
 _TRAINING = "mlperf-training"
 
 

@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A run. seconds: None if it has no time or missed the target. is_dropped: not in MLPerf's mean. log: its address."""
+    """A run. seconds: None without a time to the target. is_dropped: it isn't in MLPerf's mean. log: its address."""
 
     seconds: float | None
     is_dropped: bool

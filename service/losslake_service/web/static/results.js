@@ -42,7 +42,7 @@ function offerComparisons() {
     url.searchParams.delete("submission");
     for (const each of isAdded ? [...selected, name] : [name]) url.searchParams.append("submission", each);
     link.href = url;
-    link.firstElementChild.textContent = isAdded ? "Compare curves" : "Curves";
+    link.firstElementChild.textContent = isAdded ? "Compare" : "Curves";
   }
 }
 

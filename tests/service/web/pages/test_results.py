@@ -91,7 +91,8 @@ def test_page_shows_the_newest_round_first(client: TestClient) -> None:
     [
         "", "benchmark=bert", "round=3.1&round=4.0", "organisation=Google&organisation=NVIDIA&round=3.1",
         "accelerator=Google+TPU+v5p", "division=open", "flagged=only", "flag=fewer_runs", "suite=mlperf-training",
-        "q=dgx+nvidia", "benchmark=bert&sort=time", "benchmark=bert&sort=accelerator_hours", "round=3.1&sort=examples", "sort=time",
+        "q=dgx+nvidia", "benchmark=bert&sort=time", "benchmark=bert&sort=accelerator_hours", "round=3.1&sort=examples",
+        "sort=time",
     ],
 )  # fmt: skip
 def test_rows_are_those_of_rest_in_the_same_order_with_the_same_numbers(client: TestClient, query: str) -> None:
@@ -192,6 +193,11 @@ def test_downloads_are_of_exactly_this_selection(client: TestClient) -> None:
     query = parse_qs(urlsplit(csv).query)
     assert (query["organisation"], query["sort"]) == (["Google"], ["benchmark,time_s"])
     assert any('.results(organisation="Google", sort="benchmark,time_s")' in line for line in page.lines)
+
+
+def test_a_round_is_a_text_in_python(client: TestClient) -> None:
+    lines = Page(client.get("/results?round=4.0&round=3.1").text).lines
+    assert any('.results(round=["4.0", "3.1"])' in line for line in lines)
 
 
 def test_rows_on_other_hardware_are_said_to_compare_hardware(client: TestClient) -> None:

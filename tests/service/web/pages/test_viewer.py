@@ -104,7 +104,7 @@ def test_too_many_trials_are_sampled_with_the_best_of_each_study(
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({}, "give either study=…, trial=… or workload=…"),
+        ({}, "give either study=…, trial=…, workload=… or submission=…"),
         ({"study": STUDY, "workload": WORKLOAD}, "and not several"),
         ({"workload": WORKLOAD, "batch_size": 7}, "has no study at these batch sizes"),
         ({"study": STUDY, "smooth": "1"}, "smooth"),
