@@ -724,6 +724,17 @@ class QuestionMethods:
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
+    def league(self, *, fields: str | None = None, collection: str | None = None) -> Result:
+        """Return the answer of /v1/analysis/league.
+
+        AlgoPerf's submissions: scores with intervals, verdicts on pairs, time and steps by workload.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            collection: The competition: a collection of AlgoPerf, which is one version and ruleset. Default: the
+                first of the release. Submissions of different rulesets have different budgets and are never
+                compared.
+        """
     def metaparameter_map(
         self,
         workload: str | Sequence[str],
@@ -989,6 +1000,20 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def records(
+        self,
+        *,
+        fields: str | None = None,
+        track: Literal["track_1_short", "track_2_medium", "track_3_optimization"] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/records.
+
+        The records of modded-nanogpt by date: steps, seconds and seeds, by the rule of each track.
+
+        Args:
+            fields: The columns to return, separated by commas; default: all.
+            track: Only this track; default: all.
         """
     def regimes(
         self,
