@@ -67,7 +67,7 @@ class RecordsRow(Row):
     date: Annotated[str, shown("2024-10-11")]
     """Its date in that history; else that of its folder's name."""
     description: Annotated[str | None, shown("Muon improvements")]
-    """What changed, as the published history has it; null if it isn't in it."""
+    """Its change, as the published history has it; null if it isn't in it."""
     workload: str
     batch_size: int
     trial_id: int
@@ -99,7 +99,7 @@ class RecordsRow(Row):
 
 
 class RecordsSummary(ReleaseSummary, Finding):
-    """What is left out."""
+    """The data that are left out."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from losslake.questions.trials.league_studies import submission_name
 from losslake_schema.names import Workload
 from losslake_service.web.page import Content, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
-from losslake_service.web.templates import with_query
 
 PATH = "/optimizers"
 _BASELINE = "baseline"
@@ -51,9 +50,8 @@ def optimizers_page(request: PageRequest) -> Page:
         state = {"collection": facts["collection"], "first": first, "second": second}
         rows = answer.table().to_pylist()
         chosen = {"collection": facts["collection"]}
-        chart = request.chart(
-            "league", chosen, f"Performance profiles: {facts['title']}", heading="Performance profiles"
-        )
+        title = f"Performance profiles: {facts['title']}"
+        chart = request.chart("league", chosen, title, heading="Performance profiles")
         content |= {
             "leader": leader_in_words(facts, names),
             "scores": [_score(each, facts, names) for each in facts["scores"]],
@@ -61,13 +59,11 @@ def optimizers_page(request: PageRequest) -> Page:
             "verdict": verdict_in_words(first, second, facts, names) if second else None,
             "compared": _compared(request, first, second, rows) if second else (),
             "tables": [_table(request, facts, rows, is_held_out) for is_held_out in (False, True)],
-            "ways": [(text, with_query(f"{league.QUESTION.path}.{ending}", [*chosen.items(), ("release", request.pinned)]))
-                     for text, ending in (("CSV", "csv"), ("JSON", "json"))],
-        }  # fmt: skip
+        }
     return Page(
         template="optimizers.html",
         title="Optimizers",
-        description="AlgoPerf's submissions with intervals and verdicts on pairs, and modded-nanogpt's records by date.",
+        description="AlgoPerf's submissions with intervals and verdicts on pairs; modded-nanogpt's records by date.",
         url=request.url(PATH, **state),
         content={**content, "state": state, "chart": chart, "bar": _BAR},
         picture=chart or first_chart(request),
