@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
+from losslake_service.web.moved import add_moved
 from losslake_service.web.own_run import OWN_RUN
 from losslake_service.web.page import PageKind, PageSources, page_handler
-from losslake_service.web.pages.advice import ADVICE
 from losslake_service.web.pages.atlas import ATLAS
 from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.discovery import add_discovery
@@ -34,7 +34,7 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
+    ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
     DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
@@ -55,6 +55,7 @@ def add_pages(router: APIRouter, sources: PageSources) -> None:
     releases = sources.releases
     add_undocumented_route(router, PICTURES + "{name:path}", picture_of_document)
     add_discovery(router, releases, sources.public_url)
+    add_moved(router)
     for kind in PAGES:
         add_undocumented_route(router, kind.path, page_handler(kind, sources), is_cached=kind.is_of_release)
     add_undocumented_route(router, PREFIX + "{digest}/{name:path}", static_file)

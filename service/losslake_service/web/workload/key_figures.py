@@ -44,14 +44,7 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
         numbers["least"] = amount(min(amounts)[0]) if amounts else WORDS["none"]
         notes["least"] = f"at batch size {min(amounts)[1]:,}" if amounts else ""
     else:
-        numbers |= {
-            "steps": WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
-            "perfect": _end(row, "perfect_scaling_end"),
-            "useful": _end(row, "max_useful_batch_size"),
-        }
-        if row["fewest_steps"] is not None and row["perfect_scaling_end"] is None:
-            notes["perfect"] = WORDS["too_close"]
-        numbers["critical"], notes["critical"] = _critical(row)
+        numbers["steps"] = WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}"
     labels = WORDS["labels"] | {"least": f"Fewest {request.noun}"}
     return [(name, labels[name], number, notes.get(name, "")) for name, number in numbers.items()]
 
@@ -77,13 +70,14 @@ def n_reached(row: AnswerRow, n_batch_sizes: int) -> int:
     return round(coverage * n_batch_sizes)
 
 
-def _end(row: AnswerRow, name: str) -> str:
+def end_words(row: AnswerRow, name: str) -> str:
+    """Return the end of a regime: 512, 512 or more, or a dash."""
     size = row[name]
     text: str = WORDS["none"] if size is None else WORDS[row[f"{name}_censoring"] or "exact"].format(size=f"{size:,}")
     return text
 
 
-def _critical(row: AnswerRow) -> tuple[str, str]:
+def critical_words(row: AnswerRow) -> tuple[str, str]:
     """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}
     if row["critical_batch_size"] is not None:
