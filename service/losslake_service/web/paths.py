@@ -20,7 +20,6 @@ from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_
 from losslake_service.web.pages.frontier import FRONTIER
 from losslake_service.web.pages.home import HOME
 from losslake_service.web.pages.methods import METHODS
-from losslake_service.web.pages.papers import PAPERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
 from losslake_service.web.pages.schema import SCHEMA
@@ -34,7 +33,7 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
+    ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
     DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 

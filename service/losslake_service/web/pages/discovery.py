@@ -51,7 +51,6 @@ _PAGES = (
     "/compare",
     "/critical-batch-sizes",
     "/frontier",
-    "/papers",
     "/sql",
     "/releases",
     "/docs",

@@ -109,7 +109,8 @@ def test_all_conditions_have_to_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "where", [(), ("rate=0",), ("rate=0", "rate=0.1"), ("size=8", "size=16", "rate=0.1"), ("size=16", "rate=0", "rate=0")]
+    "where",
+    [(), ("rate=0",), ("rate=0", "rate=0.1"), ("size=8", "size=16", "rate=0.1"), ("size=16", "rate=0", "rate=0")],
 )
 def test_one_value_of_each_name_has_to_hold(where: tuple[str, ...]) -> None:
     names = {condition.partition("=")[0] for condition in where}

@@ -65,8 +65,14 @@ def test_form_keeps_what_was_given_and_asks_where_nothing_was(client: TestClient
         ({"step_times": TIMES, "budget": "0"}, "Trials to be run: input should be greater than"),
         ({"step_times": TIMES, "budget": "1e9"}, "Trials to be run: give a whole number"),
         ({"budget": "5"}, "Seconds per step: give step_time=BATCH_SIZE=SECONDS"),
-        ({"step_times": TIMES, "trial_accelerators": "2"}, "Price of an accelerator hour: accelerators count for costs"),
-        ({"step_times": TIMES, "price": "1", "trial_accelerators": "20000000"}, "Accelerators: input should be less than"),
+        (
+            {"step_times": TIMES, "trial_accelerators": "2"},
+            "Price of an accelerator hour: accelerators count for costs",
+        ),
+        (
+            {"step_times": TIMES, "price": "1", "trial_accelerators": "20000000"},
+            "Accelerators: input should be less than",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_said_above_the_form(client: TestClient, given: dict[str, str], said: str) -> None:
