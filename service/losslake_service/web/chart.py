@@ -15,7 +15,7 @@ _WIDE, _NARROW = 720, 360
 # Height in px of what an embedded chart has besides its picture: the source, and lines that a caption adds.
 _BESIDE_CHART = 100
 # The pages of charts about a data set or a whole release.
-_WIDE_PAGES = {"atlas": "/critical-batch-sizes", "frontier": "/frontier"}
+_WIDE_PAGES = {"atlas": "/critical-batch-sizes", "frontier": "/compare"}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 

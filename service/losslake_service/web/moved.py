@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from losslake.questions.release.pool import ANY
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.templates import Query, with_query
 
@@ -22,9 +23,15 @@ def _advice(query: Query) -> str:
     return f"{with_query(path, rest)}#advice"
 
 
+def _frontier(query: Query) -> str:
+    has_dataset = any(name == "dataset" for name, _ in query)
+    return with_query("/compare", query if has_dataset else [("dataset", ANY), *query])
+
+
 # By path: where it leads with a query.
 MOVED: Mapping[str, Callable[[Query], str]] = {
     "/advice": _advice,
+    "/frontier": _frontier,
     "/papers": lambda query: with_query("/docs/papers", query),
 }
 

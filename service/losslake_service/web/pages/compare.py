@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from losslake.figures.charts.frontier import ColourBy
 from losslake.figures.charts.scaling import results_in_words
 from losslake.questions import compare, scaling
 from losslake.questions.declaration.parameters import MOST_CONDITIONS, Natural
@@ -23,6 +24,7 @@ from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
+from losslake_service.web.comparison.frontier import frontier_page
 from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
 from losslake_service.web.measures import CountedParameters, OfferedMeasure, batch_unit, measured, offered_measures
@@ -63,6 +65,10 @@ class ComparePageParameters(compare.BaselineParameters, CountedParameters):
     """Only trials of which this holds, as for questions: NAME=VALUE; may be repeated. Then there are no verdicts."""
     scale: Literal["steps", "relative"] = "steps"
     """Show steps, or steps relative to those at the smallest common batch size, in the scaling chart."""
+    dataset: str | None = None
+    """Compare all trials on this data set instead, by their best values; `*`: the one with the most trials."""
+    colour: ColourBy = "model"
+    """The meaning of colours, of the trials on a data set."""
     at: Annotated[Natural | None, Field(ge=1)] = None
     """The batch size of the training curves; default: the largest common one."""
 
@@ -127,6 +133,8 @@ class CompareRequest:
 
 def compare_page(page: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
+    if page.parameters.dataset is not None:
+        return frontier_page(page)
     names = [str(each) for each in list(page.view.listed)[:_MOST_NAMES]]
     workloads = _workloads(page)
     if not workloads:
@@ -135,7 +143,13 @@ def compare_page(page: PageRequest) -> Page:
             title="Compare workloads",
             description="Which optimizer or model reaches a target sooner, at which batch sizes, and how sure that is.",
             url=page.url("/compare"),
-            content={"chosen": (), "suggestions": _to_begin_with(page), "names": names, "comparison": None},
+            content={
+                "chosen": (),
+                "suggestions": _to_begin_with(page),
+                "names": names,
+                "comparison": None,
+                "datasets": sorted({each.dataset for each in page.view.listed}),
+            },
         )
     where = tuple(page.parameters.where)
     facts = [page.view.workload(each) for each in workloads]

@@ -50,7 +50,6 @@ _PAGES = (
     "/workloads",
     "/compare",
     "/critical-batch-sizes",
-    "/frontier",
     "/sql",
     "/releases",
     "/docs",

@@ -17,7 +17,7 @@ from losslake_service.web.pages import home
 from losslake_service.web.pages.home import _statement
 from losslake_service.web.starting_example import StartingExample
 from tests.applications import without_sql
-from tests.service.web.pages.conftest import ERROR, STEPS
+from tests.service.web.pages.conftest import ERROR
 from tests.service.web.reading import Page
 from tests.service.web.tables import Tables
 
