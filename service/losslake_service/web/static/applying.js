@@ -5,8 +5,8 @@ export function applyAtOnce(form) {
   let isByKey = false;
   let isChanged = false;
   form.addEventListener("keydown", (event) => {
-    isByKey = event.target.matches("select") && event.key !== "Enter";
     if (event.key === "Enter" && isChanged) form.requestSubmit();
+    else if (!["Enter", "Tab", "Shift"].includes(event.key)) isByKey = event.target.matches("select");
   });
   form.addEventListener("pointerdown", () => (isByKey = false));
   form.addEventListener("change", () => {
