@@ -52,8 +52,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -168,8 +168,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -226,8 +226,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -268,8 +268,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -323,8 +323,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -437,8 +437,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -524,8 +524,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -590,8 +590,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -649,8 +649,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -703,8 +703,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -759,8 +759,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -811,8 +811,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -860,8 +860,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -909,8 +909,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -958,8 +958,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -1019,8 +1019,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1096,8 +1096,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1154,8 +1154,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1204,8 +1204,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1263,8 +1263,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1320,8 +1320,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
