@@ -11,6 +11,7 @@ from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
 from losslake_service.web.own_run import OWN_RUN
+from losslake_service.web.own_run_trials import OWN_RUN_TRIALS
 from losslake_service.web.page import PageKind, PageSources, page_handler
 from losslake_service.web.pages.advice import ADVICE
 from losslake_service.web.pages.atlas import ATLAS
@@ -34,8 +35,8 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
-    DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    ADVICE, ATLAS, COMPARE, DOCS, FRONTIER, HOME, METHODS, OWN_RUN, OWN_RUN_TRIALS, PAPERS, PATH, REFERENCE, RELEASE,
+    RELEASES, SCHEMA, DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 
