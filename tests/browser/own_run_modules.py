@@ -49,7 +49,9 @@ def read_in_page(page: Page, files: Mapping[str, bytes]) -> dict[str, dict[int, 
 
 def error_in_page(page: Page, files: Mapping[str, bytes]) -> str:
     """Return the error with which the page refuses the files of a run; empty if it reads them."""
-    message: str = in_modules(page, "readRun(filesOf(argument)).then(() => '', (error) => error.message)", encoded(files))
+    message: str = in_modules(
+        page, "readRun(filesOf(argument)).then(() => '', (error) => error.message)", encoded(files)
+    )
     return message
 
 

@@ -24,7 +24,17 @@ from tests.browser.own_run_modules import PAGE, encoded, error_in_page, in_modul
 from tests.browser.visit import Visit
 from tests.conformance.corpora import SAMPLE_AND_WHOLE, corpus
 from tests.ingest.formats.reading import cells, runs
-from tests.ingest.formats.tensorboard_files import FILE, SMALL, event, event_file, framed, hyperparameters, session, simple, tensor
+from tests.ingest.formats.tensorboard_files import (
+    FILE,
+    SMALL,
+    event,
+    event_file,
+    framed,
+    hyperparameters,
+    session,
+    simple,
+    tensor,
+)
 from tests.ingest.formats.test_record import files as recorded_files
 from tests.ingest.formats.test_record import measured, written
 from tests.ingest.readers.event_files.test_scalars import NUMBERS
@@ -163,7 +173,9 @@ def test_trainer_states_are_those_of_the_ingest(page: Page, tmp_path: Path, part
         names, table = in_modules(page, body, encoded({"trainer_state.json": given["run/trainer_state.json"]}))
         assert set(names) == set(rows.columns)
         for name in names:
-            assert [float(row[names.index(name)]) if row[names.index(name)] else None for row in table] == cells(rows, name)
+            assert [float(row[names.index(name)]) if row[names.index(name)] else None for row in table] == cells(
+                rows, name
+            )
 
 
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
@@ -202,7 +214,9 @@ def test_words_of_columns_are_those_of_the_ingest(page: Page) -> None:
 
 
 def test_batch_size_and_times_are_found_in_files(page: Page) -> None:
-    state = json.dumps({"train_batch_size": 8, "log_history": [{"step": 1, "eval_loss": 2}, {"step": 2, "eval_loss": 1}]})
+    state = json.dumps(
+        {"train_batch_size": 8, "log_history": [{"step": 1, "eval_loss": 2}, {"step": 2, "eval_loss": 1}]}
+    )
     for text, sizes, device, seconds in (
         ("step,global_batch_size,val/loss,wall_time\n10,64,1,5\n30,64,2,9\n", [64], None, 0.2),
         ('{"step": 1, "args": {"total_train_batch_size": 32}}', [32], None, None),

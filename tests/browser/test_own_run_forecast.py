@@ -26,6 +26,7 @@ N = 150
 def case(dice: random.Random, number: int) -> tuple[Comparable, list[int], list[float]]:
     """Return stored trials and the curve of a run, odd ones among them."""
     n, kind = dice.choice([3, 10, 12, 30, 60, 310]) if number % 10 else 320, number % 5
+
     def curve(length: int) -> list[float]:
         rate, floor = dice.uniform(0.02, 0.3), dice.choice([0.0, 0.05, dice.random() / 5])
         values = [floor + math.exp(-rate * at) * dice.uniform(0.9, 1.1) for at in range(length)]

@@ -83,7 +83,10 @@ def compared_trials(
     found = comparable_trials(open_search(view, selection, workload), Goal(goal.target, goal.comparator), study)
     trials = found.comparable
     if len(trials.steps) > _MOST_RECORDS:
-        return {"comparable": None, "instead": f"There is no forecast here: over {_MOST_RECORDS:,} values are compared."}
+        return {
+            "comparable": None,
+            "instead": f"There is no forecast here: over {_MOST_RECORDS:,} values are compared.",
+        }
     return {"comparable": records_of(trials), "instead": ""}
 
 
