@@ -20,6 +20,7 @@ from losslake.index.frontiers import COUNTED
 from losslake.questions.declaration.parameters import MOST_CONDITIONS, DirectionParameters
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.search import at, open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema import registry
@@ -29,9 +30,10 @@ from losslake_schema.reached import NEVER, Comparator, Integers
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 from losslake_service.web.goals import PageGoal, page_goal
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
-from losslake_service.web.templates import with_query
+from losslake_service.web.templates import page_path, with_query
 
 _PATH = "/own-run/"
+TRIALS_PATH = "/own-run-trials/"
 # The statuses of trials that don't count, in words.
 _UNCOUNTED = {INCOMPLETE: "stopped", INFEASIBLE: "diverged"}
 # A learning rate by batch size and trial: the name of the metaparameter, and its value.
@@ -52,7 +54,8 @@ def own_run(
     the metric has no direction. where: conditions of the trials that count, as in a Selection.
 
     Its limits are what values of the metric can't be, in the order of checks. instead: the sentence where nothing is
-    compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages.
+    compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages, and
+    trials: that of the trials of a batch size, which its script adds to the query.
     """
     if metric is None:
         return None
@@ -63,6 +66,7 @@ def own_run(
         "goal": goal and goal.for_scripts,
         "instead": "",
         "stored": "",
+        "trials": "",
     }
     if workload is None:
         return about | {"instead": "Several workloads are shown here: open one of them for a comparison."}
@@ -71,16 +75,24 @@ def own_run(
     query = [
         *goal.with_comparator.items(),
         ("direction", goal.direction if view.metrics[metric].direction is None else None),
-        ("batch_size", batch_size),
         ("where", list(where)),
         ("release", view.number),
     ]
-    return about | {"stored": with_query(stored_path(workload), query)}
+    return about | {
+        "stored": with_query(stored_path(workload), [*query, ("batch_size", batch_size)]),
+        "trials": with_query(trials_path(workload), query),
+        "advice": with_query(page_path(workload), goal.parameters.items()) + "#advice",
+    }
 
 
 def stored_path(workload: Workload) -> str:
     """Return the path of the stored trials of a workload."""
     return f"{_PATH}{quote(str(workload))}"
+
+
+def trials_path(workload: Workload) -> str:
+    """Return the path of the trials of a workload at a batch size, which the query has."""
+    return f"{TRIALS_PATH}{quote(str(workload))}"
 
 
 class OwnRunParameters(DirectionParameters, GoalParameters):
@@ -91,6 +103,12 @@ class OwnRunParameters(DirectionParameters, GoalParameters):
     where: Annotated[list[str], Field(default_factory=list, max_length=MOST_CONDITIONS)]
 
 
+def goal_of_run(view: ReleaseView, facts: WorkloadFacts, requested: OwnRunParameters) -> PageGoal:
+    """Return the goal that a run is compared at; raises BadParameter and UnknownName."""
+    goal = page_goal(view, facts, requested.metric, requested.target, requested.direction)
+    return replace(goal, comparator=requested.comparator or goal.comparator)
+
+
 def own_run_page(page: PageRequest) -> Page:
     """Return the stored trials beside a run, for the script of the panel; raises BadParameter and UnknownName."""
     requested: OwnRunParameters = page.parameters
@@ -98,8 +116,7 @@ def own_run_page(page: PageRequest) -> Page:
     facts = view.workload(workload)
     if requested.batch_size is not None:
         view.index_of(facts, requested.batch_size)
-    goal = page_goal(view, facts, requested.metric, requested.target, requested.direction)
-    goal = replace(goal, comparator=requested.comparator or goal.comparator)
+    goal = goal_of_run(view, facts, requested)
     stored = stored_beside(view, workload, requested.batch_size, goal, requested.where)
     return Page(
         template="own_run_stored.html",
@@ -244,18 +261,20 @@ def _limits_of_range(
     """Yield the limits of a range. is_of_best: single values of a run may be larger.
 
     A run breaks one if its least, middle or largest finite value, which `of` names, is more than `above` and at most
-    `upTo`; None for no bound.
+    `upTo`; None for no bound. unit: percent or fractions, from which its values are converted; None if they can't be.
     """
     # Where single values may be larger, a curve of fractions is in the range for most of its evaluations.
     typical = "middle" if is_of_best else "largest"
 
-    def limit(of: str, above: float | None, up_to: float | None, looks: str, remedy: str) -> dict[str, Any]:
-        return {"of": of, "above": above, "upTo": up_to, "text": f"{looks}: {in_words}. {remedy}"}
+    def limit(
+        of: str, above: float | None, up_to: float | None, looks: str, remedy: str, unit: str | None = None
+    ) -> dict[str, Any]:
+        return {"of": of, "above": above, "upTo": up_to, "text": f"{looks}: {in_words}. {remedy}", "unit": unit}
 
     if round(largest) == 1:
-        yield limit(typical, largest, 100, "look like percent", "Divide them by 100.")
+        yield limit(typical, largest, 100, "look like percent", "They were divided by 100.", "percent")
     if round(largest) == 100:
-        yield limit("largest", 0, 1, "look like fractions", "Multiply them by 100.")
+        yield limit("largest", 0, 1, "look like fractions", "They were multiplied by 100.", "fractions")
     yield limit(typical, largest, None, "are too large", "Choose another column.")
     if smallest is not None:
         yield limit("least", None, math.nextafter(smallest, -math.inf), "are too small", "Choose another column.")

@@ -12,6 +12,7 @@ from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
 from losslake_service.web.moved import add_moved
 from losslake_service.web.own_run import OWN_RUN
+from losslake_service.web.own_run_trials import OWN_RUN_TRIALS
 from losslake_service.web.page import PageKind, PageSources, page_handler
 from losslake_service.web.pages.batch_size import BATCH_SIZE, EMBEDDED
 from losslake_service.web.pages.compare import COMPARE
@@ -35,8 +36,8 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    BATCH_SIZE, COMPARE, DOCS, EMBEDDED, HOME, METHODS, OPTIMIZERS, OWN_RUN, PATH, REFERENCE, RELEASE, RELEASES,
-    RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    BATCH_SIZE, COMPARE, DOCS, EMBEDDED, HOME, METHODS, OPTIMIZERS, OWN_RUN, OWN_RUN_TRIALS, PATH, REFERENCE, RELEASE,
+    RELEASES, RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 

@@ -1,14 +1,14 @@
 // The panel for a reader's own run: it is read here, in the browser, compared with stored trials, and sent nowhere.
 
-import { batchSizesIn, guessed, plain } from "./own_run/columns.js";
-import { compared, curveOf, unlike } from "./own_run/curve.js";
+import { batchOfDevice, batchSizesIn, guessed, plain, secondsPerStep } from "./own_run/columns.js";
+import { beside, compared, curveOf, inUnits } from "./own_run/curve.js";
+import { forgetRun, keepRun, keptRun } from "./own_run/kept.js";
 import { showOwnRun } from "./own_run/layer.js";
+import { hideMore, showMore } from "./own_run/more.js";
+import { droppedFiles, readRun } from "./own_run/run_file.js";
 import { storedBeside } from "./own_run/stored.js";
 import { readTable } from "./own_run/table.js";
 
-const KEPT = "losslake-own-run";
-const MOST_KEPT = 2e6;
-const MOST_BYTES = 40e6;
 const panel = document.getElementById("own");
 const place = document.getElementById("own-about");
 const form = panel.querySelector("form");
@@ -24,7 +24,7 @@ let reading;
 let stored;
 
 panel.hidden = false;
-controls.file.addEventListener("change", () => controls.file.files.length && readFile(controls.file.files));
+controls.file.addEventListener("change", () => controls.file.files.length && readFiles([...controls.file.files]));
 controls.text.addEventListener("input", () => {
   const text = controls.text.value;
   if (!text.trim()) remove();
@@ -35,60 +35,64 @@ controls.text.addEventListener("input", () => {
 });
 controls.remove.addEventListener("click", remove);
 for (const name of ["step", "value"]) controls[name].addEventListener("input", show);
-controls.batch_size.addEventListener("input", () => {
-  kept.batchSize = controls.batch_size.value;
-  show();
-});
+for (const [name, fact] of [["batch_size", "batchSize"], ["seconds", "seconds"]]) {
+  controls[name]?.addEventListener("input", () => {
+    kept[fact] = controls[name].value;
+    show();
+  });
+}
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
 addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
   event.preventDefault();
-  readFile(event.dataTransfer.files);
+  readFiles(droppedFiles(event.dataTransfer));
 });
 // A slider changes the target.
 new MutationObserver(() => {
   about = JSON.parse(place.textContent);
   show();
 }).observe(place, { childList: true });
-const earlier = sessionStorage.getItem(KEPT);
-if (earlier !== null) read(JSON.parse(earlier));
+const earlier = keptRun();
+if (earlier) read(earlier);
+if (location.hash === "#own") {
+  panel.open = true;
+  panel.scrollIntoView();
+}
 
-/** Reads a file in place of the run before, which is gone even if this one can't be read. */
-async function readFile(files) {
+/** Reads files in place of the run before, which is gone even if these can't be read. */
+async function readFiles(files) {
   panel.open = true;
   forget();
-  const [file] = files;
   const begun = (reading = {});
-  if (files.length > 1) tell(`Drop one file: ${files.length} were dropped.`);
-  else if (file.size > MOST_BYTES) tell(`${file.name} has ${Math.round(file.size / 1e6)} MB: keep the columns of steps and of ${about.metric}.`);
-  else {
-    try {
-      const text = await file.text();
-      if (begun === reading) read({ name: file.name, text });
-    } catch (error) {
-      if (begun === reading) tell(`${file.name} couldn't be read: ${error.message}`);
-    }
+  try {
+    const run = await readRun(await files);
+    if (begun === reading) read(run);
+  } catch (error) {
+    if (begun === reading) tell(error.message);
   }
 }
 
 /** Reads a text, fills the choices of columns, and shows the run. */
-function read({ name, text, step, values = {}, batchSize, pageBatchSize }) {
+function read({ name, text, facts = {}, table: given, step, values = {}, batchSize, seconds, pageBatchSize }) {
   panel.open = true;
   try {
-    table = readTable(text);
+    table = given ?? readTable(text);
   } catch (error) {
     tell(`${name}: ${error.message}`);
     return;
   }
+  table.facts = { ...table.facts, ...facts };
   const ofOthers = Object.entries(values).filter(([metric]) => metric !== about.metric).map(([, column]) => column);
   const columns = guessed(table, about.metric, ofOthers);
   offer(controls.step, "Choose the steps", step ?? columns.step);
   offer(controls.value, `Choose ${about.metric}`, values[about.metric] ?? columns.value);
   const stated = batchSizesIn(table);
   if (about.batchSize === null) controls.batch_size.value = batchSize || ((stated.length === 1 ? stated[0] : pageBatchSize) ?? "");
+  const measured = secondsPerStep(table, step ?? columns.step);
+  if (controls.seconds) controls.seconds.value = seconds ?? (measured ? String(Number(measured.toPrecision(3))) : "");
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = false;
-  kept = { name, text, values, batchSize, pageBatchSize: about.batchSize ?? pageBatchSize };
+  kept = { name, text, facts, values, batchSize, seconds, pageBatchSize: about.batchSize ?? pageBatchSize };
   show();
 }
 
@@ -102,15 +106,16 @@ function show() {
   if (!table) return;
   const [step, value] = [controls.step.value, controls.value.value];
   const isChosen = step && value;
-  const isKept = isChosen && keep(step, value);
+  if (isChosen) kept.values[about.metric] = value;
+  const isKept = isChosen && keepRun({ ...kept, step });
   let curve;
+  let units;
   try {
     if (!isChosen) throw new Error(`Choose the column of ${step ? about.metric : "steps"}: the names don't make it clear.`);
-    curve = curveOf(table, step, value);
-    const why = unlike(curve, about.limits);
-    if (why) throw new Error(why);
+    [curve, units] = inUnits(curveOf(table, step, value), about.limits);
   } catch (error) {
     showOwnRun(undefined);
+    hideMore();
     tell(error.message);
     return;
   }
@@ -123,10 +128,13 @@ function show() {
     if (!stored.sizes) return;
   }
   const sentences = about.instead ? [about.instead] : comparison(curve, batchSize);
+  if (units) sentences.push(units);
   if (odd) sentences.push(`${odd} of its ${curve.values.length} evaluations ${odd === 1 ? "isn't" : "aren't"} finite.`);
   if (plain(value) !== plain(about.metric)) sentences.push(`Its values are those of the column ${value}.`);
   if (!isKept) sentences.push("It is too large to be kept for other pages.");
   tell(sentences.join(" "));
+  if (about.stored && batchSize && stored.sizes[batchSize]?.stored) showMore(curve, about, batchSize, stored.sizes, Number(controls.seconds?.value));
+  else hideMore();
 }
 
 /** Fetches the stored trials of the page, and then shows how the run compares to them. */
@@ -144,27 +152,16 @@ async function load(address) {
 
 /** Returns how a run compares to the trials of a batch size, and what is odd about that, as sentences. */
 function comparison(curve, batchSize) {
-  if (!batchSize) return [compared(curve, about.goal), "Give its batch size to compare it with stored trials."];
+  const device = batchOfDevice(table);
+  if (!batchSize) return [compared(curve, about.goal), `Give its batch size to compare it with stored trials${device ? `: its file says only ${device}, without the number of devices and accumulated steps` : ""}.`];
   const { stored: trials, notes } = stored.sizes[batchSize] ?? { notes: stored.notes };
-  const sentences = [compared(curve, about.goal, trials), ...notes];
+  const sentences = [compared(curve, about.goal, trials), ...beside(curve, about.goal, trials, Number(controls.seconds?.value)), ...notes];
   const counted = Object.keys(stored.sizes).filter((size) => stored.sizes[size].stored);
   if (!trials) sentences.push(`No trial that counts has batch size ${batchSize}${counted.length ? `: there are ${counted.join(", ")}` : ""}.`);
   const stated = batchSizesIn(table);
   if (stated.length > 1) sentences.push(`Its batch size changes in its file (${stated.join(", ")}), and it is compared with trials at ${batchSize}.`);
   else if (stated.length && stated[0] !== batchSize) sentences.push(`Its file says batch size ${stated[0]}, and it is compared with trials at ${batchSize}.`);
   return sentences;
-}
-
-/** Keeps the run for the other pages of this tab; returns false if it is too large. */
-function keep(step, value) {
-  kept.values[about.metric] = value;
-  if (kept.text.length > MOST_KEPT) return false;
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ ...kept, step }));
-    return true;
-  } catch {
-    return false; // The browser has no room for it.
-  }
 }
 
 function remove() {
@@ -175,9 +172,10 @@ function remove() {
 /** Forgets the run, and what is under way for it. */
 function forget() {
   reading = table = undefined;
-  sessionStorage.removeItem(KEPT);
+  forgetRun();
   for (const each of panel.querySelectorAll(".of-run")) each.hidden = true;
   showOwnRun(undefined);
+  hideMore();
   tell("");
 }
 

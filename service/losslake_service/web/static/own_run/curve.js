@@ -1,6 +1,6 @@
 // A reader's own run: its curve from a table, its steps to a target, and how it compares to stored trials.
 
-import { general, significant, whole } from "../numbers.js";
+import { counted, general, significant, whole } from "../numbers.js";
 import { numberIn } from "./table.js";
 
 // The signs of goals.
@@ -53,12 +53,30 @@ export function stepsTo({ steps, values }, { target, sign }) {
   return index < 0 ? null : steps[index];
 }
 
-/** Returns which of its metric's limits a curve breaks, as a sentence; undefined if none. */
-export function unlike({ values }, limits) {
+// From values in another unit to those of the metric.
+const CONVERTED = { percent: (value) => value / 100, fractions: (value) => value * 100 };
+
+/**
+ * Returns a curve in the unit of its metric, and the sentence that says how it was converted, if it was.
+ * Throws an error of one line where values can't be those of the metric.
+ * @param {object[]} limits what values of the metric can't be
+ */
+export function inUnits(curve, limits) {
+  const broken = brokenLimit(curve, limits);
+  if (!broken) return [curve, undefined];
+  if (!broken.limit.unit) throw new Error(broken.text);
+  const converted = { ...curve, values: curve.values.map(CONVERTED[broken.limit.unit]) };
+  const still = brokenLimit(converted, limits);
+  if (still) throw new Error(`${broken.text} But then: ${still.text}`);
+  return [converted, broken.text];
+}
+
+/** Returns which of its metric's limits a curve breaks, and that as a sentence; undefined if none. */
+function brokenLimit({ values }, limits) {
   const finite = values.filter(Number.isFinite).sort();
   const ends = { least: finite[0], middle: finite[finite.length >> 1], largest: finite.at(-1) };
-  const broken = limits.find(({ of, above, upTo }) => ends[of] > (above ?? -Infinity) && ends[of] <= (upTo ?? Infinity));
-  return broken && `Its values ${broken.of === "least" ? `down to ${general(ends.least)}` : `up to ${general(ends.largest)}`} ${broken.text}`;
+  const limit = limits.find(({ of, above, upTo }) => ends[of] > (above ?? -Infinity) && ends[of] <= (upTo ?? Infinity));
+  return limit && { limit, text: `Its values ${limit.of === "least" ? `down to ${general(ends.least)}` : `up to ${general(ends.largest)}`} ${limit.text}` };
 }
 
 /**
@@ -77,6 +95,20 @@ export function compared(curve, goal, stored) {
   const ratio = significant(steps / stored.median, 2);
   const times = ratio === "1" ? "about as many steps as" : `${ratio} times the steps of`;
   return `Your run needs ${times} the median of ${stored.trials} to ${goal.text} (${whole(steps)} rather than ${stored.medianText})${beside}.`;
+}
+
+/**
+ * Returns how many steps a run saves or loses against the best stored trial, in a list: none if either lacks.
+ * @param {number} seconds per step; 0 if it isn't known
+ */
+export function beside(curve, goal, stored, seconds) {
+  const [steps, best] = [stepsTo(curve, goal), stored?.nearest[0]];
+  if (steps === null || !best) return [];
+  const [, trial, fewest] = best;
+  const difference = Math.abs(steps - fewest);
+  const time = seconds > 0 && difference ? ` (${significant(difference * seconds, 3)} s at ${significant(seconds, 3)} s per step)` : "";
+  const how = difference ? `${counted(difference, "step")} ${steps < fewest ? "fewer" : "more"} than` : "as many steps as";
+  return [`It takes ${how} the best stored trial, trial ${trial} (${whole(fewest)})${time}.`];
 }
 
 function bestOf({ values }, { sign }) {

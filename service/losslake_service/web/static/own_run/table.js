@@ -1,4 +1,4 @@
-// A table from text that a reader brings: CSV in any separator, JSON lines, or pasted columns.
+// A table from text that a reader brings: CSV in any separator, JSON, JSON lines, or pasted columns.
 
 const MOST_CHARACTERS = 20e6;
 const SEPARATORS = [",", "\t", ";"];
@@ -10,7 +10,8 @@ const ODD = new Map([["nan", NaN], ["inf", Infinity], ["infinity", Infinity], ["
 /**
  * Reads a table. Throws an error of one line, for the reader, where the text isn't one.
  * @param {string} text
- * @returns {{names: string[], rows: {place: string, cells: string[]}[]}} place: such as Line 2; cells: one for each name, "" for none
+ * @returns {{names: string[], rows: {place: string, cells: string[]}[], facts: Object<string, string>}} place: such as Line 2; cells: one for each
+ *   name, "" for none; facts: what a JSON document says beside its list, by name
  */
 export function readTable(text) {
   if (text.length > MOST_CHARACTERS) throw new Error("This has over 20 million characters: keep the columns of steps and of the metric.");
@@ -18,9 +19,16 @@ export function readTable(text) {
   const lines = text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const trimmed = lines.trimStart();
   if (!trimmed) throw new Error("There is nothing in it.");
-  const { names, rows } = "{[".includes(trimmed[0]) ? fromJson(trimmed, lines.slice(0, -trimmed.length).split("\n").length) : fromCsv(lines);
+  const { names, rows, facts = {} } = "{[".includes(trimmed[0]) ? fromJson(trimmed, lines.slice(0, -trimmed.length).split("\n").length) : fromCsv(lines);
   if (!rows.length) throw new Error("There are no rows below its heading.");
-  return { names, rows: rows.map(({ place, cells }) => ({ place, cells: names.map((_, index) => (cells[index] ?? "").trim()) })) };
+  return { names, rows: rows.map(({ place, cells }) => ({ place, cells: names.map((_, index) => (cells[index] ?? "").trim()) })), facts };
+}
+
+/** Returns columns of a table as CSV; default: all. */
+export function csvOf({ names, rows }, wanted = names) {
+  const places = wanted.map((name) => names.indexOf(name));
+  const lines = rows.map(({ cells }) => places.map((place) => cells[place])).filter((cells) => cells.some(Boolean));
+  return [wanted, ...lines].map((cells) => cells.map((cell) => (/[",;\t\n#]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")).join("\n");
 }
 
 /** Returns a number as Python, R and JavaScript write it; undefined for other text. */
@@ -41,7 +49,15 @@ function fromJson(text, firstLine) {
     return { place, cells };
   });
   if (!places.size) throw new Error("There are no values in it.");
-  return { names: [...places.keys()], rows };
+  return { names: [...places.keys()], rows, facts: factsIn(document) };
+}
+
+/** Returns the texts and numbers of a document, those of inner objects under names such as args.batch_size. */
+function factsIn(document) {
+  if (!isObject(document)) return {};
+  const [places, cells] = [new Map(), []];
+  flatten(document, "", places, cells);
+  return Object.fromEntries([...places].map(([name, place]) => [name, cells[place]]));
 }
 
 /** Returns the rows of a JSON document: of a list, of the list in an object, or of lists that are its columns. */
@@ -85,7 +101,7 @@ function linesOf(text, firstLine) {
 }
 
 /** Returns the value of a JSON text; undefined if it is none. */
-function parsed(text) {
+export function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {
