@@ -99,6 +99,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("advice", lambda draw: with_query("/advice", draw.advised())),
     ("atlas", lambda _: "/critical-batch-sizes"),
     ("frontier", lambda _: "/frontier"),
+    ("optimizers", lambda _: "/optimizers"),
     ("papers", lambda _: "/papers"),
     ("sql", lambda _: "/sql"),
     ("releases", lambda _: "/releases"),
