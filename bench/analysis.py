@@ -86,7 +86,7 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
     for number in range(count if workloads else 0):
         workload = chance.choice(workloads)
         if "workload" not in fields:  # of all workloads, at goals of their own
-            yield urlencode([("dataset", workload.dataset), ("model", workload.model)])
+            yield urlencode([(part, getattr(workload, part)) for part in ("dataset", "model") if part in fields])
             continue
         metric = chance.choice(metrics[workload])
         others = [other for other in workloads if other != workload and metric in metrics[other]]

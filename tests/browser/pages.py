@@ -37,6 +37,7 @@ PAGES = (
         ready=".live canvas",
     ),
     Shown("atlas", "/batch-size", "11 of 11 workloads", ready=".live canvas"),
+    Shown("optimizers", "/optimizers", "This release has no competition of AlgoPerf."),
     Shown(
         "frontier",
         "/compare?dataset=digits&metric=val/cross_entropy_error&measure=examples&colour=model",

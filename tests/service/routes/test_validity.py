@@ -45,6 +45,8 @@ QUESTIONS = {
     "analysis/profiles": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/frontier": f"workload=*/*/*/*&metric={ERROR}",
+    "analysis/league": "",
+    "analysis/records": "",
     "analysis/metaparameter-map": GOAL,
     "analysis/metaparameters": f"{GOAL}&within=0.2",
     "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
