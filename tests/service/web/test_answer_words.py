@@ -27,7 +27,7 @@ def test_each_refusal_of_a_critical_batch_size_is_said_in_a_sentence_and_a_key_f
     row = {"critical_batch_size": None, "not_identifiable": refusal}
     row |= {"critical_batch_size_lower": None, "critical_batch_size_upper": None}
     assert _critical(row, []).startswith("The critical batch size can't be determined: ")
-    assert key_figures._critical(row)[1].startswith("not known: ")
+    assert key_figures.critical_words(row)[1].startswith("not known: ")
 
 
 @pytest.mark.parametrize(
