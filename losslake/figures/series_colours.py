@@ -20,8 +20,8 @@ _NUMBERED = re.compile(r"(^|, )(trial|batch size) \d+")
 def look_numbers(labels: Sequence[str]) -> list[int]:
     """Return the number of each label's look: of its colour modulo the colours, of its shape modulo the shapes.
 
-    A label that names an optimizer, such as mlp_64/sgd or "mlp_64, SGD", has the number of the optimizer; others have one
-    by their letters. If labels of a chart have the same colour, the later ones by name take the next free colour.
+    A label that names an optimizer, such as mlp_64/sgd or "mlp_64, SGD", has the number of the optimizer; others have
+    one by their letters. If labels of a chart have the same colour, the later ones by name take the next free colour.
     """
     if any(map(_NUMBERED.search, labels)) or not any(labels):
         return list(range(len(labels)))
