@@ -55,12 +55,12 @@ class Draw:
         """Return a workload of which all curves are seen."""
         return [("workload", self.workload())]
 
-    def advised(self) -> list[tuple[str, object]]:
-        """Return a workload, a goal, and step times at its ends."""
+    def advised(self) -> str:
+        """Return the address of a workload's page with a goal, and step times at its ends."""
         workload = self.workload()
         sizes = self.view.workloads[workload].batch_sizes
         times = " ".join(f"{size}={0.1 + size / 1000}" for size in sorted({sizes[0], sizes[-1]}))
-        return [("workload", workload), *self.goal(workload), ("step_times", times)]
+        return with_query(page_path(workload), [*self.goal(workload), ("step_times", times)])
 
     def stops(self) -> str:
         """Return the address of the stops of a workload's slider."""
@@ -96,10 +96,10 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),
     ("viewer", lambda draw: with_query("/viewer", draw.viewed())),
-    ("advice", lambda draw: with_query("/advice", draw.advised())),
+    ("advice", lambda draw: draw.advised()),
     ("atlas", lambda _: "/batch-size"),
-    ("frontier", lambda _: "/frontier"),
-    ("papers", lambda _: "/papers"),
+    ("frontier", lambda _: "/compare?dataset=%2A"),
+    ("papers", lambda _: "/docs/papers"),
     ("sql", lambda _: "/sql"),
     ("releases", lambda _: "/releases"),
     ("release", lambda draw: f"/releases/{draw.view.number}"),

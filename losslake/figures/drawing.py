@@ -101,13 +101,15 @@ class ChartRequest:
 class ChartPanels:
     """The plots of a figure, side by side as far as they fit.
 
-    notes: sentences that explain the marks. shares_legend: all plots have the same series. summary: sentences with the
+    notes: sentences that explain the marks. results: those about what they show, which a page may have in words of its
+    own. shares_legend: all plots have the same series. summary: sentences with the
     main numbers, for readers who don't see the figure.
     """
 
     panels: Sequence[Plot]
     notes: Sequence[str] = ()
     shares_legend: bool = False
+    results: Sequence[str] = ()
     summary: Sequence[str] = ()
 
     def description(self, title: str | None) -> str:
@@ -149,7 +151,7 @@ class Kind:
     def specification(self, request: ChartRequest) -> Document:
         """Return the figure as a Vega-Lite specification."""
         drawn = self.draw(request)
-        lines = request.caption(drawn.notes)
+        lines = request.caption([*drawn.notes, *drawn.results])
         if request.title and len(drawn.panels) > 1:
             lines.insert(0, request.title)
         columns = n_columns_for(request.width, len(drawn.panels))
@@ -160,6 +162,7 @@ class Kind:
         if len(plots) == 1:
             texts["heading"] = " ".join(plots[0].heading)
             plots = [replace(plots[0], heading=())]
+        texts["results"] = list(drawn.results)
         bare = figure(plots, columns, (), request.width, drawn.shares_legend, description)
         return bare | {"usermeta": texts}
 

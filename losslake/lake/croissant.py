@@ -22,7 +22,7 @@ from losslake_schema.release import Release
 from losslake_schema.tables import ALL_TABLES, PARTITIONED, STUDY_KEYS
 
 CROISSANT_PATH = "croissant.json"
-CROISSANT_VERSION = 1  # of the text, which services keep in files
+CROISSANT_VERSION = 2  # of the text, which services keep in files
 _PARQUET = "application/x-parquet"
 _IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _JsonObject = dict[str, Any]
@@ -39,8 +39,8 @@ def croissant(
     """Return the description as JSON.
 
     base_url: of the service that serves the files; without it, paths are relative to a local folder.
-    brief: omit the files of partitioned tables, of which there may be thousands. keys_in_files: the keys of studies are
-    columns of the files, and not in their paths.
+    brief: for a page: omit the files of partitioned tables, of which there may be thousands, and the columns.
+    keys_in_files: the keys of studies are columns of the files, and not in their paths.
     """
     small = [file for file in files if file.table not in PARTITIONED]
     partitioned = [] if brief else [file for file in files if file.table in PARTITIONED]
@@ -50,14 +50,15 @@ def croissant(
             *(_file_object(file, public_path[file.path], release.number, base_url) for file in (*small, *partitioned)),
             *(_file_set(table, partitioned, base_url is not None, keys_in_files) for table in PARTITIONED if not brief),
         ],
-        "recordSet": [
-            *(_record_set(file.table, public_path[file.path], True) for file in small),
-            *(_record_set(table, None, keys_in_files) for table in PARTITIONED if not brief),
-        ],
     }
+    if not brief:
+        document["recordSet"] = [
+            *(_record_set(file.table, public_path[file.path], True) for file in small),
+            *(_record_set(table, None, keys_in_files) for table in PARTITIONED),
+        ]
     if base_url is not None:
         document["url"] = f"{base_url}/data/{release.number}/"
-    return json.dumps(document, ensure_ascii=False, indent=1)
+    return json.dumps(document, ensure_ascii=False, indent=None if brief else 1)
 
 
 def json_ld(croissant_text: str) -> str:
@@ -66,6 +67,7 @@ def json_ld(croissant_text: str) -> str:
 
 
 def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
+    citations = dict.fromkeys(row["citation"] for row in collections if row["citation"])
     context: _JsonObject = json.loads(read_text("losslake_schema.data", "croissant_context.json"))
     return context | {
         "@type": "sc:Dataset",
@@ -80,7 +82,7 @@ def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
         "creator": {"@type": "sc:Organization", "name": AUTHORS},
         **_contributors(collections),
         "license": sorted({row["licence"] for row in collections}) or ["none stated"],
-        "citeAs": " ".join(row["citation"] for row in collections if row["citation"]) or f"LossLake {release.number}",
+        "citeAs": " ".join(citations) or f"LossLake {release.number}",
         "keywords": ["training curves", "batch size", "steps to target"],
     }
 

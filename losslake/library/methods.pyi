@@ -52,8 +52,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -168,8 +168,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -226,8 +226,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -268,8 +268,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -323,8 +323,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -397,8 +397,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -484,8 +484,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -550,8 +550,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -609,8 +609,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -663,8 +663,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -719,8 +719,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -760,8 +760,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -809,8 +809,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -858,8 +858,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -907,8 +907,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -968,8 +968,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1031,8 +1031,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1089,8 +1089,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1139,8 +1139,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1198,8 +1198,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1255,8 +1255,8 @@ class QuestionMethods:
             flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
                 less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
                 are too small. FROM flags in SQL lists them.
-            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
-                to hold.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.

@@ -39,17 +39,17 @@ PAGES = (
     Shown("atlas", "/batch-size", "11 of 11 workloads", ready=".live canvas"),
     Shown(
         "frontier",
-        "/frontier?dataset=digits&metric=val/cross_entropy_error&measure=examples&colour=model",
+        "/compare?dataset=digits&metric=val/cross_entropy_error&measure=examples&colour=model",
         "On the front",
         ready=".live canvas",
     ),
     Shown(
         "advice",
-        "/advice?workload=bundled/digits/mlp_64/nesterov_momentum&step_times=16%3D0.01%2C1024%3D0.03&price=2.5",
+        "/workloads/bundled/digits/mlp_64/nesterov_momentum?step_times=16%3D0.01%2C1024%3D0.03&price=2.5",
         "Fastest: batch size",
         ready=".live canvas",
     ),
-    Shown("papers", "/papers", "Steps to result by optimizer"),
+    Shown("papers", "/docs/papers", "Steps to result by optimizer"),
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
     Shown(
         "viewer",

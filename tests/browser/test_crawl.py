@@ -31,15 +31,17 @@ def crawled(lake: Lake) -> Iterator[tuple[str, WorkloadFacts | None]]:
     view = ReleaseView.open(lake, lake.release(None))
     is_whole = bool(os.environ.get("CRAWL_ALL"))
     yield from ((path, None) for path in ("/", "/workloads", "/workloads?q=imagenet", "/releases", "/compare"))
-    yield from ((path, None) for path in ("/batch-size", "/batch-size?dataset=imagenet", "/docs/lesson", "/papers"))
-    yield from ((f"/frontier?dataset={name}", None) for name in ("imagenet", "librispeech"))
+    yield from (
+        (path, None) for path in ("/batch-size", "/batch-size?dataset=imagenet", "/docs/lesson", "/docs/papers")
+    )
+    yield from ((f"/compare?dataset={name}", None) for name in ("imagenet", "librispeech"))
     for _, group in groupby(sorted(view.workloads), key=lambda workload: workload.collection.partition("/")[0]):
         ordered = sorted((view.workloads[each] for each in group), key=lambda facts: -len(facts.batch_sizes))
         chosen = ordered if is_whole else [ordered[0], *ordered[1:][-1:]]
         for facts in chosen:
             study = f"{facts.workload}/{facts.batch_sizes[0]}"
             yield f"/workloads/{facts.workload}", facts
-            yield f"/advice?workload={facts.workload}&step_times={facts.batch_sizes[0]}=0.1&price=2", None
+            yield f"/workloads/{facts.workload}?step_times={facts.batch_sizes[0]}=0.1&price=2", None
             yield f"/studies/{study}", None
             yield f"/trials/{study}/{facts.trials.trial_id[0]}", None
         alike = [each for each in ordered[1:] if set(each.measured) & set(ordered[0].measured)]

@@ -104,9 +104,19 @@ def steps_and_seconds_to_a_goal(reader: Reader) -> None:
 
 def one_organisation(reader: Reader) -> None:
     imagenet(reader)
-    reader.choose(reader.page.locator("select[name=where]"), "org=NVIDIA")
-    reader.follow(reader.page.locator("form:has(select[name=where]) button"))
-    reader.says("NVIDIA")
+    reader.choose(reader.page.locator('select:has(option[value="org=NVIDIA"])'), "org=NVIDIA")
+    reader.page.wait_for_url("**where=org%3DNVIDIA**")
+    reader.says("of trials with org=NVIDIA")
+
+
+def curves_of_two_organisations(reader: Reader) -> None:
+    one_organisation(reader)
+    reader.choose(reader.page.locator('select:has(option[value="org=Google"])').last, "org=Google")
+    reader.page.wait_for_url("**where=org%3DGoogle**")
+    reader.says("of trials with org=NVIDIA or Google")
+    reader.follow(reader.page.locator("#all-curves a"))
+    reader.says("those with org=NVIDIA or Google")
+    expect(reader.page.locator("select[name=colour]")).to_have_value("org")
 
 
 def momentum_against_sgd(reader: Reader) -> None:
@@ -164,6 +174,7 @@ def best_values_by_examples(reader: Reader) -> None:
 TASKS = (
     steps_and_seconds_to_a_goal,
     one_organisation,
+    curves_of_two_organisations,
     momentum_against_sgd,
     best_trial_and_its_metaparameters,
     two_workloads_on_one_chart,

@@ -86,17 +86,19 @@ def draw(request: ChartRequest) -> ChartPanels:
     if references:
         names = ", ".join(dict.fromkeys(row["workload"] for row in references))
         notes.append(f"Grey squares: median steps of reference runs to their own goal, {names}.")
-    notes += regimes.notes
     chart = scaling_chart(
         series,
-        request.panel(f"Steps to {goal_text(facts)}", common, legend_labels(series), notes, has_ends=True),
+        request.panel(
+            f"Steps to {goal_text(facts)}", common, legend_labels(series), [*notes, *regimes.notes], has_ends=True
+        ),
         perfect_scaling_of=series[0].label if series else None,
         is_normalized=is_normalized,
         regimes=regimes,
         references=references,
     )
     ends = summary(series, lambda one: ends_in_words(one, "steps", " steps"))
-    return ChartPanels([chart], notes, summary=[*ends, *summary(series, _never_in_words), *regimes.notes])
+    said = [*ends, *summary(series, _never_in_words), *regimes.notes]
+    return ChartPanels([chart], notes, summary=said, results=regimes.notes)
 
 
 KIND = Kind("scaling", "/v1/scaling", draw)

@@ -130,7 +130,8 @@ class MetricParameters(FieldsParameters, DirectionParameters, WorkloadParameters
     of the examples that neighbouring batch sizes allow, or the epochs of their log are too small. FROM flags in SQL
     lists them."""
     where: Annotated[list[str], shown(["org=NVIDIA"], max_length=MOST_CONDITIONS)] = Field(default_factory=list)
-    """Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have to hold."""
+    """Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of
+    each name, one of its values has to hold."""
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

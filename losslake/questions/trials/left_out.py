@@ -17,7 +17,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, of_admitted_status
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.study_results import is_of_small_setting
-from losslake.questions.trials.trials_where import trials_where
+from losslake.questions.trials.trials_where import conditions_in_words, trials_where
 from losslake_schema.quantities import plural
 from losslake_schema.reached import Flags
 from losslake_schema.statuses import STATUSES
@@ -88,7 +88,7 @@ def _of_whole(search: Search, batch_sizes: Sequence[int]) -> Iterator[tuple[int,
     if conditions:
         is_of_size = whole.of_batch_sizes(batch_sizes or whole.batch_sizes)
         n_other = int((is_of_size & ~trials_where(view, whole, conditions)).sum())
-        yield n_other, f"other than {' and '.join(conditions)}"
+        yield n_other, f"other than {conditions_in_words(conditions)}"
 
 
 def _of_search(search: Search, batch_sizes: Sequence[int]) -> Iterator[tuple[int, str]]:

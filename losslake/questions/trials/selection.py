@@ -22,7 +22,8 @@ class Selection:
     direction: minimize or maximize; None: the metric's own.
     step_budget, example_budget: evaluations with step, or step times batch size, up to and including this count.
     trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
-    flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials, which all hold.
+    flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials; of each name,
+    one of its values holds.
     result, seeds: what the result of a study is, as ResultParameters has it; None: as its trials have it.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ _KEEPING = threading.Lock()
 
 
 def chosen_trials(view: ReleaseView, facts: WorkloadFacts, metric: str, conditions: tuple[str, ...]) -> WorkloadFacts:
-    """Return a workload or pool with only the trials for which all conditions hold; itself without conditions.
+    """Return a workload or pool with only the trials for which the conditions hold; itself without conditions.
 
     Batch sizes without such trials aren't in it. Raises BadParameter as trials_where does.
     """
@@ -53,29 +53,45 @@ def chosen_trials(view: ReleaseView, facts: WorkloadFacts, metric: str, conditio
 
 
 def trials_where(view: ReleaseView, facts: WorkloadFacts, conditions: tuple[str, ...]) -> Flags:
-    """Return by trial of a workload or pool whether all conditions hold of one of its logs.
+    """Return by trial of a workload or pool whether the conditions hold of one of its logs.
 
-    Each is NAME=VALUE, as Selection.where has them. A number equals any spelling of it; anything else is compared as
-    text, a list or object as its JSON. Raises BadParameter for a name or a value that no trial has, since nothing would
-    be left to answer from.
+    Each is NAME=VALUE, as Selection.where has them: of each name, one of its values has to hold. A number equals any
+    spelling of it; anything else is compared as text, a list or object as its JSON. Raises BadParameter for a name or a
+    value that no trial has, since nothing would be left to answer from.
     """
     chosen = np.ones(len(facts.trials.trial_id), np.bool_)
     copied: Flags | None = None
     rows: Integers = np.empty(0, np.int64)
-    for condition in conditions:
-        name, _, wanted = condition.partition("=")
+    for name, wanted in _values_by_name(conditions).items():
         values = _values(view, facts, name)
         rows, others = _values_of_copies(view, facts, name)
-        holds, of_copies = _equal(values, wanted), _equal(others, wanted)
-        if not (holds.any() or of_copies.any()):
-            raise BadParameter("where", f"where={condition}: {_what_there_is(view, facts, name, [*values, *others])}")
+        holds, of_copies = np.zeros(len(values), np.bool_), np.zeros(len(others), np.bool_)
+        for text in wanted:
+            equal, equal_in_copies = _equal(values, text), _equal(others, text)
+            if not (equal.any() or equal_in_copies.any()):
+                what = _what_there_is(view, facts, name, [*values, *others])
+                raise BadParameter("where", f"where={name}={text}: {what}")
+            holds, of_copies = holds | equal, of_copies | equal_in_copies
         chosen &= holds
         copied = of_copies if copied is None else copied & of_copies
     if copied is not None:
         chosen[rows[copied]] = True
     if not chosen.any():
-        raise BadParameter("where", f"no trial of {facts.workload} has all of these: {' and '.join(conditions)}")
+        raise BadParameter("where", f"no trial of {facts.workload} has {conditions_in_words(conditions)}")
     return chosen
+
+
+def conditions_in_words(conditions: Sequence[str]) -> str:
+    """Return conditions as trials_where takes them: org=Google or NVIDIA, and round=4.0."""
+    return ", and ".join(f"{name}={' or '.join(values)}" for name, values in _values_by_name(conditions).items())
+
+
+def _values_by_name(conditions: Sequence[str]) -> Mapping[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for condition in conditions:
+        name, _, value = condition.partition("=")
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def _equal(values: Values, wanted: str) -> Flags:

@@ -17,7 +17,7 @@ _BESIDE_CHART = 100
 # The same of a chart with its controls.
 _CONTROLS = 330
 # The pages of charts about a data set or a whole release.
-_WIDE_PAGES = {"atlas": "/batch-size", "frontier": "/frontier"}
+_WIDE_PAGES = {"atlas": "/batch-size", "frontier": "/compare"}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 
@@ -90,24 +90,27 @@ class Chart:
             # Of a pattern such as */imagenet/*/*, the page takes the data set.
             parts = [("dataset", value.split("/")[-3]) for value in workloads[:1]]
             return with_query(_WIDE_PAGES[self.kind], [*parts, *(pair for pair in query if pair[0] != "workload")])
-        if self.kind == "advice" and len(workloads) == 1:
+        if self.kind == "advice":
             times = ",".join(value for name, value in query if name == "step_time")
-            others = [pair for pair in query if pair[0] != "step_time"]
-            return with_query("/advice", [*others, *([("step_times", times)] if times else [])])
+            named = {"price": "price", "accelerators": "trial_accelerators", "budget": "budget"}
+            stated = [(named[name], value) for name, value in query if name in named]
+            return subject_page(query, [*stated, *([("step_times", times)] if times else [])])
         return subject_page(query)
 
     @property
-    def shares(self) -> Iterator[Line]:
+    def shares(self) -> list[Line]:
         """The lines that show the chart elsewhere: its address, a picture, a frame, and a cell of a notebook."""
         height = self.height + (_CONTROLS if self.frame else _BESIDE_CHART)
         page, picture = f"{self.page}#{self.name}", self.figure("svg", width=_WIDE, height=self.height)
-        yield from share_lines(self.address, page, picture, self.embedded, self.title, height)
-        yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.options))
+        cell = Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.options))
+        return [*share_lines(self.address, page, picture, self.embedded, self.title, height), cell]
 
     @property
-    def lines(self) -> list[Line]:
-        """The code that gets the answer with other tools."""
-        return list(snippets(self.address, _ANSWERS[self.kind], self.answer_query))
+    def queries(self) -> list[Line]:
+        """The code that gets the answer: a statement, and requests with several tools."""
+        name = "SQL for the underlying data" if self.is_sql_behind else "SQL"
+        statements = [Line(name, self.sql)] if self.sql else []
+        return [*statements, *snippets(self.address, _ANSWERS[self.kind], self.answer_query)]
 
 
 def share_lines(address: str, page: str, picture: str, frame: str, title: str, height: int) -> Iterator[Line]:

@@ -30,6 +30,7 @@ from losslake_service.routes.reading import add_undocumented_route, read_query
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
+from losslake_service.web.documentation.paper_figures import PATH
 from losslake_service.web.templates import digest, render, with_query
 
 PREFIX = "/embed/"
@@ -87,7 +88,7 @@ def _paper_endpoint(releases: Releases, answers: Answers, public_url: str) -> Ca
         check_collection(view, described)
         figure = described.figure(number)
         picture = with_query(f"/v1/papers/{name}/figures/{number}.svg", [("release", view.number)])
-        source = f"{with_query('/papers', [('release', number_of_release)])}#{name}-{number}"
+        source = f"{with_query(PATH, [('release', number_of_release)])}#{name}-{number}"
         address = base_url(request, public_url)
         content = {"paper": described, "figure": figure, "number": number, "picture": picture, "source": source}
 

@@ -1,4 +1,4 @@
-"""The gallery of the first page: small scaling charts of the workloads with the most batch sizes, a sentence each."""
+"""The findings of the first page: small charts of the workloads with the most batch sizes, and what they show."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from losslake_service.web.goals import PageGoal, goals_of
 from losslake_service.web.measures import batch_unit
 from losslake_service.web.per_release import once_per_release
 from losslake_service.web.templates import in_unit
+from losslake_service.web.workload.answer_words import regime_sentences
 
-_MOST, _FEWEST_SIZES = 12, 4
+_MOST, _MOST_TRIED, _FEWEST_SIZES = 6, 12, 4
+# A sentence of the answer goes on with this about what noise allows.
+_NOISE = " With the noise of steps, "
 # The size of a small chart and its margin, in px.
 WIDTH, HEIGHT, _MARGIN = 240, 90, 6
 
@@ -28,6 +31,7 @@ class Miniature:
     """A small chart: a workload, its goal, and the fewest steps to it by batch size, on logarithmic axes.
 
     batch_unit: what batch sizes count. dominated: the batch sizes that were tuned worse than others, and don't count.
+    finding: sentences about the ends of the regimes. is_clear: where the first one is, is known in spite of the noise.
     """
 
     workload: Workload
@@ -35,6 +39,8 @@ class Miniature:
     batch_unit: str
     steps: Sequence[tuple[int, int]]
     dominated: frozenset[int] = frozenset()
+    finding: Sequence[str] = ()
+    is_clear: bool = False
 
     @property
     def heading(self) -> str:
@@ -72,8 +78,9 @@ def _spread(values: Sequence[float], length: int) -> list[float]:
 
 @once_per_release
 def gallery(view: ReleaseView) -> list[Miniature]:
-    """Return the small charts of a release: the best covered workloads, one of each model and dataset."""
-    return list(islice(_chosen(view), _MOST))
+    """Return the small charts of a release: the best covered workloads, each model and dataset once."""
+    tried = list(islice(_chosen(view), _MOST_TRIED))
+    return sorted(tried, key=lambda each: not each.is_clear)[:_MOST]
 
 
 def _chosen(view: ReleaseView) -> Iterator[Miniature]:
@@ -93,8 +100,12 @@ def _chosen(view: ReleaseView) -> Iterator[Miniature]:
         parameters = regimes.RegimesParameters.model_validate(
             {"workload": [str(facts.workload)], **goal.with_comparator}
         )
-        rows = regimes.QUESTION.answer(view, parameters).table().to_pylist()
+        answer = regimes.QUESTION.answer(view, parameters)
+        rows = answer.table().to_pylist()
         worse = frozenset(row["batch_size"] for row in rows if row["is_dominated"])
         steps = [(row["batch_size"], row["steps"]) for row in rows if row["batch_size"] > 0 and row["steps"]]
         if len(steps) - len(worse) >= _FEWEST_SIZES:
-            yield Miniature(facts.workload, goal, batch_unit(view, facts), steps, worse)
+            finding = [text.partition(_NOISE)[0] for text in regime_sentences(answer, rows)[:2]]
+            end = next(each for each in answer.facts["break_points"] if each["break_point"] == "perfect_scaling_end")
+            is_clear = end["lower_with_noise"] is not None or end["upper_with_noise"] is not None
+            yield Miniature(facts.workload, goal, batch_unit(view, facts), steps, worse, finding, is_clear)

@@ -10,13 +10,14 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import numpy as np
+from pydantic import Field
 
 from losslake.index.frontiers import COUNTED
-from losslake.questions.declaration.parameters import DirectionParameters
+from losslake.questions.declaration.parameters import MOST_CONDITIONS, DirectionParameters
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import at, open_search
@@ -43,12 +44,12 @@ def own_run(
     batch_size: int | None,
     metric: str | None,
     goal: PageGoal | None,
-    where: str = "",
+    where: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Return what a run is compared with; None if nothing was measured.
 
     workload: None if the page is about several. batch_size: None if the reader gives that of the run. goal: None if
-    the metric has no direction. where: the fact of the trials that count, NAME=VALUE, or empty for all.
+    the metric has no direction. where: conditions of the trials that count, as in a Selection.
 
     Its limits are what values of the metric can't be, in the order of checks. instead: the sentence where nothing is
     compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages.
@@ -71,7 +72,7 @@ def own_run(
         *goal.with_comparator.items(),
         ("direction", goal.direction if view.metrics[metric].direction is None else None),
         ("batch_size", batch_size),
-        ("where", where or None),
+        ("where", list(where)),
         ("release", view.number),
     ]
     return about | {"stored": with_query(stored_path(workload), query)}
@@ -87,7 +88,7 @@ class OwnRunParameters(DirectionParameters, GoalParameters):
 
     comparator: Comparator | None = None
     batch_size: int | None = None
-    where: str = ""
+    where: Annotated[list[str], Field(default_factory=list, max_length=MOST_CONDITIONS)]
 
 
 def own_run_page(page: PageRequest) -> Page:
@@ -113,14 +114,13 @@ OWN_RUN = PageKind(_PATH + "{name:path}", OwnRunParameters, own_run_page, is_fra
 
 
 def stored_beside(
-    view: ReleaseView, workload: Workload, batch_size: int | None, goal: PageGoal, where: str = ""
+    view: ReleaseView, workload: Workload, batch_size: int | None, goal: PageGoal, where: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return what a run is compared with: the trials of a page by batch size, with their steps to the goal.
 
     sizes: what there is to say beside trials of a batch size. notes: for a run of another one.
     """
-    conditions = (where,) if where else ()
-    selection = Selection((workload,), goal.metric, goal.direction, statuses=STATUSES, where=conditions)
+    selection = Selection((workload,), goal.metric, goal.direction, statuses=STATUSES, where=tuple(where))
     search, aim = open_search(view, selection, workload), Goal(goal.target, goal.comparator)
     facts, trials = search.facts, search.facts.trials
     hits = search.first_hits(aim)

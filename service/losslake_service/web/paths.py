@@ -10,17 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.documentation.site_documents import PICTURES
+from losslake_service.web.moved import add_moved
 from losslake_service.web.own_run import OWN_RUN
 from losslake_service.web.page import PageKind, PageSources, page_handler
-from losslake_service.web.pages.advice import ADVICE
-from losslake_service.web.pages.batch_size import BATCH_SIZE, EMBEDDED, FORMER_PATH, moved
+from losslake_service.web.pages.batch_size import BATCH_SIZE, EMBEDDED
 from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.discovery import add_discovery
 from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_document
-from losslake_service.web.pages.frontier import FRONTIER
 from losslake_service.web.pages.home import HOME
 from losslake_service.web.pages.methods import METHODS
-from losslake_service.web.pages.papers import PAPERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
 from losslake_service.web.pages.schema import SCHEMA
@@ -34,8 +32,8 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ADVICE, BATCH_SIZE, COMPARE, DOCS, EMBEDDED, FRONTIER, HOME, METHODS, OWN_RUN, PAPERS, PATH, REFERENCE, RELEASE,
-    RELEASES, SCHEMA, DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    BATCH_SIZE, COMPARE, DOCS, EMBEDDED, HOME, METHODS, OWN_RUN, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
+    DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 
@@ -55,7 +53,7 @@ def add_pages(router: APIRouter, sources: PageSources) -> None:
     releases = sources.releases
     add_undocumented_route(router, PICTURES + "{name:path}", picture_of_document)
     add_discovery(router, releases, sources.public_url)
-    add_undocumented_route(router, FORMER_PATH, moved)
+    add_moved(router)
     for kind in PAGES:
         add_undocumented_route(router, kind.path, page_handler(kind, sources), is_cached=kind.is_of_release)
     add_undocumented_route(router, PREFIX + "{digest}/{name:path}", static_file)

@@ -113,7 +113,7 @@ def starting_questions(request: PageRequest, example: StartingExample) -> Iterat
     yield (
         f"What is the best value that any trial reached on {dataset}, and how soon?",
         "The best value of every trial against steps, examples or time, and the Pareto front of all trials.",
-        request.url("/frontier", dataset=workload.dataset, measure="examples"),
+        request.url("/compare", dataset=workload.dataset, measure="examples"),
     )
     yield (
         "How many trials diverged, by optimizer?",

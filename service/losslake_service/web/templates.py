@@ -53,8 +53,11 @@ def page_path(what: Workload | Study | Trial) -> str:
     return f"/{folder}/{quote(str(what), safe='/')}"
 
 
-def subject_page(query: Query) -> str:
-    """Return the path of the page about what the parameters of an answer name: a trial, study, workload, or several."""
+def subject_page(query: Query, more: Query = ()) -> str:
+    """Return the path of the page about what the parameters of an answer name: a trial, study, workload, or several.
+
+    more: parameters of the page of a workload.
+    """
     values = values_by_name(query)
     places = {name: values.get(name, []) for name in ("trial", "study", "workload", "batch_size")}
     state = [(name, values.get(name)) for name in ("metric", "target", "direction", "release")]
@@ -67,8 +70,9 @@ def subject_page(query: Query) -> str:
     if len(studies) == 1:
         return with_query(f"/studies/{quote(next(iter(studies)), safe='/')}", state)
     if len(workloads) == 1:
-        return with_query(f"/workloads/{quote(next(iter(workloads)), safe='/')}", state)
-    return with_query("/compare", [("workload", list(workloads)), *state])
+        of_workload = [*state, ("where", values.get("where")), *more]
+        return with_query(f"/workloads/{quote(next(iter(workloads)), safe='/')}", of_workload)
+    return with_query("/compare", [("workload", list(workloads)), *state, ("where", values.get("where"))])
 
 
 def values_by_name(query: Query) -> dict[str, list[str]]:

@@ -16,7 +16,6 @@ from tests.service.web.reading import Page
 SGD = "shelf/mnist/cnn/sgd"
 GOAL = {"metric": ERROR, "target": "0.25"}
 PAGES = (
-    "/",
     f"/workloads/{SGD}?{urlencode(GOAL)}",
     f"/studies/{SGD}/64?{urlencode(GOAL)}",
     f"/compare?{urlencode({'workload': [SGD, 'shelf/deep/mnist/cnn/sgd'], **GOAL}, doseq=True)}",
@@ -29,7 +28,7 @@ def charts(text: str) -> Sequence[str]:
     return [figure.partition(">")[2] for figure in figures]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.split("/")[1].partition("?")[0] or "home")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.split("/")[1].partition("?")[0])
 def test_every_chart_links_to_its_data_picture_and_query(client: TestClient, path: str) -> None:
     fragments = charts(client.get(path).text)
     assert fragments
@@ -41,7 +40,7 @@ def test_every_chart_links_to_its_data_picture_and_query(client: TestClient, pat
         assert [line.partition(" ")[0].partition(".")[0] for line in page.lines][:3] == ["SELECT", "curl", "pandas"]
 
 
-@pytest.mark.parametrize("path", PAGES[:3], ids=("home", "workload", "study"))
+@pytest.mark.parametrize("path", PAGES[:2], ids=("workload", "study"))
 def test_links_of_charts_to_data_pictures_and_queries_work(client: TestClient, path: str) -> None:
     app: Any = client.app
     for chart in charts(client.get(path).text):

@@ -37,6 +37,14 @@ def test_batch_sizes_that_were_tuned_worse_are_hollow_and_unsaid() -> None:
     )
     assert [worse for *_, worse in drawn.points] == [True, True, False, False, False, False]
     assert drawn.sentence == f"To {METRIC} < 0.3: 20 steps at batch size 32 something unknown, 5 at 256"
+    assert drawn.finding == [
+        (
+            "The noise of steps is too large to tell up to which batch size doubling the batch halves the steps "
+            "(within 20%); these steps put the end at 128."
+        ),
+        "Steps still fall at the largest batch size that reaches the target, 256: larger ones may save more.",
+    ]
+    assert not drawn.is_clear
 
 
 def test_points_lie_in_the_picture_in_order() -> None:

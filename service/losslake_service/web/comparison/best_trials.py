@@ -30,7 +30,8 @@ def best_trials(
     """
     wanted: dict[str, Any] = {"workload": [str(each) for each in workloads], "metric": goal.metric}
     amounts = scaling.QUESTION.answer(view, scaling.ScalingParameters(**wanted, target=goal.target, **counted)).table()
-    values = best.QUESTION.answer(view, SelectionParameters(**wanted)).table()
+    where = {"where": counted["where"]} if "where" in counted else {}
+    values = best.QUESTION.answer(view, SelectionParameters(**wanted, **where)).table()
     sign = 1 if goal.direction == "minimize" else -1
     ranked: dict[str, list[tuple[bool, float, Trial]]] = {str(each): [] for each in workloads}
     for row, closest in zip(amounts.to_pylist(), values.to_pylist(), strict=True):

@@ -5,9 +5,6 @@ These are a forest plot, and a table with the reasons for no number. The figure 
 
 from __future__ import annotations
 
-from fastapi import Request
-from fastapi.responses import RedirectResponse
-
 from losslake.questions import atlas
 from losslake.questions.declaration.parameters import DirectionParameters
 from losslake.questions.release.known_names import heading_of
@@ -20,8 +17,6 @@ from losslake_service.web.starting_example import first_chart
 from losslake_service.web.workload.request import FRAMED
 
 PATH = "/batch-size"
-# The address of the page before it had the live figure.
-FORMER_PATH = "/critical-batch-sizes"
 _FILTERS = ("collection", "dataset", "model", "optimizer")
 
 
@@ -102,12 +97,6 @@ def embedded_figure(request: PageRequest) -> Page:
 
 
 EMBEDDED = PageKind(FRAMED, LiveFigureParameters, embedded_figure)
-
-
-async def moved(request: Request) -> RedirectResponse:
-    """Redirect from the page's former address."""
-    query = request.scope["query_string"].decode("ascii", "replace")
-    return RedirectResponse(f"{PATH}?{query}" if query else PATH, 308)
 
 
 def _state(figure: LiveFigure | None) -> dict[str, object]:

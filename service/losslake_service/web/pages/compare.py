@@ -8,21 +8,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from losslake.figures.charts.frontier import ColourBy
 from losslake.figures.charts.scaling import results_in_words
-from losslake.output.answer import Answer
-from losslake.questions import compare
-from losslake.questions.declaration.parameters import Natural
+from losslake.questions import compare, scaling
+from losslake.questions.declaration.parameters import MOST_CONDITIONS, Natural
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import labels_of
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.trials_where import conditions_in_words, trials_where
 from losslake_schema.names import Study, Workload
 from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
+from losslake_service.web.comparison.frontier import frontier_page
 from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
 from losslake_service.web.measures import CountedParameters, OfferedMeasure, batch_unit, measured, offered_measures
@@ -48,7 +50,7 @@ _IN_WORDS: Mapping[str | None, str] = {
     "neither reaches": "neither reaches it",
 }
 # Parameters that the forms of measures give themselves, or that have several values.
-_NOT_KEPT = ("workload", "measure", "examples_per_epoch", "accelerators")
+_NOT_KEPT = ("workload", "measure", "examples_per_epoch", "accelerators", "where")
 ComparisonRow = dict[str, Any]
 # The text and the address of a comparison.
 Suggestion = tuple[str, str]
@@ -59,8 +61,14 @@ class ComparePageParameters(compare.BaselineParameters, CountedParameters):
 
     workload: Annotated[list[str], Field(default_factory=list)]
     """The workloads to compare."""
+    where: Annotated[list[str], Field(default_factory=list, max_length=MOST_CONDITIONS)]
+    """Only trials of which this holds, as for questions: NAME=VALUE; may be repeated. Then there are no verdicts."""
     scale: Literal["steps", "relative"] = "steps"
     """Show steps, or steps relative to those at the smallest common batch size, in the scaling chart."""
+    dataset: str | None = None
+    """Compare all trials on this data set instead, by their best values; `*`: the one with the most trials."""
+    colour: ColourBy = "model"
+    """The meaning of colours, of the trials on a data set."""
     at: Annotated[Natural | None, Field(ge=1)] = None
     """The batch size of the training curves; default: the largest common one."""
 
@@ -90,7 +98,8 @@ class CompareRequest:
     @property
     def of_goal(self) -> dict[str, Any]:
         """The parameters of an answer about these workloads and the goal."""
-        return {"workload": [*map(str, self.workloads)], **self.goal.parameters, **self.comparator}
+        where = {"where": [*self.parameters.where]} if self.parameters.where else {}
+        return {"workload": [*map(str, self.workloads)], **self.goal.parameters, **self.comparator, **where}
 
     @property
     def comparator(self) -> dict[str, Any]:
@@ -110,17 +119,22 @@ class CompareRequest:
             "budget": requested.budget,
             "scale": requested.scale if requested.scale != "steps" else None,
             "at": requested.at,
+            "where": requested.where,
         }
         return self.page.url("/compare", **(state | changed))
 
     def chart(self, kind: str, query: Mapping[str, object], title: str, sql: str, is_sql_behind: bool = True) -> Chart:
         """Return a chart about the workloads. sql: the name of a statement."""
         text = statement(sql, **self.goal.with_comparator, workloads=tuple(map(astuple, self.workloads)))
+        if self.parameters.where:
+            text = ""
         return self.page.chart(kind, query, title, sql=text, is_sql_behind=is_sql_behind)
 
 
 def compare_page(page: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
+    if page.parameters.dataset is not None:
+        return frontier_page(page)
     names = [str(each) for each in list(page.view.listed)[:_MOST_NAMES]]
     workloads = _workloads(page)
     if not workloads:
@@ -129,9 +143,19 @@ def compare_page(page: PageRequest) -> Page:
             title="Compare workloads",
             description="Which optimizer or model reaches a target sooner, at which batch sizes, and how sure that is.",
             url=page.url("/compare"),
-            content={"chosen": (), "suggestions": _to_begin_with(page), "names": names, "comparison": None},
+            content={
+                "chosen": (),
+                "suggestions": _to_begin_with(page),
+                "names": names,
+                "comparison": None,
+                "datasets": sorted({each.dataset for each in page.view.listed}),
+            },
         )
+    where = tuple(page.parameters.where)
     facts = [page.view.workload(each) for each in workloads]
+    for each in facts:
+        # Raises BadParameter for what no trial of it has.
+        trials_where(page.view, each, where)
     common, labels = labels_of(workloads)
     title = f"Compare {joined(labels)}" + (f": {common}" if common and len(labels) > 1 else "")
     title = title if len(title) <= _LONGEST_TITLE else f"Compare {len(workloads)} workloads"
@@ -220,9 +244,8 @@ def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[s
 def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any]:
     """Return the comparison for the template."""
     goal, baseline, page = request.goal, request.baseline, request.page
-    query = {**request.of_goal, **request.counted, "baseline": str(baseline), "budget": request.parameters.budget}
-    answer = compare.QUESTION.answer(page.view, compare.CompareParameters(**query))
-    facts, sizes = answer.facts, _sizes(request, answer)
+    facts, rows = _answer(request)
+    sizes = _sizes(request, rows)
     common = sorted(set.intersection(*(set(each.batch_sizes) for each in request.facts)))
     # Relative steps start at the first batch size at which every workload reaches the target after step 0.
     reached = [size for size, rows in sizes if all(row["amount"] for row in rows)]
@@ -230,16 +253,19 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
     at = request.parameters.at or next(reversed(reached or common), None)
     if at is not None and at not in common:
         raise BadParameter("at", f"at={at}: the workloads have no such batch size in common")
-    ratio, profile, scaling = None, None, None
-    if len(request.workloads) > 1 and len(common) >= _FEWEST_FOR_SCALING:
+    ratio, profile, by_size = None, None, None
+    is_judged = not request.parameters.where
+    if is_judged and len(request.workloads) > 1 and len(common) >= _FEWEST_FOR_SCALING:
+        query = {**request.of_goal, **request.counted, "baseline": str(baseline), "budget": request.parameters.budget}
         title = f"{request.noun.capitalize()} to {goal.text}, relative to {baseline}, by batch size"
         ratio = request.chart("ratio", query, title, "trials_of_workloads")
         if not request.counted:
             title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
             profile = request.chart("profile", request.of_goal, title, "trials_of_workloads")
     if max(len(each.batch_sizes) for each in request.facts) >= _FEWEST_FOR_SCALING:
-        scaling = _scaling_chart(request, start)
-    trials = best_trials(page.view, request.workloads, goal, request.comparator | request.counted, at)
+        by_size = _scaling_chart(request, start)
+    how = {**request.comparator, **request.counted, "where": request.parameters.where}
+    trials = best_trials(page.view, request.workloads, goal, how, at)
     has_none = len(request.workloads) > 1 and not common
     return {
         "goal": goal,
@@ -249,29 +275,32 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         "baseline_label": labels[request.workloads.index(baseline)],
         "sentences": no_common_size(request.facts, labels)
         if has_none
-        else [c["in_words"] for c in facts["conclusions"]],
+        else [c["in_words"] for c in facts.get("conclusions", ())],
+        "where": conditions_in_words(request.parameters.where),
+        "without_where_url": request.url(where=None),
         "offers": _offered(page, offers(page.view, request.facts, needs_size=True)) if has_none else [],
         "warnings": [] if has_none else caveats(facts),
-        "means": facts["geometric_means"],
+        "means": facts.get("geometric_means", ()),
         "least": results_in_words(facts, request.noun),
         "measures": _measures(request),
         "measured": request.counted,
         "kept": [
             *(("workload", each) for each in request.workloads),
             *request.parameters.kept(*_NOT_KEPT),
+            *(("where", each) for each in request.parameters.where),
             ("release", page.pinned),
         ],
         "sizes": sizes,
         "start": start,
         "steps_url": request.url(scale=None),
         "relative_url": request.url(scale="relative"),
-        "scaling": scaling,
+        "scaling": by_size,
         "ratio": ratio,
         "profile": profile,
         "curves": curves_of_best(page, trials, goal, request.counted, request.noun) if trials else None,
         "at": at,
         "ats": [(size, request.url(at=size) + "#curves-heading") for size in common],
-        "definition": facts["definition"],
+        "definition": facts.get("definition", ""),
     }
 
 
@@ -299,9 +328,21 @@ def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
     return request.chart("scaling", query, f"{title}, by batch size", "results_of_workloads", is_sql_behind=False)
 
 
-def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[ComparisonRow]]]:
-    """Return each batch size with a row for each workload. answer: that of /v1/analysis/compare."""
-    rows = {(row["batch_size"], row["workload"]): row for row in answer.table().to_pylist()}
+def _answer(request: CompareRequest) -> tuple[Mapping[str, Any], list[ComparisonRow]]:
+    """Return the facts and rows of the comparison; of some trials only those of scaling, since verdicts need all."""
+    query, view = request.of_goal | request.counted, request.page.view
+    if request.parameters.where:
+        scaled = scaling.QUESTION.answer(view, scaling.ScalingParameters(**query))
+        unjudged = dict.fromkeys(("ratio", "ratio_lower", "ratio_upper", "difference"))
+        return scaled.facts, [row | unjudged for row in scaled.table().to_pylist()]
+    query |= {"baseline": str(request.baseline), "budget": request.parameters.budget}
+    answer = compare.QUESTION.answer(view, compare.CompareParameters(**query))
+    return answer.facts, answer.table().to_pylist()
+
+
+def _sizes(request: CompareRequest, listed: Sequence[ComparisonRow]) -> list[tuple[int, list[ComparisonRow]]]:
+    """Return each batch size with a row for each workload. listed: rows of the answer."""
+    rows = {(row["batch_size"], row["workload"]): row for row in listed}
     return [
         (size, [_at(request, workload, size, rows.get((size, str(workload)))) for workload in request.workloads])
         for size in sorted({size for size, _ in rows})

@@ -50,8 +50,6 @@ _PAGES = (
     "/workloads",
     "/compare",
     "/batch-size",
-    "/frontier",
-    "/papers",
     "/sql",
     "/releases",
     "/docs",

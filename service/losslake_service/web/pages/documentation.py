@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.entity_tags import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.markdown import rendered
+from losslake_service.web.documentation.paper_figures import NAME, paper_figures
 from losslake_service.web.documentation.site_documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.pages.reference import REFERENCE_PATH
@@ -32,7 +33,7 @@ def index_page(request: PageRequest) -> Page:
         title=index.title,
         description="How to query LossLake, ingest logs into it and host it: every document, and the reference.",
         url=request.url("/docs"),
-        content={"document": index, "before": None, "after": None, "is_index": True},
+        content={"document": index, "before": None, "after": None, "is_index": True, "figures": None},
         picture=first_chart(request),
         status=308 if moved else 200,
         headers=moved,
@@ -47,14 +48,17 @@ def document_page(request: PageRequest) -> Page:
         raise UnknownName("path", f"/docs/{request.name}", [f"/docs/{name}" for name in near], "the documentation")
     text = rendered(document, request.pinned)
     before, after = neighbours(document.name)
+    figures = paper_figures(request) if document.name == NAME else None
     return DocsPage(
         template="documentation.html",
         title=text.title,
         description=text.description,
         url=request.url(document.address),
-        content={"document": text, "before": before, "after": after, "is_index": False},
+        content={"document": text, "before": before, "after": after, "is_index": False, "figures": figures},
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
+        styles=("docs.css", "papers.css") if figures else ("docs.css",),
+        data=request.url("/v1/papers.json") if figures else None,
     )
 
 

@@ -1,13 +1,11 @@
-"""The start page: the size of the data, small charts of it, a first answer, its collections, and links."""
+"""The start page: what the curves show, questions to start with, the collections, and ways to use them."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 
 from losslake.lake.readme_and_licences import URL_SCHEMES
-from losslake.questions import regimes
 from losslake.questions.release.known_names import collection_name
 from losslake.questions.release.view import ReleaseView
 from losslake_service.web.bare_page import SITE
@@ -17,9 +15,8 @@ from losslake_service.web.page import Page, PageKind, PageParameters, PageReques
 from losslake_service.web.per_release import once_per_release
 from losslake_service.web.starting_example import StartingExample, first_chart, starting_example, starting_questions
 from losslake_service.web.templates import query_pairs
-from losslake_service.web.workload.answer_words import regime_sentences
 
-_MOST_COLLECTIONS = 20
+_MOST_COLLECTIONS = 8
 _PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
 
 
@@ -27,7 +24,6 @@ def home_page(request: PageRequest) -> Page:
     """Return the start page."""
     view, release = request.view, request.release
     example, chart = starting_example(view), first_chart(request)
-    releases = request.releases.lake.releases()
     counts = {
         "workloads": len(view.listed),
         "studies": release.n_studies,
@@ -44,29 +40,20 @@ def home_page(request: PageRequest) -> Page:
         content={
             "counts": counts,
             "example": example,
-            "chart": chart,
-            "sentences": _sentences(request, example) if example is not None else [],
             "starting_questions": list(starting_questions(request, example)) if example is not None else [],
-            "gallery": gallery(view),
+            "findings": gallery(view),
             "size": (WIDTH, HEIGHT),
             "coverage": _coverage(view),
             "schemes": URL_SCHEMES,
             "n_workloads": len(view.listed),
-            "releases": releases[:5],
-            "n_releases": len(releases),
+            "n_collections": counts["collections"],
+            "n_releases": len(request.releases.lake.releases()),
             "ways": _ways(request, example),
         },
         picture=chart,
         styles=("home.css",),
         json_ld=request.bulk.described(view.number).json_ld(request.address),
     )
-
-
-def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
-    """Return sentences about the chart."""
-    workload = example.request(request)
-    answer = regimes.QUESTION.answer(request.view, regimes.RegimesParameters(**workload.of_goal))
-    return regime_sentences(answer, answer.table().to_pylist())
 
 
 @once_per_release
@@ -77,7 +64,7 @@ def _coverage(view: ReleaseView) -> list[dict[str, object]]:
     return [row | {"name": collection_name(row["collection"])} for row in rows[:_MOST_COLLECTIONS]]
 
 
-def _ways(request: PageRequest, example: StartingExample | None) -> dict[str, list[Line]]:
+def _ways(request: PageRequest, example: StartingExample | None) -> list[tuple[str, list[Line]]]:
     """Return the lines to copy, by interface: REST, SQL and files."""
     address, release = request.address, request.view.number
     query: dict[str, object] = {} if example is None else {"workload": example.workload, **example.goal.parameters}
@@ -86,17 +73,17 @@ def _ways(request: PageRequest, example: StartingExample | None) -> dict[str, li
     sql = _statement(example)
     dataset = shlex.quote(example.workload.dataset) if example is not None else "mnist"
     database = f"ATTACH '{address}/v1/releases/{release}/losslake.duckdb' AS losslake; USE losslake; {sql};"
-    return {
-        "rest": [line for line in lines if line.tool in ("curl", "pandas")],
-        "sql": [
-            Line("LossLake", f'losslake sql --url {address} -c "{sql}"'),
-            Line("DuckDB", f'duckdb -c "{database}"'),
-        ],
-        "files": [
-            Line("LossLake", f"losslake download {address} lake --dataset {dataset}"),
-            Line("wget", f"wget --recursive --level=inf --no-parent --reject='index.html*' {address}/data/{release}/"),
-        ],
-    }
+    files = f"wget --recursive --level=inf --no-parent --reject='index.html*' {address}/data/{release}/"
+    in_sql = [
+        Line("losslake sql", f'losslake sql --url {address} -c "{sql}"'),
+        Line("DuckDB", f'duckdb -c "{database}"'),
+    ]
+    of_files = [Line("losslake download", f"losslake download {address} lake --dataset {dataset}"), Line("wget", files)]
+    return [
+        ("Query over HTTP", [line for line in lines if line.tool in ("curl", "pandas")]),
+        ("Query in SQL", in_sql),
+        ("Download", of_files),
+    ]
 
 
 def _statement(example: StartingExample | None) -> str:

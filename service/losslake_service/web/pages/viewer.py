@@ -13,12 +13,13 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from losslake.figures.series_colours import preferred_colour
-from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.parameters import MOST_CONDITIONS, Natural
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.trials_where import conditions_in_words, trials_where
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
@@ -61,6 +62,8 @@ class ViewerParameters(GoalParameters):
     """All studies of this workload; may be repeated."""
     batch_size: Annotated[list[Natural], Field(default_factory=list)]
     """Of `workload`, only the studies at this batch size; may be repeated."""
+    where: Annotated[list[str], Field(default_factory=list, max_length=MOST_CONDITIONS)]
+    """Only trials of which this holds, as for questions: NAME=VALUE; may be repeated."""
     log: Literal["", "x", "y", "xy"] = ""
     """The logarithmic axes: x, y or xy."""
     x: _Range = ""
@@ -129,7 +132,7 @@ def viewer_page(request: PageRequest) -> Page:
     selected = select_goal(view, facts, index, state.metric, state.target)
     if selected.metric is None:
         raise BadParameter("study", f"nothing was measured in {first}: choose another study")
-    every = list(_studies(view, wanted, selected.metric, selected.goal))
+    every = list(_studies(view, wanted, selected.metric, selected.goal, tuple(state.where)))
     n_trials = sum(len(each.rows) for each in every)
     if not n_trials:
         raise BadParameter("metric", f"none of these trials measures {selected.metric}: choose another metric or trial")
@@ -154,14 +157,16 @@ def viewer_page(request: PageRequest) -> Page:
             "selected": selected,
             "about_goal": _about_goal(selected.goal, workloads) if state.target is None else "",
             "metrics": facts.metrics[index],
+            "where": conditions_in_words(state.where),
+            "without_where": state.model_dump(exclude_defaults=True, exclude={"release", "where"}),
             "n_curves": n_curves,
             "n_trials": n_trials,
-            "n_studies": len(shown),
+            "n_studies": sum(1 for each in shown if len(each.rows)),
             "n_unmeasured": sum(each.n_unmeasured for each in every),
             "left_out": [str(each) for each in wanted if each not in {one.study for one in every}],
             "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not state.trial else [],
             "kept": list(state.model_dump(exclude_defaults=True, include={"trial"}).items()),
-            "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal),
+            "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal, state.where),
             "batch_size": batch_size,
             "fallback": fallback,
             "data": json.dumps(_data(request, selected, shown, points)),
@@ -202,15 +207,24 @@ def _wanted(view: ReleaseView, state: ViewerParameters) -> dict[Study, list[int]
 
 
 def _studies(
-    view: ReleaseView, wanted: dict[Study, list[int] | None], metric: str, goal: PageGoal | None
+    view: ReleaseView,
+    wanted: dict[Study, list[int] | None],
+    metric: str,
+    goal: PageGoal | None,
+    where: tuple[str, ...],
 ) -> Iterator[ShownStudy]:
-    """Yield the studies that measure the metric, with all wanted trials that have evaluations of it."""
+    """Yield the studies that measure the metric, with all wanted trials that have evaluations of it.
+
+    where: conditions of the trials. Raises BadParameter for one that holds of no trial of a workload.
+    """
+    chosen = {name: trials_where(view, view.workload(name), where) for name in {each.workload for each in wanted}}
     for study, numbers in wanted.items():
         facts, index = view.study(study)
         if metric in facts.metrics[index]:
             trials = study_trials(view, facts, index, goal)
             is_measured = facts.opened.last_steps(metric)[facts.rows_of(index)] != NEVER
             is_wanted = np.isin(trials.trial_id, trials.trial_id if numbers is None else numbers)
+            is_wanted &= chosen[study.workload][facts.rows_of(index)]
             rows, n_unmeasured = np.flatnonzero(is_wanted & is_measured), int((is_wanted & ~is_measured).sum())
             yield ShownStudy(study, trials, rows, n_unmeasured)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from losslake.questions import regimes, scaling
@@ -15,7 +15,7 @@ from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.pool import ANY
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.trials_where import facts_of_trials
+from losslake.questions.trials.trials_where import conditions_in_words, facts_of_trials, trials_where
 from losslake_schema.names import Workload
 from losslake_schema.quantities import plural
 from losslake_schema.registry import metric_named
@@ -27,6 +27,7 @@ from losslake_service.web.own_run import own_run
 from losslake_service.web.page import Content, Page, PageKind, PageRequest
 from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
+from losslake_service.web.workload.advice_section import advice_section
 from losslake_service.web.workload.answer_words import answer_sentences, caveats
 from losslake_service.web.workload.batch_size_tables import budget_section, study_rows
 from losslake_service.web.workload.key_figures import AnswerRow, key_figures, row_of_target
@@ -40,8 +41,13 @@ from losslake_service.web.workload.request import (
 from losslake_service.web.workload.slider import STOPS, slider, stops
 
 _LONGEST_DESCRIPTION = 300
+# Beyond, a line for each batch size can't be told from the others.
+_MOST_SIZES_OF_LINES = 10
 _MOST_OTHERS = 12
 _MOST_CHOICES = 100
+# Facts of trials as the form names them, where their names aren't words.
+_FACETS = {"org": "Organisation", "submission_org": "Organisation", "submission_platform": "System"}
+_ADVISED = ("step_times", "price", "trial_accelerators", "budget")
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 
 
@@ -60,7 +66,8 @@ def workload_page(page: PageRequest) -> Page:
         description = _description(request, sentences)
     names = ("metric", "target", "direction", *BudgetParameters.model_fields)
     state = {name: getattr(parameters, name) for name in names} | measured(parameters)
-    state["where"] = parameters.where or None
+    state |= {name: getattr(parameters, name) or None for name in _ADVISED}
+    state["where"] = parameters.where
     return Page(
         template="workload.html",
         title=title,
@@ -122,7 +129,10 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "direction": request.direction,
         "measured": request.measured,
         "where": request.where,
-        "choices": _choices(request),
+        "where_in_words": conditions_in_words(request.where),
+        "where_pairs": [("where", condition) for condition in request.where],
+        "facets": _facets(request),
+        "curves_url": request.curves_url,
         "measures": list(offered_measures(view, selection, request.measured, in_measure)),
         "noun": request.noun,
         "batch_unit": request.batch_unit,
@@ -138,6 +148,7 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "studies": studies,
         "has_rates": any(study["learning_rate"] is not None for study in studies),
         "budget": budget_section(request),
+        "advice": None if request.is_pool or len(studies) < 2 else advice_section(request),
         "others": [] if request.is_pool else list(_others(request)),
         "pool": _pool(request),
         "main": main,
@@ -148,6 +159,7 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
             "trials_of_workload",
             is_sql_behind=True,
         ),
+        "has_few_sizes": len(studies) <= _MOST_SIZES_OF_LINES,
     }
 
 
@@ -159,16 +171,30 @@ def _refused(request: WorkloadRequest) -> Content | None:
     return {"target": request.refused, "why": metric.range_in_words, "meant": metric.meant_by(request.refused)}
 
 
-def _choices(request: WorkloadRequest) -> list[tuple[str, Mapping[str, int]]]:
-    """Return what trials can be chosen by: who ran them, when and on what, each with its values and their trials."""
-    choices, whole = [], request.page.view.measuring(request.workload, request.goal.metric)
+@dataclass(frozen=True)
+class Facet:
+    """A fact that trials can be chosen by. counts: of its values, the trials that have each. chosen: of its values."""
+
+    name: str
+    label: str
+    counts: Mapping[str, int]
+    chosen: Sequence[str]
+
+
+def _facets(request: WorkloadRequest) -> list[Facet]:
+    """Return what trials can be chosen by: who ran them, when and on what."""
+    facets, whole = [], request.page.view.measuring(request.workload, request.goal.metric)
+    pairs = [condition.partition("=") for condition in request.where]
     for names in identity_of_runs():
         for name in names:
             counts = facts_of_trials(request.page.view, whole, name)
-            if 1 < len(counts) <= _MOST_CHOICES:
-                choices.append((name, counts))
+            chosen = [value for of, _, value in pairs if of == name]
+            if 1 < len(counts) <= _MOST_CHOICES or chosen:
+                facets.append(Facet(name, _FACETS.get(name, name.capitalize()), counts, chosen))
                 break
-    return choices
+    known = {facet.name for facet in facets}
+    others = dict.fromkeys(name for name, _, _ in pairs if name not in known)
+    return facets + [Facet(name, name, {}, [value for of, _, value in pairs if of == name]) for name in others]
 
 
 def _regime_sections(request: WorkloadRequest, row: AnswerRow, studies: Sequence[AnswerRow]) -> Content:
@@ -216,7 +242,7 @@ def _others(request: WorkloadRequest) -> Iterator[Content]:
     candidates = [
         each
         for each, facts in request.page.view.listed.items()
-        if each != this and each.dataset == this.dataset and metric in facts.measured
+        if each != this and each.dataset == this.dataset and metric in facts.measured and _has_trials(request, facts)
     ]
     candidates.sort(key=lambda each: (each.collection != this.collection, each))
 
@@ -239,6 +265,14 @@ def _others(request: WorkloadRequest) -> Iterator[Content]:
                 "n_more": len(alike) - len(listed),
                 "all_url": request.compared(listed),
             }
+
+
+def _has_trials(request: WorkloadRequest, facts: WorkloadFacts) -> bool:
+    """Return True if a workload has trials with the conditions of the request."""
+    try:
+        return bool(trials_where(request.page.view, facts, request.where).any())
+    except BadParameter:
+        return False
 
 
 def _json_ld(request: WorkloadRequest, main: Chart, title: str, description: str) -> str:

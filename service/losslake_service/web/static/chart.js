@@ -89,11 +89,13 @@ async function show(figure, specification, drawing) {
 }
 
 /** Shows the heading and the notes of a figure as text of the page. */
-function tell(figure, { heading, notes }) {
+function tell(figure, { heading, notes, results }) {
   if (heading) figure.querySelector(".heading").textContent = heading;
   const place = figure.querySelector(".notes");
-  place.textContent = notes.join(" ");
-  place.hidden = !notes.length;
+  // Where the page has an answer in words, that says the results.
+  const sentences = "answered" in figure.dataset ? notes : [...notes, ...results];
+  place.textContent = sentences.join(" ");
+  place.hidden = !sentences.length;
 }
 
 /** Loads the specification at another address of a figure, which may be drawn next. */

@@ -1,4 +1,4 @@
-// Buttons that copy a text. Without scripts they stay hidden.
+// Buttons that copy a text, and code for several tools, of which one is chosen. Without scripts there is all code, and no button.
 
 const SHOWN_MS = 1600;
 
@@ -6,12 +6,24 @@ const SHOWN_MS = 1600;
 export function offerCopies(node) {
   for (const button of node.querySelectorAll("button[data-copies]")) {
     button.hidden = false;
-    button.addEventListener("click", () => copy(button));
+    button.addEventListener("click", () => copy(button, document.getElementById(button.dataset.copies)));
   }
+  for (const codes of node.querySelectorAll(".codes")) offerChoice(codes);
 }
 
-async function copy(button) {
-  const source = document.getElementById(button.dataset.copies);
+/** Shows only the code for the chosen tool. */
+function offerChoice(codes) {
+  const [pick, select, button] = [".pick", "select", "button"].map((each) => codes.querySelector(each));
+  const show = () => {
+    for (const each of codes.querySelectorAll("code")) each.closest(".lines > div").hidden = each.id !== select.value;
+  };
+  pick.hidden = false;
+  select.addEventListener("change", show);
+  button.addEventListener("click", () => copy(button, document.getElementById(select.value)));
+  show();
+}
+
+async function copy(button, source) {
   try {
     await navigator.clipboard.writeText(source.textContent);
     say(button, "Copied");

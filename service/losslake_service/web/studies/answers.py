@@ -71,8 +71,12 @@ def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[M
         value, step = float(trials.best_value[best]), int(trials.best_step[best])
         did = f"got to {significant(value)} at step {step:,}{ending}"
         return StudyAnswer(headline, "The closest" if n_counted > 1 else "It", number, did, more)
-    since = f"{_since(int(trials.previous_step[best]))}{_others(trials, best)}"
-    did = f"did so after {trials.amount_in_words(best)}{since}{ending}"
+    n_others, previous = _n_others(trials, best), int(trials.previous_step[best])
+    others = f", as {counted(n_others, 'other')} did" if n_others else ""
+    did = f"did so after {trials.amount_in_words(best)}{_since(previous)}{others}{ending}"
+    if n_others > 1 and previous >= 0:
+        between = "they reached it somewhere between these two evaluations"
+        more = (f"Which of these {n_others + 1:,} was first isn't known: {between}.", *more)
     return StudyAnswer(headline, "The fastest" if n_reached > 1 else "It", number, did, more)
 
 
@@ -92,14 +96,11 @@ def _since(previous: int) -> str:
     return f" (but not yet at step {previous:,})" if previous >= 0 else " (its first evaluation)"
 
 
-def _others(trials: StudyTrials, best: int) -> str:
-    """Return how many other trials reached the goal as fast, in words; empty for none."""
+def _n_others(trials: StudyTrials, best: int) -> int:
+    """Return how many other trials reached the goal as fast."""
     reached = np.array(trials.ranked)
-    n = (
-        int(((trials.steps[reached] == trials.steps[best]) & (trials.amounts[reached] == trials.amounts[best])).sum())
-        - 1
-    )
-    return f", as {counted(n, 'other')} did" if n > 0 else ""
+    are_equal = (trials.steps[reached] == trials.steps[best]) & (trials.amounts[reached] == trials.amounts[best])
+    return int(are_equal.sum()) - 1
 
 
 def _more(trials: StudyTrials) -> Iterator[str]:

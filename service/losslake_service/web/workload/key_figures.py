@@ -44,14 +44,7 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
         numbers["least"] = amount(min(amounts)[0]) if amounts else WORDS["none"]
         notes["least"] = f"at batch size {min(amounts)[1]:,}" if amounts else ""
     else:
-        numbers |= {
-            "steps": WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
-            "perfect": end_words(row, "perfect_scaling_end"),
-            "useful": end_words(row, "max_useful_batch_size"),
-        }
-        if row["fewest_steps"] is not None and row["perfect_scaling_end"] is None:
-            notes["perfect"] = WORDS["too_close"]
-        numbers["critical"], notes["critical"] = critical_words(row)
+        numbers["steps"] = WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}"
     labels = WORDS["labels"] | {"least": f"Fewest {request.noun}"}
     return [(name, labels[name], number, notes.get(name, "")) for name, number in numbers.items()]
 

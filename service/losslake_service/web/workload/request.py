@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from losslake.questions.declaration.measured import MeasureParameters
-from losslake.questions.declaration.parameters import BudgetParameters, DirectionParameters
+from losslake.questions.declaration.parameters import MOST_CONDITIONS, BudgetParameters, DirectionParameters
 from losslake.questions.declaration.reference_lines import reference_of
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.trials_where import chosen_trials
@@ -35,10 +35,24 @@ _HEIGHT = 460
 class WorkloadParameters(MeasureParameters, BudgetParameters, DirectionParameters, GoalParameters):
     """The query of the page. direction: of a metric whose direction is unknown. Budgets: of the best value."""
 
-    where: str = ""
-    """Only trials of which this holds: NAME=VALUE of a metaparameter or fact; default: all."""
+    where: Annotated[list[str], Field(default_factory=list, max_length=MOST_CONDITIONS)]
+    """Only trials of which this holds: NAME=VALUE of a metaparameter or fact; may be repeated, as for questions."""
+    step_times: Annotated[str, Field(max_length=1000)] = ""
+    """Seconds per step on the reader's hardware, BATCH_SIZE=SECONDS, separated by commas or spaces."""
+    price: str = ""
+    """The price of an accelerator hour."""
+    trial_accelerators: str = ""
+    """On how many accelerators the reader's trials run."""
+    budget: str = ""
+    """Number of new trials of the reader, of which the best counts."""
     conclusions: bool = False
     """Compare batch sizes at equal steps and at equal examples; it takes a moment."""
+
+    @field_validator("where")
+    @classmethod
+    def _without_empty_ones(cls, where: list[str]) -> list[str]:
+        """Leave out the choice of all trials in a form."""
+        return list(dict.fromkeys(filter(None, where)))
 
     @field_validator("target")
     @classmethod
@@ -51,7 +65,7 @@ class WorkloadRequest:
     """A workload and the goal of the page.
 
     facts: of the trials that the page is about. direction: only if the request gave it. measured: the parameters of
-    what is counted; none for steps. where: what holds of these trials; empty for all. refused: the requested target, if
+    what is counted; none for steps. where: the conditions that hold of these trials. refused: the requested target, if
     the metric can't have it; the goal is the default one then.
     """
 
@@ -60,7 +74,7 @@ class WorkloadRequest:
     goal: PageGoal
     direction: str | None = None
     measured: Mapping[str, Any] = field(default_factory=dict)
-    where: str = ""
+    where: tuple[str, ...] = ()
     refused: float | None = None
 
     @property
@@ -106,7 +120,7 @@ class WorkloadRequest:
             "workload": [str(self.workload)],
             "metric": self.goal.metric,
             "direction": self.direction,
-            "where": [self.where] if self.where else [],
+            "where": [*self.where],
         }
 
     @property
@@ -116,13 +130,29 @@ class WorkloadRequest:
 
     def page_url(self, what: Workload | Study | Trial, **changed: object) -> str:
         """Return the address of a page about this goal. changed: parameters to replace."""
-        state = {**self.goal.parameters, "direction": self.direction, "where": self.where or None, **self.measured}
+        state = {**self.goal.parameters, "direction": self.direction, "where": [*self.where], **self.measured}
         return self.page.page_url(what, **{**state, **changed})
 
     def compared(self, others: Sequence[Workload]) -> str:
         """Return the address of the page that compares the workload with others, at a goal that isn't just proposed."""
         goal = {} if self.goal.is_proposed else self.goal.parameters
-        return self.page.url("/compare", workload=(self.workload, *others), **goal)
+        return self.page.url("/compare", workload=(self.workload, *others), **goal, where=[*self.where])
+
+    @property
+    def curves_url(self) -> str:
+        """The address of the curve viewer with all trials; of two values of one fact, each has its colour."""
+        names = [condition.partition("=")[0] for condition in self.where]
+        has_sizes = len(self.facts.batch_sizes) > 1
+        query = {
+            "workload": self.workload,
+            "where": [*self.where],
+            "metric": self.goal.metric,
+            "target": None if self.goal.is_proposed else self.goal.target,
+            "log": "x" if has_sizes else None,
+            "panels": "size" if has_sizes else None,
+            "colour": next((name for name in names if names.count(name) > 1), None),
+        }
+        return self.page.url("/viewer", **query)
 
     def chart(self, kind: str, title: str, sql: str, query: Mapping[str, object] | None = None, **more: Any) -> Chart:
         """Return a chart about the goal, or with another query. sql: the name of a statement, or empty."""
@@ -155,8 +185,8 @@ def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest
     target, refused = (requested.target, None) if can_reach else (None, requested.target)
     goal = page_goal(page.view, facts, metric, target, requested.direction)
     direction = requested.direction if stored_direction is None else None
-    chosen = chosen_trials(page.view, facts, goal.metric, (requested.where,) if requested.where else ())
-    return WorkloadRequest(page, chosen, goal, direction, measured(requested), requested.where, refused)
+    chosen = chosen_trials(page.view, facts, goal.metric, tuple(requested.where))
+    return WorkloadRequest(page, chosen, goal, direction, measured(requested), tuple(requested.where), refused)
 
 
 def page_metric(page: PageRequest, facts: WorkloadFacts) -> str | None:

@@ -109,6 +109,20 @@ def test_all_conditions_have_to_hold() -> None:
 
 
 @pytest.mark.parametrize(
+    "where",
+    [(), ("rate=0",), ("rate=0", "rate=0.1"), ("size=8", "size=16", "rate=0.1"), ("size=16", "rate=0", "rate=0")],
+)
+def test_one_value_of_each_name_has_to_hold(where: tuple[str, ...]) -> None:
+    names = {condition.partition("=")[0] for condition in where}
+    trials = sorted({(row.batch_size, row.trial_id) for row in ROWS})
+    expected = [
+        all(any(f"{name}={rates(*trial)[name]:g}" == each for each in where) for name in names) for trial in trials
+    ]
+    view = view_of(ROWS, parameters=rates)
+    assert trials_where(view, view.workload(WORKLOAD), where).tolist() == expected
+
+
+@pytest.mark.parametrize(
     ("where", "why"),
     [
         ("rate", "give NAME=VALUE"),

@@ -1,4 +1,4 @@
-"""The page of the frontier shows the answer, and the statement below its chart gives the same rows in SQL."""
+"""The comparison of all trials on a data set shows the answer; the statement below its chart gives the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from losslake_service.web.code_lines import statement
 from tests.applications import without_sql
 from tests.bundled import bundled_lake
 
-PATH = "/frontier"
+PATH = "/compare"
 METRIC = "val/classification_error"
 
 
@@ -54,7 +54,7 @@ def test_page_lists_the_front_and_links_its_trials(client: TestClient) -> None:
 
 
 def test_page_begins_with_the_data_set_with_the_most_trials_and_the_metric_of_its_goals(client: TestClient) -> None:
-    page = client.get(PATH).text
+    page = client.get(PATH, params={"dataset": "*"}).text
     assert "<option selected>digits</option>" in page
     assert "<option selected>val/c" in page
 
@@ -63,6 +63,18 @@ def test_measure_that_cannot_be_counted_is_explained_on_the_page(client: TestCli
     answer = client.get(PATH, params={"dataset": "digits", "measure": "seconds"})
     assert answer.status_code == 200
     assert "have no times" in answer.text
+
+
+@pytest.mark.parametrize(("query", "there"), [("", "dataset=%2A"), ("?dataset=digits&measure=examples",) * 2])
+def test_the_former_page_leads_to_the_comparison(client: TestClient, query: str, there: str) -> None:
+    moved = client.get(f"/frontier{query}", follow_redirects=False)
+    assert (moved.status_code, moved.headers["location"]) == (308, f"{PATH}?{there.removeprefix('?')}")
+
+
+def test_measure_that_only_comparisons_of_workloads_have_is_refused(client: TestClient) -> None:
+    answer = client.get(PATH, params={"dataset": "digits", "measure": "epochs"})
+    assert answer.status_code == 422
+    assert "steps, examples, seconds" in answer.text
 
 
 @pytest.mark.parametrize(("name", "status"), [("dataset", 422), ("metric", 404)])
@@ -76,4 +88,4 @@ def test_embedded_chart_links_to_the_page_of_its_data_set(client: TestClient) ->
     query = {"workload": "*/digits/*/*", "metric": METRIC, "measure": "examples", "colour_by": "optimizer"}
     answer = client.get("/embed/frontier", params=query)
     assert answer.status_code == 200
-    assert 'href="/frontier?dataset=digits&amp;metric=val/classification_error&amp;measure=examples' in answer.text
+    assert 'href="/compare?dataset=digits&amp;metric=val/classification_error&amp;measure=examples' in answer.text

@@ -1,4 +1,4 @@
-"""The page of papers shows the figures that this release has data for, and counts the others."""
+"""The document about papers shows the figures that this release has data for, and counts the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 def test_only_figures_with_data_are_shown(client: TestClient) -> None:
     rows = client.get("/v1/papers").json()["rows"]
-    page = client.get("/papers").text
+    page = client.get("/docs/papers").text
     drawn = [row for row in rows if row["series_without_data"] < row["series"]]
     assert {row["paper"] for row in drawn} == {"bundled"}
     assert page.count('class="of-paper"') == len(drawn)
@@ -31,14 +31,14 @@ def test_only_figures_with_data_are_shown(client: TestClient) -> None:
 
 
 def test_a_figure_can_be_framed_by_its_shared_lines(client: TestClient) -> None:
-    page = unescape(unescape(client.get("/papers").text))
+    page = unescape(unescape(client.get("/docs/papers").text))
     (first, *_) = re.findall(r'<iframe src="http://localhost([^"]*)"', page)
     answer = client.get(first)
     assert "frame-ancestors *" in answer.headers["content-security-policy"]
     assert "immutable" in answer.headers["cache-control"]
     (picture,) = re.findall(r'<img src="([^"]*)"', answer.text)
     assert client.get(unescape(picture)).headers["content-type"] == "image/svg+xml"
-    (source,) = re.findall(r'<a href="(/papers[^"]*)"', answer.text)
+    (source,) = re.findall(r'<a href="(/docs/papers[^"]*)"', answer.text)
     assert f'id="{source.partition("#")[2]}"' in client.get(source).text
     for path in ("/embed/papers/nobody/1", "/embed/papers/bundled/99", "/embed/papers/shallue2018/1"):
         refused = client.get(path, headers={"accept": "text/html"})
@@ -47,9 +47,14 @@ def test_a_figure_can_be_framed_by_its_shared_lines(client: TestClient) -> None:
     assert client.get(f"{first}&no=1").status_code == 422
 
 
+def test_the_former_page_leads_to_the_document_with_its_release(client: TestClient) -> None:
+    moved = client.get("/papers?release=1", follow_redirects=False)
+    assert (moved.status_code, moved.headers["location"]) == (308, "/docs/papers?release=1")
+
+
 @pytest.mark.parametrize("number", ["2", "11"])
 def test_room_for_a_figure_is_about_its_size(client: TestClient, number: str) -> None:
-    page = client.get("/papers").text
+    page = client.get("/docs/papers").text
     (picture,) = re.findall(
         rf'<img src="(/v1/papers/bundled/figures/{number}\.svg[^"]*)" width="(\d+)" height="(\d+)"', page
     )

@@ -51,7 +51,9 @@ def test_reference_runs_stand_beside_the_known_goal_only(client: TestClient) -> 
     assert "Grey squares: median steps of reference runs" in " ".join(drawn.text.split())
 
 
-@pytest.mark.parametrize("path", ["/", "/workloads", "/workloads?q=sgd", "/compare", "/frontier", "/sitemap.xml"])
+@pytest.mark.parametrize(
+    "path", ["/", "/workloads", "/workloads?q=sgd", "/compare", "/compare?dataset=*", "/sitemap.xml"]
+)
 def test_pages_do_not_list_references(client: TestClient, path: str) -> None:
     page = client.get(path).text
     assert "own" in page

@@ -1,4 +1,4 @@
-"""The page of the frontier of a data set: the best value of each trial against steps, examples or time."""
+"""The comparison of all trials on a data set: the best value of each against steps, examples or time."""
 
 from __future__ import annotations
 
@@ -11,38 +11,33 @@ from losslake.figures.charts.frontier import ColourBy
 from losslake.questions import frontier
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
+from losslake.questions.release.pool import ANY
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial, Workload
 from losslake_service.web.code_lines import statement
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import Page, PageRequest
 from losslake_service.web.starting_example import first_chart
 
-PATH = "/frontier"
+PATH = "/compare"
 _MOST_ROWS = 30
 Measure = Literal["steps", "examples", "seconds"]
 
 
-class FrontierPageParameters(PageParameters):
-    """The query of the page."""
-
-    dataset: str | None = None
-    """The data set; default: the one with the most trials."""
-    metric: str | None = None
-    """The metric; default: that of most goals of the data set, else the one that most of its workloads measure."""
-    measure: Measure = "steps"
-    colour: ColourBy = "model"
-    """The meaning of colours."""
-
-
 def frontier_page(request: PageRequest) -> Page:
-    """Return the page; raises BadParameter and UnknownName."""
+    """Return the page of a request that names a data set, `*` for that with the most trials.
+
+    The default metric is that of most goals of the data set, else the one that most of its workloads measure. Raises
+    BadParameter and UnknownName.
+    """
     parameters, view = request.parameters, request.view
+    if parameters.measure not in get_args(Measure):
+        raise BadParameter("measure", f"a data set is compared by {', '.join(get_args(Measure))}: give one of these")
     datasets = Counter[str]()
     for facts in view.listed.values():
         datasets[facts.workload.dataset] += len(facts.trials.trial_id)
     if not datasets:
         return _without_data(request)
-    dataset = parameters.dataset or datasets.most_common(1)[0][0]
+    dataset = datasets.most_common(1)[0][0] if parameters.dataset == ANY else parameters.dataset
     if dataset not in datasets:
         raise BadParameter("dataset", f"no workload has the data set {dataset}: /v1/workloads lists them")
     metrics = _metrics(view, dataset)
@@ -64,7 +59,7 @@ def frontier_page(request: PageRequest) -> Page:
         options = {"colour_by": parameters.colour}
         chart = request.chart("frontier", query, title, sql=text, options=options, height=480)
     return Page(
-        template="frontier.html",
+        template="compare/frontier.html",
         title=title,
         description=f"The best {metric} of every trial on {shown}, and how few {parameters.measure} it took.",
         url=request.url(PATH, **state),
@@ -87,16 +82,13 @@ def frontier_page(request: PageRequest) -> Page:
     )
 
 
-FRONTIER = PageKind(PATH, FrontierPageParameters, frontier_page)
-
-
 def _without_data(request: PageRequest) -> Page:
     title = "Best values by steps, examples or time"
     return Page(
-        template="frontier.html",
+        template="compare/frontier.html",
         title=title,
         description=title,
-        url=request.url(PATH),
+        url=request.url(PATH, dataset=ANY),
         content={"datasets": (), "trouble": "this release has no trials", "chart": None, "front": (), "facts": None},
         styles=("atlas.css",),
     )

@@ -1,4 +1,4 @@
-"""The page of the figures of papers that this release can draw, one paper after the other."""
+"""The figures of papers that a release can draw, which the document about them shows, one paper after the other."""
 
 from __future__ import annotations
 
@@ -12,39 +12,27 @@ from losslake.figures.papers.paper import paper
 from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake_service.web.chart import share_lines
 from losslake_service.web.code_lines import Line
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.starting_example import first_chart
+from losslake_service.web.page import PageRequest
 from losslake_service.web.templates import with_query
 
-PATH = "/papers"
+NAME = "papers"
+"""The name of the document."""
+PATH = "/docs/papers"
 _FRAME_HEIGHT = 640
 _ENDINGS = ("svg", "png", "pdf", "vl.json", "csv")
 
 
-def papers_page(request: PageRequest) -> Page:
-    """Return the page; figures without any data are left out, and the page says how many."""
+def paper_figures(request: PageRequest) -> dict[str, Any]:
+    """Return the figures by paper; those without any data are left out, and counted as missing."""
     rows = listing.QUESTION.answer(request.view, ReleaseParameters()).table().to_pylist()
     drawn = [row for row in rows if row["series_without_data"] < row["series"]]
-    return Page(
-        template="papers.html",
-        title="Figures of papers",
-        description=f"{len(drawn)} figures of papers, drawn from the training curves of this release.",
-        url=request.url(PATH),
-        content={
-            "papers": [
-                (paper(name), [_figure(request, row) for row in group])
-                for name, group in groupby(drawn, lambda row: str(row["paper"]))
-            ],
-            "n_missing": len(rows) - len(drawn),
-        },
-        picture=first_chart(request),
-        above=(("Workloads", request.url("/workloads")),),
-        styles=("papers.css",),
-        data=request.url("/v1/papers.json"),
-    )
-
-
-PAPERS = PageKind(PATH, PageParameters, papers_page)
+    return {
+        "papers": [
+            (paper(name), [_figure(request, row) for row in group])
+            for name, group in groupby(drawn, lambda row: str(row["paper"]))
+        ],
+        "n_missing": len(rows) - len(drawn),
+    }
 
 
 def _figure(request: PageRequest, row: Mapping[str, Any]) -> dict[str, Any]:
