@@ -13,23 +13,24 @@ from losslake_schema.package_files import read_toml
 
 _N_LOOKS = len(theme.COLOURS) * len(theme.SHAPES)
 # Series of numbers are in order, and keep the order of the palette.
+_PARTS = re.compile("/|, ")
 _NUMBERED = re.compile(r"(^|, )(trial|batch size) \d+")
 
 
 def look_numbers(labels: Sequence[str]) -> list[int]:
     """Return the number of each label's look: of its colour modulo the colours, of its shape modulo the shapes.
 
-    A label that ends in an optimizer has the number of the optimizer; others have one by their letters. If labels of a
-    chart have the same colour, the later ones by name take the next free colour.
+    A label that names an optimizer, such as mlp_64/sgd or "mlp_64, SGD", has the number of the optimizer; others have
+    one by their letters. If labels of a chart have the same colour, the later ones by name take the next free colour.
     """
     if any(map(_NUMBERED.search, labels)) or not any(labels):
         return list(range(len(labels)))
     return [numbers[label] for numbers in [_apart(labels)] for label in labels]
 
 
-def preferred_colours(names: Iterable[str]) -> dict[str, int]:
-    """Return the number of the colour of each name, by name, before any gives way to another."""
-    return {name: _preferred(name)[1] % len(theme.COLOURS) for name in sorted(names)}
+def preferred_colour(label: str) -> int:
+    """Return the number of the colour of a label, before it gives way to another."""
+    return _preferred(label)[1] % len(theme.COLOURS)
 
 
 def _apart(labels: Iterable[str]) -> Mapping[str, int]:
@@ -48,9 +49,10 @@ def _apart(labels: Iterable[str]) -> Mapping[str, int]:
 
 def _preferred(label: str) -> tuple[bool, int]:
     """Return False for a known optimizer, else True, and the number of the look."""
-    name = label.rpartition("/")[2].lower()
-    number = _optimizers().get(name)
-    return number is None, crc32(name.encode()) % _N_LOOKS if number is None else number
+    plain = label.lower().replace("_", " ")
+    numbers = (_optimizers().get(part) for part in reversed(_PARTS.split(plain)))
+    number = next((number for number in numbers if number is not None), None)
+    return number is None, crc32(plain.encode()) % _N_LOOKS if number is None else number
 
 
 @cache

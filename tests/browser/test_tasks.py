@@ -104,14 +104,14 @@ def steps_and_seconds_to_a_goal(reader: Reader) -> None:
 
 def one_organisation(reader: Reader) -> None:
     imagenet(reader)
-    reader.choose(reader.page.get_by_label("Organisation"), "org=NVIDIA")
+    reader.choose(reader.page.locator('select:has(option[value="org=NVIDIA"])'), "org=NVIDIA")
     reader.page.wait_for_url("**where=org%3DNVIDIA**")
     reader.says("of trials with org=NVIDIA")
 
 
 def curves_of_two_organisations(reader: Reader) -> None:
     one_organisation(reader)
-    reader.choose(reader.page.get_by_label("or", exact=True), "org=Google")
+    reader.choose(reader.page.locator('select:has(option[value="org=Google"])').last, "org=Google")
     reader.page.wait_for_url("**where=org%3DGoogle**")
     reader.says("of trials with org=NVIDIA or Google")
     reader.follow(reader.page.locator("#all-curves a"))

@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
+from html import unescape
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -122,14 +123,25 @@ def test_a_dark_figure_is_of_the_same_rows_on_another_ground(client: TestClient)
     assert f'fill="{ground}"' in client.get(path("scaling", "svg", theme="dark")).text
 
 
+ABOUT_A_GOAL = ("scaling", "learning-rate-momentum", "tuning-budget", "time-cost")
+
+
 @pytest.mark.parametrize("kind", ["scaling", "curves", "best", "learning-rate-momentum", "tuning-budget", "time-cost"])
 def test_marks_link_to_their_trial_or_study(client: TestClient, kind: str) -> None:
-    for release, end in (("", ""), ("1", "?release=1")):
-        named = {"release": release} if release else {}
-        found = set(LINK.findall(client.get(path(kind, "svg", **named)).text))
-        assert found
+    for named in ({}, {"release": "1"}):
+        links = set(map(unescape, LINK.findall(client.get(path(kind, "svg", **named)).text)))
+        assert links
         starts = f"/trials/{WORKLOAD}/", f"/studies/{WORKLOAD}/"
-        assert all(link.startswith(starts) and link.endswith(end) and "//" not in link for link in found)
+        assert all(link.startswith(starts) and "//" not in link for link in links)
+        queries = [dict(parse_qsl(urlsplit(link).query)) for link in links]
+        goal = {"metric": ERROR, "target": "0.25"} if kind in ABOUT_A_GOAL else {}
+        assert all(query == goal | named for query in queries)
+
+
+def test_batch_sizes_of_the_scaling_figure_link_to_their_trials(client: TestClient) -> None:
+    links = {unescape(link).partition("?")[0] for link in LINK.findall(client.get(path("scaling", "svg")).text)}
+    rows = client.get(f"/v1/scaling?{urlencode(GOAL)}").json()["rows"]
+    assert links == {f"/studies/{WORKLOAD}/{row['batch_size']}" for row in rows if row["steps"] != 0}
 
 
 def test_links_are_absolute_with_public_url(lake: Lake) -> None:

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from losslake.figures.series_colours import preferred_colours
+from losslake.figures.series_colours import preferred_colour
 from losslake.questions.declaration.parameters import MOST_CONDITIONS, MOST_PLACES, Natural
 from losslake.questions.release.errors import BadParameter
-from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -307,7 +307,10 @@ def _data(request: PageRequest, selected: SelectedGoal, shown: Sequence[ShownStu
         "points": points,
         "mostEvaluations": _MOST_EVALUATIONS,
         "studies": [each.data for each in shown if len(each.rows)],
-        "looks": preferred_colours({each.study.workload.optimizer for each in shown}),
+        "looks": {
+            each.optimizer: preferred_colour(display_name("optimizer", each))
+            for each in dict.fromkeys(one.study.workload for one in shown)
+        },
     }
 
 

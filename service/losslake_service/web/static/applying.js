@@ -14,4 +14,12 @@ export function applyAtOnce(form) {
     if (!isByKey) form.requestSubmit();
   });
   form.addEventListener("focusout", () => isByKey && isChanged && form.requestSubmit());
+  form.addEventListener("formdata", ({ formData }) => leaveOutEmpty(formData));
+}
+
+/** Leaves empty fields out of the address. */
+function leaveOutEmpty(formData) {
+  const filled = [...formData].filter(([, value]) => value !== "");
+  for (const name of new Set(formData.keys())) formData.delete(name);
+  for (const [name, value] of filled) formData.append(name, value);
 }

@@ -16,7 +16,8 @@ const LEAST_WIDTH = 40;
  */
 export function panelsOf({ curves, bests, goal, isDivided }, width, height) {
   const labelOf = (index) => (isDivided ? `Batch size ${curves[index].batchSize.toLocaleString("en")}` : "");
-  const groups = [...group(curves.keys(), labelOf)];
+  const sizeOf = ([, [first]]) => curves[first].batchSize;
+  const groups = [...group(curves.keys(), labelOf)].sort((one, other) => (isDivided ? sizeOf(one) - sizeOf(other) : 0));
   const nColumns = isDivided ? Math.max(1, Math.min(groups.length, Math.floor(width / SIZE.width))) : 1;
   const cell = { width: width / nColumns, height: isDivided ? SIZE.height : height };
   const panels = groups.map(([label, indexes], place) => {
