@@ -36,10 +36,11 @@ from losslake_service.routes.readiness import readiness, release_check
 from losslake_service.routes.sql import SqlRows, SqlStatement, add_sql
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.settings import Settings
-from losslake_service.web.bare_page import folder_page, problem_page
+from losslake_service.web.bare_page import folder_page
 from losslake_service.web.embed import add_embeds
 from losslake_service.web.page import PageSources
 from losslake_service.web.paths import add_pages
+from losslake_service.web.problem_page import problem_page
 from losslake_service.web.reference import Interface
 
 BYTES_PER_MEGABYTE = 1024 * 1024

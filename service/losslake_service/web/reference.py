@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from losslake.questions.release.view import ReleaseView
 from losslake.record.numbers import NUMBER_WORDS
@@ -18,6 +19,7 @@ from losslake_service.web.examples import Example, documented_example, example_p
 
 Operation = Mapping[str, Any]
 Schema = Mapping[str, Any]
+REFERENCE_PATH = "/docs/reference"
 _DEEPEST = 6
 _BOUNDS = (("minimum", "at least"), ("ge", "at least"), ("maximum", "at most"), ("le", "at most"))
 
@@ -271,3 +273,18 @@ def _with_nan_words(schemas: list[Schema]) -> list[str]:
 
 def _name(reference: str) -> str:
     return reference.rpartition("/")[2]
+
+
+def page_name(place: str) -> str:
+    """Return the name of the page of a path in its address, by the path's anchor."""
+    return place.strip("/") or "root"
+
+
+def page_address(place: str) -> str:
+    """Return the address of the page of a path, by the path's anchor."""
+    return f"{REFERENCE_PATH}/{quote(page_name(place))}"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description."""
+    return text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")

@@ -36,7 +36,7 @@ from losslake_service.files.release_documents import base_url
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.documentation.site_documents import by_name, groups
-from losslake_service.web.pages.reference import page_address
+from losslake_service.web.reference import page_address
 from losslake_service.web.site_pages import site_pages
 from losslake_service.web.templates import page_path
 

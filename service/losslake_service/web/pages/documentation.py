@@ -12,7 +12,7 @@ from losslake_service.web.documentation.markdown import rendered
 from losslake_service.web.documentation.paper_figures import NAME, paper_figures
 from losslake_service.web.documentation.site_documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.pages.reference import REFERENCE_PATH
+from losslake_service.web.reference import REFERENCE_PATH
 from losslake_service.web.starting_example import first_chart
 
 

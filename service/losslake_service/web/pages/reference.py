@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from losslake.output.formats import FORMATS
 from losslake.questions.release.errors import UnknownName, near_names
@@ -14,10 +13,18 @@ from losslake_schema.package_files import read_toml
 from losslake_service.problems import KINDS, TYPE
 from losslake_service.web.examples import Example, find_example
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
+from losslake_service.web.reference import (
+    REFERENCE_PATH,
+    Entry,
+    Reference,
+    anchor,
+    first_sentence,
+    operations,
+    page_address,
+    page_name,
+    verb_and_path,
+)
 from losslake_service.web.starting_example import first_chart
-
-REFERENCE_PATH = "/docs/reference"
 
 
 class ReferenceParameters(PageParameters):
@@ -93,21 +100,6 @@ def path_summaries(document: Mapping[str, Any]) -> Iterator[PathSummary]:
         place = anchor(method, path)
         text = first_sentence(operation.get("description", ""))
         yield PathSummary(verb_and_path(method, path), place, page_address(place), text)
-
-
-def page_name(place: str) -> str:
-    """Return the name of the page of a path in its address, by the path's anchor."""
-    return place.strip("/") or "root"
-
-
-def page_address(place: str) -> str:
-    """Return the address of the page of a path, by the path's anchor."""
-    return f"{REFERENCE_PATH}/{quote(page_name(place))}"
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a description."""
-    return text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
 
 
 def problems() -> Sequence[Entry]:

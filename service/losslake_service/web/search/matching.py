@@ -1,4 +1,4 @@
-"""How well the words of a search match an entry: names before details before text, whole words before their beginnings.
+"""Entries that words match: names before details before text, whole words before their beginnings.
 
 Case, marks and the plural s don't count: `resnet50`, `ResNet-50` and `resnet_50` are the same.
 """

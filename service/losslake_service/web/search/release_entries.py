@@ -1,4 +1,4 @@
-"""What the search finds of a release: collections, MLPerf results of a vendor or round, workloads and studies."""
+"""The entries of a release: collections, MLPerf results of a vendor or round, workloads and studies."""
 
 from __future__ import annotations
 

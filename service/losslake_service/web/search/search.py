@@ -27,7 +27,7 @@ _SUGGESTIONS = "/suggestions"
 
 @dataclass(frozen=True)
 class Match:
-    """What a search found, and how well it matches."""
+    """An entry that was found, and how well it matches."""
 
     score: float
     entry: Entry
@@ -73,7 +73,7 @@ class SuggestionParameters(PageParameters):
     """The query of the suggestions."""
 
     q: str = ""
-    """What was typed so far."""
+    """The text so far."""
 
 
 def address_of(request: PageRequest, entry: Entry) -> str:

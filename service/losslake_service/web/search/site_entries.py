@@ -1,4 +1,4 @@
-"""What the search finds of every release: pages, documents with their headings, and questions."""
+"""The entries that all releases share: pages, documents with their headings, and questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from losslake.questions.questions import QUESTIONS
 from losslake_service.web.documentation.markdown import rendered
-from losslake_service.web.pages.reference import first_sentence, page_address
+from losslake_service.web.reference import first_sentence, page_address
 from losslake_service.web.search.matching import Entry
 from losslake_service.web.search.pages import DEVELOPMENT, LAST_GROUP, listed_documents, page_entries
 

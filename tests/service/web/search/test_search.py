@@ -80,7 +80,7 @@ def test_search_finds_what_it_means_in_the_first_three_rows(view: ReleaseView, t
 def test_of_equal_matches_the_one_with_the_most_trials_is_first(view: ReleaseView) -> None:
     found = [each.entry for each in search(view, "resnet") if each.entry.kind == "Workload"]
     assert [entry.n_trials for entry in found] == [5, 1]
-    assert first(view, "batch size 32768") == [
+    assert first(view, "batch size 32768", 2) == [
         f"/studies/{RESNET}/32768",
         "/studies/mlperf-training/criteo_1tb/dlrm/sgd/32768",
     ]
