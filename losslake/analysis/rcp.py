@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
@@ -24,6 +25,8 @@ Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference",
 OUTLYING = 3.0
 _NAMED = 3
 TOO_LARGE = 1e100
+# Sums of decimals with so many digits are exact.
+_EXACT_DIGITS = 200
 
 
 @dataclass(frozen=True)
@@ -81,14 +84,19 @@ def olympic_mean(runs: Floats, trimmed: int = 1) -> float:
     return float(np.mean(np.sort(runs)[trimmed : len(runs) - trimmed]))
 
 
-def exact_olympic_mean(values: Sequence[Fraction], n_without: int, trimmed: int = 1) -> Fraction | None:
+def exact_olympic_mean(values: Sequence[Decimal], n_without: int, trimmed: int = 1) -> Fraction | None:
     """Return the same mean exactly, over values and `n_without` greater ones that aren't known; None if it needs those.
+
+    values: of at most 40 digits.
 
     MLPerf scores so: a run that missed the target is the slowest, and left out. Source: mlcommons/logging,
     result_summarizer, _compute_olympic_average.
     """
     remaining = sorted(values)[trimmed : len(values) + n_without - trimmed]
-    return sum(remaining, Fraction()) / len(remaining) if remaining and n_without <= trimmed else None
+    if not remaining or n_without > trimmed:
+        return None
+    with localcontext(prec=_EXACT_DIGITS):
+        return Fraction(sum(remaining, Decimal())) / len(remaining)
 
 
 def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Rules) -> float | None:

@@ -38,12 +38,12 @@ fact AS (
         AND attributes['benchmark'] IS NOT NULL
 )
 SELECT
-    f.study_id, f.trial_id, f.status, f.is_copy, f.collection, f.dataset, f.model, f.optimizer, f.batch_size, f.suite, f.round,
-    f.division, f.organisation, f.entry, f.system, f.benchmark, f.scaling, f.number, f.seconds,
+    f.study_id, f.trial_id, f.status, f.is_copy, f.batch_size, f.suite, f.round, f.division, f.organisation, f.entry, f.system,
+    f.benchmark, f.scaling, f.folder, f.number, f.seconds,
     coalesce(f.accelerator, r.accelerator) AS accelerator,
     coalesce(f.accelerators, r.accelerators) AS accelerators,
     CASE WHEN f.in_epochs THEN r.examples_per_epoch END AS examples_per_epoch,
-    f.url, f.folder
+    f.url
 FROM fact AS f
 JOIN trial_resources AS r USING (collection, dataset, model, optimizer, batch_size, trial_id)
 ORDER BY f.study_id, f.trial_id, f.is_copy;

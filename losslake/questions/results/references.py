@@ -45,8 +45,10 @@ class References:
 
     def __init__(self, view: ReleaseView) -> None:
         self._lists: dict[tuple[str, str, str], tuple[int, list[float]]] = {}
-        for folder, file, record, batch_size, examples in view.rows("reference_runs"):
+        self._epochs: dict[str, float] = {}
+        for folder, file, record, batch_size, examples, epoch in view.rows("reference_runs"):
             self._lists.setdefault((folder, file, record), (batch_size, []))[1].append(examples)
+            self._epochs[file] = max(self._epochs.get(file, 0), epoch or 0)
         self._points: dict[tuple[str, str, str], tuple[ReferencePoint, ...]] = {}
 
     def points(self, suite: str, round_: str, benchmark: str, rules: SubmissionRules) -> tuple[ReferencePoint, ...]:
@@ -90,7 +92,8 @@ class References:
             verdict = check(kept, batch_size, np.array(examples), _rules(rules))
         except ValueError as error:
             return Check(None, "unusable", str(error), folder)
-        return _in_words(verdict, batch_size, points, kept, folder)
+        rounded = _rounding(batch_size, verdict, self._epochs.get(benchmark) or self._epochs.get(rules.reference or ""))
+        return _in_words(verdict, batch_size, points, kept, folder, rounded)
 
 
 def _in_words(
@@ -99,15 +102,26 @@ def _in_words(
     points: Sequence[ReferencePoint],
     kept: Sequence[ReferencePoint],
     folder: str | None,
+    rounding: float,
 ) -> Check:
-    """Return the verdict, which decides only by a point at, or around, its batch size."""
+    """Return the verdict, which decides only by a point at, or around, its batch size, and by more than rounding."""
     words = verdict.explanation
+    least = (verdict.point.least_mean if verdict.point else None) or math.inf
+    is_close = verdict.passes is False and verdict.mean is not None and verdict.mean + rounding >= least
     sizes = {point.batch_size for point in points} - {point.batch_size for point in kept}
     ground: str = verdict.ground
     if verdict.ground == "interpolated" and batch_size in sizes:
         ground, words = "pruned", f"{words}; the point of this batch size is pruned, as a larger one converges sooner"
-    decides = ground in ("found", "interpolated", "pruned") or (ground == "smallest" and verdict.passes)
-    return Check(verdict.passes if decides else None, ground, words, folder, verdict.score_factor)
+    if is_close:
+        words = f"{words}; so close that the rounding to whole batches may decide"
+    decides = ground in ("found", "interpolated", "pruned") or (ground == "smallest" and bool(verdict.passes))
+    return Check(verdict.passes if decides and not is_close else None, ground, words, folder, verdict.score_factor)
+
+
+def _rounding(batch_size: int, verdict: Verdict, epoch: float | None) -> float:
+    """Return by how many examples positions may be off: epochs have whole batches, and references whole steps."""
+    n_epochs = verdict.mean / epoch if epoch and verdict.mean is not None and math.isfinite(verdict.mean) else 0.0
+    return batch_size * (1 + n_epochs)
 
 
 def _rules(rules: SubmissionRules) -> Rules:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ class Run:
     trial_id: int
     number: str
     is_reached: bool
-    seconds: Fraction | None
+    seconds: Decimal | None
     examples: int | None
     accelerator: str | None
     accelerators: float | None
@@ -79,47 +78,52 @@ def read_runs(view: ReleaseView) -> tuple[dict[SubmissionKey, list[Run]], int]:
     flags: dict[tuple[int, int], set[str]] = {}
     for study_id, trial_id, rule in view.rows("flagged_runs"):
         flags.setdefault((study_id, trial_id), set()).add(rule)
-    by_study = {
+    facts_of = {
         facts.first_study + i: facts for facts in view.workloads.values() for i in range(len(facts.batch_sizes))
     }
     reached: dict[Workload, _Reached] = {}
     submissions: dict[SubmissionKey, list[Run]] = {}
     n_left_out = 0
-    for study_id, trial_id, status, is_copy, *facts_of_log in view.rows("logs_of_submissions"):
-        collection, dataset, model, optimizer, batch_size, *key, number, seconds, accelerator, n, epoch, url, folder = (
-            facts_of_log
-        )
-        names = SubmissionKey._make([*key, folder])
-        needed = (names.suite, names.round, names.organisation, names.entry, names.system, names.benchmark)
-        if not all(needed) or any(len(name or "") > LONGEST_NAME for name in names[:-1]):
+    for study_id, trial_id, status, is_copy, batch_size, *names, number, text, accelerator, n, epoch, url in view.rows(
+        "logs_of_submissions"
+    ):
+        key = SubmissionKey._make(names)
+        if not _is_named(key):
             n_left_out += 1
             continue
-        facts = by_study[study_id]
+        facts = facts_of[study_id]
         if facts.workload not in reached:
             reached[facts.workload] = _Reached(view, facts)
+        seconds = _seconds(text)
         run = Run(
-            workload=Workload(collection, dataset, model, optimizer),
+            workload=facts.workload,
             batch_size=batch_size,
             trial_id=trial_id,
             number=(number or "")[:_LONGEST_NUMBER],
             # A log that was damaged is INCOMPLETE, but a time is only stored of a run that reached the target.
-            is_reached=status == COMPLETE or _seconds(seconds) is not None,
-            seconds=_seconds(seconds),
+            is_reached=status == COMPLETE or seconds is not None,
+            seconds=seconds,
             examples=reached[facts.workload].examples(study_id, trial_id),
             accelerator=accelerator if accelerator and len(accelerator) <= LONGEST_NAME else None,
-            accelerators=n if n is not None and math.isfinite(n) and n >= 1 else None,
-            epoch_examples=epoch if epoch is not None and math.isfinite(epoch) and epoch >= 1 else None,
+            accelerators=n if n is not None and 1 <= n < math.inf else None,
+            epoch_examples=epoch if epoch is not None and 1 <= epoch < math.inf else None,
             log=url,
             is_copy=is_copy,
             flagged=frozenset(flags.get((study_id, trial_id), ())),
         )
-        submissions.setdefault(names, []).append(run)
+        submissions.setdefault(key, []).append(run)
     for runs in submissions.values():
         runs.sort(key=lambda each: each.order)
     return submissions, n_left_out
 
 
-def _seconds(text: str | None) -> Fraction | None:
+def _is_named(key: SubmissionKey) -> bool:
+    """Return True unless a name of a submission is missing or too long."""
+    needed = (key.suite, key.round, key.organisation, key.entry, key.system, key.benchmark)
+    return all(needed) and all(len(name or "") <= LONGEST_NAME for name in key[:-1])
+
+
+def _seconds(text: str | None) -> Decimal | None:
     """Return a time above 0, exactly as its text has it; None for any other text."""
     if text is None or len(text) > _LONGEST_NUMBER:
         return None
@@ -129,7 +133,7 @@ def _seconds(text: str | None) -> Fraction | None:
         return None
     # An exponent of a billion would take as many digits.
     is_time = number.is_finite() and 0 < number < _MOST_SECONDS and number.adjusted() > -_LONGEST_NUMBER
-    return Fraction(number) if is_time else None
+    return number if is_time else None
 
 
 class _Reached:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -132,8 +133,8 @@ def _row(
     }
 
 
-def _by_time(run: Run) -> tuple[Fraction, tuple[int, str, str]]:
-    return run.seconds or Fraction(), run.order
+def _by_time(run: Run) -> tuple[Decimal, tuple[int, str, str]]:
+    return run.seconds or Decimal(), run.order
 
 
 def _only(values: Iterable[T]) -> T | None:
@@ -180,7 +181,7 @@ def _examples(runs: Sequence[Run], rules: SubmissionRules | None) -> Fraction | 
     if rules is None or len(runs) != rules.runs:
         return None
     counted = _counted(runs, rules)
-    examples = [Fraction(run.examples) for run in counted if run.examples is not None]
+    examples = [Decimal(run.examples) for run in counted if run.examples is not None]
     if len(examples) < len(counted):
         return None
     n_without = 0 if rules.first_converged else len(runs) - len(counted)
