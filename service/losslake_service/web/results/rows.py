@@ -65,7 +65,7 @@ class ShownRow:
         scaled = f" MLPerf's rules multiply its time by {factor:.4g}." if factor and factor > 1 else ""
         yield Check(f"RCP: {verdict}", _sentence(row["rcp_in_words"]) + scaled, row["rcp"] == "fail")
         for flag, why in zip(row["flags"], row["flags_in_words"], strict=True):
-            if why != row["rcp_in_words"]:
+            if flag != "sooner_than_references":  # the check above says so
                 yield Check(known["flag"].get(flag, flag), _sentence(why), True)
 
     @property
@@ -100,10 +100,14 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """The rows of a page. reach: half the width of its strips, as a share of each submission's time."""
+    """The rows of a page. reach: half the width of its strips, as a share of each submission's time.
+
+    has_rounds: rows of a group may be of several rounds.
+    """
 
     groups: Sequence[RowGroup]
     reach: float
+    has_rounds: bool
 
 
 def _sentence(text: str) -> str:
@@ -134,10 +138,11 @@ def shown_table(
     ]
 
     def group_of(each: ShownRow) -> tuple[str, str | None]:
-        return each.row["benchmark"], each.round if is_by_round else None
+        return each.row["benchmark"], None if has_rounds else each.round
 
-    groups = [(name, list(members)) for name, members in groupby(shown, group_of)]
-    return ShownTable([RowGroup(title_of(members[0].row), name[1], members) for name, members in groups], reach)
+    has_rounds = not is_by_round and len({each.round for each in shown}) > 1
+    groups = [(round_, list(members)) for (_, round_), members in groupby(shown, group_of)]
+    return ShownTable([RowGroup(title_of(each[0].row), round_, each) for round_, each in groups], reach, has_rounds)
 
 
 def _runs(row: Mapping[str, Any]) -> list[Run]:

@@ -107,7 +107,7 @@ def test_rows_are_those_of_rest_in_the_same_order_with_the_same_numbers(client: 
         assert row["system"] in cells[1]
         assert ("none" if row["time_s"] is None else duration(row["time_s"])) in cells
         assert row["time_s"] is None or repr(row["time_s"]) in exact
-        assert f"{row['accelerators']} × {row['accelerator']}" in cells
+        assert f"{row['accelerators']} \u00d7 {row['accelerator']}" in cells
         assert f"{row['batch_size']:,}" in cells
         assert all(words in cells[-1] for words in row["flags_in_words"])
         assert (row["time_reason"] or "") in cells[-1]
