@@ -31,7 +31,9 @@ def crawled(lake: Lake) -> Iterator[tuple[str, WorkloadFacts | None]]:
     view = ReleaseView.open(lake, lake.release(None))
     is_whole = bool(os.environ.get("CRAWL_ALL"))
     yield from ((path, None) for path in ("/", "/workloads", "/workloads?q=imagenet", "/releases", "/compare"))
-    yield from ((path, None) for path in ("/critical-batch-sizes", "/critical-batch-sizes?dataset=imagenet", "/docs/papers"))
+    yield from (
+        (path, None) for path in ("/critical-batch-sizes", "/critical-batch-sizes?dataset=imagenet", "/docs/papers")
+    )
     yield from ((f"/compare?dataset={name}", None) for name in ("imagenet", "librispeech"))
     for _, group in groupby(sorted(view.workloads), key=lambda workload: workload.collection.partition("/")[0]):
         ordered = sorted((view.workloads[each] for each in group), key=lambda facts: -len(facts.batch_sizes))

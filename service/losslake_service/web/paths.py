@@ -18,7 +18,6 @@ from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.discovery import add_discovery
 from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_document
 from losslake_service.web.pages.home import HOME
-from losslake_service.web.pages.methods import METHODS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
 from losslake_service.web.pages.schema import SCHEMA
@@ -32,7 +31,7 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    ATLAS, COMPARE, DOCS, HOME, METHODS, OWN_RUN, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
+    ATLAS, COMPARE, DOCS, HOME, OWN_RUN, PATH, REFERENCE, RELEASE, RELEASES, SCHEMA,
     DOCUMENT, SQL, STUDY, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
