@@ -30,7 +30,7 @@ from losslake_service.routes.reading import add_undocumented_route, read_query
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
-from losslake_service.web.documentation.paper_figures import PATH
+from losslake_service.web.paper_figures import PATH
 from losslake_service.web.templates import digest, render, with_query
 
 PREFIX = "/embed/"

@@ -9,9 +9,10 @@ from starlette.exceptions import HTTPException
 from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.entity_tags import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.markdown import rendered
-from losslake_service.web.documentation.paper_figures import NAME, paper_figures
 from losslake_service.web.documentation.site_documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.pages import methods
+from losslake_service.web.paper_figures import NAME, paper_figures
 from losslake_service.web.reference import REFERENCE_PATH
 from losslake_service.web.starting_example import first_chart
 
@@ -42,6 +43,8 @@ def index_page(request: PageRequest) -> Page:
 
 def document_page(request: PageRequest) -> Page:
     """Return the page of the document that the path names; raises UnknownName."""
+    if request.name == methods.NAME:
+        return methods.methods_page(request)
     document = by_name().get(request.name)
     if document is None:
         near = near_names(request.name, by_name()) or [group.documents[0][1].name for group in groups()]

@@ -1,4 +1,4 @@
-"""The page of methods: how answers are computed, with the constants of the code."""
+"""The document of methods: how answers are computed, with the constants of the code and links to answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
 from losslake.questions.trials.confirmation import DEFAULT_K
 from losslake_schema.package_files import read_toml
 from losslake_service.web.examples import find_example
-from losslake_service.web.page import DocsPage, Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.page import DocsPage, Page, PageRequest
 from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import with_query
 
@@ -52,6 +52,8 @@ _NUMBERS = {
     "points": POINTS,
     "rows_in_a_column": ROWS_IN_A_COLUMN,
 }
+NAME = "methods"
+"""The name of the document."""
 _OF_TWO = ("analysis/compare", "analysis/profiles")
 _WAYS = (
     "steps-to-target", "scaling", "curves", "analysis/regimes", "analysis/critical-batch-size", "analysis/target-sweep",
@@ -92,6 +94,3 @@ def _ways(view: ReleaseView) -> Mapping[str, str]:
             query["target"] = example.target
         ways[end] = with_query(f"/v1/{end}", [*query.items(), ("release", view.number)])
     return ways
-
-
-METHODS = PageKind("/docs/methods", PageParameters, methods_page)
