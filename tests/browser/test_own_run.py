@@ -68,8 +68,8 @@ def test_sentence_is_that_by_hand(visit: Visit) -> None:
     expect(said).to_contain_text(
         f"Your run needs {own / median:.2g} times the steps of the median of 64 trials to {METRIC} < 0.05 "
         f"({own} rather than {median:g}); the nearest is trial {nearest} ({reached[nearest]} steps, "
-        f"learning rate {rate:.3g}). It takes {own - reached[best]:,} steps more than the best stored trial, trial {best} "
-        f"({reached[best]}). 1 of its 4 evaluations isn't finite."
+        f"learning rate {rate:.3g}). It takes {own - reached[best]:,} steps more than the best stored trial, "
+        f"trial {best} ({reached[best]}). 1 of its 4 evaluations isn't finite."
     )
 
 

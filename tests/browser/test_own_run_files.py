@@ -1,4 +1,4 @@
-"""The browser reads event files, recorded runs, trainer states and tables as the ingest reads them, and refuses junk."""
+"""The browser reads event files, recorded runs, trainer states and tables as the ingest does, and refuses junk."""
 
 from __future__ import annotations
 
@@ -224,15 +224,15 @@ def test_batch_size_and_times_are_found_in_files(page: Page) -> None:
         ("step,batch,elapsed_s\n1,1,0\n2,2,0\n", [], None, None),
         ("step,batch,_runtime\n1,16,0\n2,16,3\n", [16], None, 3),
     ):
-        body = "((table) => [batchSizesIn(table), batchOfDevice(table) ?? null, secondsPerStep(table, 'step') ?? null])(readTable(argument))"
+        body = """((table) => {
+          return [batchSizesIn(table), batchOfDevice(table) ?? null, secondsPerStep(table, 'step') ?? null];
+        })(readTable(argument))"""
         assert in_modules(page, body, text) == [sizes, device, seconds], text
 
 
 def test_tables_written_as_csv_are_read_as_they_were(page: Page) -> None:
-    for text in ('"a, ""b""";c\n"x";1\n', "#a\tb\n", "a b\n1 2\n", '{"a": "one\\nline", "b": "#", "c": ""}'):
+    for text in ('"a, ""b""";c\n"x";1\n', "a b\n1 2\n", '{"a": "one\\nline", "b": "#", "c": ""}'):
         body = "(({ names, rows }) => JSON.stringify([names, rows.map(({ cells }) => cells)]))"
         same = f"[{body}(readTable(argument)), {body}(readTable(csvOf(readTable(argument))))]"
-        if text.startswith("#"):
-            continue
         one, other = in_modules(page, same, text)
         assert one == other, text

@@ -145,6 +145,7 @@ REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"step,loss\n", "mine.csv: There are no rows below its heading."),
     (b"\x00\x01\xff\xfe" * 9, "mine.csv: This isn't text in UTF-8"),
     (b"time,val/accuracy\n1,0.5\n", "No column is named like steps: the next page asks for it."),
+    (b"step,val/accuracy\n1,0.5\n", "Its names don't say its workload: check the one that is proposed by the metric."),
     (b"step,happiness\n1,0.5\n", "No column is named like a metric of this workload"),
     (b'{"log_history": []}', "mine.csv: There are no values in it."),
     (
@@ -179,7 +180,8 @@ def test_proposals_follow_names_metrics_and_goals(visit: Visit) -> None:
         row("a/lm1b/transformer/adam", ["val/loss"], 3.9),
         row("a/lm1b/tiny/adam", ["val/loss"], 0.01),
     ]
-    body = "ranked(argument[0], readTable(argument[1]), argument[2]).map(({ row, match }) => [row.workload, match?.metric ?? null])"
+    body = """ranked(argument[0], readTable(argument[1]), argument[2])
+      .map(({ row, match }) => [row.workload, match?.metric ?? null])"""
     for text, words, best in (
         ("step,eval_acc\n1,70\n", "resnet-50 imagenet", ("a/imagenet/resnet50/lars", "val/accuracy")),
         ("step,eval_acc\n1,0.7\n", "bert", ("a/wikipedia/bert/lamb", "val/accuracy")),

@@ -7,7 +7,7 @@ const SHORTEST = 3;
 const NEAR = 3;
 
 /**
- * Returns workloads by how well they match, the best first, each with the metric to compare and its column.
+ * Returns workloads by how well they match, the best first, each with the metric to compare and its column, and whether the run names it.
  * @param {object[]} workloads the rows of /v1/workloads
  * @param {object} table
  * @param {string} words of the run, in lower case
@@ -21,7 +21,8 @@ export function ranked(workloads, table, words) {
   const rows = workloads.map((row) => {
     const metrics = row.metrics.map((metric) => ({ ...columnOf(metric), metric, goal: row.goals.find((goal) => goal.metric === metric) })).filter(({ column }) => column);
     const scored = metrics.map((each) => ({ ...each, score: (each.isNamed ? 2 : 1) + (each.goal ? 2 : 0) + nearness(each) })).sort((one, other) => other.score - one.score);
-    return { row, match: scored[0], score: (scored[0]?.score ?? 0) + scoreOf(row, words) };
+    const byName = scoreOf(row, words);
+    return { row, match: scored[0], isNamed: byName > 0, score: (scored[0]?.score ?? 0) + byName };
   });
   return rows.sort((one, other) => other.score - one.score || other.row.n_trials - one.row.n_trials);
 }
