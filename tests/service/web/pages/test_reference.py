@@ -14,8 +14,7 @@ from fastapi.testclient import TestClient
 from losslake.lake.lake import Lake
 from losslake_schema.package_files import read_toml
 from losslake_service.problems import KINDS
-from losslake_service.web.reference import page_address
-from losslake_service.web.reference import Interface, anchor
+from losslake_service.web.reference import Interface, anchor, page_address
 from tests.applications import without_sql
 from tests.service.web.reading import Page
 
