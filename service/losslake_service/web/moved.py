@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Request
@@ -43,7 +43,7 @@ def add_moved(router: APIRouter) -> None:
         add_undocumented_route(router, path, _redirection(target))
 
 
-def _redirection(target: Callable[[Query], str]) -> Callable[[Request], object]:
+def _redirection(target: Callable[[Query], str]) -> Callable[[Request], Awaitable[Response]]:
     async def redirect(request: Request) -> Response:
         """Return the redirection to where the page is now."""
         query = parse_qsl(request.scope["query_string"].decode("ascii", "replace"))
