@@ -14,8 +14,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
+from losslake.questions.results.submissions import FLAGS
 from losslake_ingest.run import ingest
 from losslake_service.web.pages import results
+from losslake_service.web.results.facets import words
 from losslake_service.web.results.strips import duration
 from tests.applications import without_sql
 from tests.service.web.pages.conftest import write
@@ -238,6 +240,10 @@ def test_only_logs_on_the_web_are_linked(client: TestClient) -> None:
 def test_links_keep_the_release(client: TestClient) -> None:
     page = Page(client.get("/results?release=1&benchmark=bert").text)
     assert all("release=1" in link for link in page.links if link.startswith(("/viewer", "/results", "/v1/results")))
+
+
+def test_every_flag_has_its_words() -> None:
+    assert {*words()["flag"]} == {*FLAGS}
 
 
 def test_release_without_submissions_says_so(tmp_path: Path) -> None:
