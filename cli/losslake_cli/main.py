@@ -44,8 +44,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config, verify,
-    export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions, audit,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config,
+    verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
+    audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     derived = StepsCommand if command is steps else ResultsCommand if command is results else None

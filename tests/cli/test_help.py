@@ -40,6 +40,7 @@ def test_the_documented_commands_exist() -> None:
         "ledger",
         "workloads",
         "steps",
+        "results",
         "sql",
         "serve",
         "mcp",

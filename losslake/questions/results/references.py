@@ -119,9 +119,10 @@ def _in_words(
 
 
 def _rounding(batch_size: int, verdict: Verdict, epoch: float | None) -> float:
-    """Return by how many examples positions may be off: epochs have whole batches, and references whole steps."""
-    n_epochs = verdict.mean / epoch if epoch and verdict.mean is not None and math.isfinite(verdict.mean) else 0.0
-    return batch_size * (1 + n_epochs)
+    """Return by how many examples positions may be off: a step, and what is left of each epoch after whole batches."""
+    if not epoch or verdict.mean is None or not math.isfinite(verdict.mean):
+        return batch_size
+    return batch_size + verdict.mean / epoch * (epoch % batch_size)
 
 
 def _rules(rules: SubmissionRules) -> Rules:

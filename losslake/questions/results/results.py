@@ -134,7 +134,7 @@ class ResultRow(Row):
     rcp_in_words: Annotated[str, shown("at batch size 64 the submission's mean is 172032, compared with …")]
     """The check in words."""
     flags: Annotated[list[str], shown(["copy"])]
-    """What is doubtful: too_few_examples and small_epoch (as FROM flags in SQL), sooner_than_references,
+    """Doubts: too_few_examples and small_epoch (as FROM flags in SQL), sooner_than_references,
     impossible_time (a clock that goes back, or no run_stop), copy (runs that were submitted before), fewer_runs and
     more_runs than required, not_reached (by too many runs)."""
     flags_in_words: Annotated[list[str], shown(["10 runs are also those of mlperf-training/5.0/closed/NVIDIA/…"])]
@@ -156,7 +156,7 @@ class FacetValue(Summary):
 
 
 class ResultsSummary(ReleaseSummary, Finding):
-    """What can be filtered, and what to know of the times."""
+    """The facets to filter by, and what to know of the times."""
 
     facets: list[FacetValue]
     """The values of suite, round, benchmark, organisation, accelerator, division and flag, with the submissions that

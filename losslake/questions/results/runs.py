@@ -26,7 +26,7 @@ _MOST_SECONDS = 1e9
 
 
 class SubmissionKey(NamedTuple):
-    """What the runs of a submission share. entry: the organisation as its round calls it. folder: of the logs."""
+    """The facts that its runs share. entry: the organisation as its round calls it. folder: of the logs."""
 
     suite: str
     round: str
@@ -137,7 +137,7 @@ def _seconds(text: str | None) -> Decimal | None:
 
 
 class _Reached:
-    """Where the trials of a workload have reached all of its goals."""
+    """The trials of a workload, and the steps at which each has reached all of its goals."""
 
     def __init__(self, view: ReleaseView, facts: WorkloadFacts) -> None:
         self._facts = facts

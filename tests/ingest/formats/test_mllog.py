@@ -48,13 +48,41 @@ def quarantined(folder: Path, *lines: str, mapping: LogMapping = DEFAULTS) -> Qu
 
 def test_a_run_has_its_facts_its_evaluations_and_its_end(tmp_path: Path) -> None:
     run = one(tmp_path, *START, line("block_start", 1), *EVALUATIONS, line("eval_stop", 2), *STOP)
-    assert run.fields == {"global_batch_size": 64, "opt_name": "lars", "seed": 7}
-    assert run.parameters == {"opt_name": "lars", "seed": 7}
+    assert run.fields == {"global_batch_size": 64, "opt_name": "lars", "seed": 7, "run_seconds": "3"}
+    assert run.parameters == {"opt_name": "lars", "seed": 7, "run_seconds": "3"}
     assert (run.status, run.started_at) == ("success", 5.0)
     (rows,) = run.rows
     assert cells(rows, "eval_accuracy") == [0.5, 0.75]
     assert cells(rows, "epoch_num") == [1.0, 2.0]
     assert cells(rows, "time") == [6.0, 7.5]
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ([line("run_start", time_ms=1_760_000_000_001), line("run_stop", time_ms=1_760_000_007_161, status="success")],
+         "7.160"),
+        ([line("run_start", time_ms=5000), line("run_stop", time_ms=5000, status="success")], None),
+        ([line("run_start", time_ms=9000), line("run_stop", time_ms=5000, status="success")], None),
+        ([line("run_start", time_ms=5000), line("run_stop", time_ms=9000, status="aborted")], None),
+        ([line("run_start", time_ms=5000)], None),
+        ([line("run_stop", time_ms=9000, status="success")], None),
+        ([line("run_start", time_ms=5000), line("run_start", time_ms=6000), *STOP], None),
+        ([line("run_start", time_ms=5000), line("run_start", time_ms=5000), *STOP], "3"),
+        ([line("run_start", time_ms=True), *STOP], None),
+        ([":::MLL 1560873710.141025 run_start: {\"value\": null, \"metadata\": {}}",
+          ":::MLL 1560873811.0000004 run_stop: {\"value\": null, \"metadata\": {\"status\": \"success\"}}"],
+         "100.8589754"),
+        ([":::MLPv0.5.0 ncf 1541635000.123456789 (/a.py:1) run_start",
+          ":::MLPv0.5.0 ncf 1541635001 (/a.py:2) run_stop: {\"success\": true}"], "0.876543211"),
+        ([f":::MLL {'1' * 5000} run_start: {{\"value\": null, \"metadata\": {{}}}}", *STOP], None),
+    ],
+)  # fmt: skip
+def test_the_time_to_train_is_exact_and_only_of_runs_that_reached_the_target(
+    tmp_path: Path, lines: list[str], seconds: str | None
+) -> None:
+    run = one(tmp_path, line("seed", 7), *lines)
+    assert run.fields.get("run_seconds") == run.parameters.get("run_seconds") == seconds
 
 
 def test_placeholders_of_scripts_are_no_organisation_and_no_system(tmp_path: Path) -> None:
