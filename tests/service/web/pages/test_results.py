@@ -222,7 +222,7 @@ def test_text_of_the_address_is_escaped(client: TestClient, evil: str) -> None:
         text = client.get("/results", params={name: evil}, headers={"accept": "text/html"}).text
         assert set(Page(text).scripts) <= {"module"}
         assert "<img src=x" not in text
-        assert "49" not in text.partition("<h1")[2].partition("<footer")[0] or "{{7*7}}" not in evil
+        assert evil != "{{7*7}}" or evil in text
 
 
 def test_names_of_logs_are_escaped(client: TestClient) -> None:
