@@ -21,7 +21,7 @@ _TRAINING = "mlperf-training"
 
 
 class Check(NamedTuple):
-    """What was checked. text: in a few words. why: in sentences. is_flag: it is doubtful."""
+    """A check of a submission. text: in a few words. why: in sentences. is_flag: it is doubtful."""
 
     text: str
     why: str
