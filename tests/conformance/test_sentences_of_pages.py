@@ -316,7 +316,8 @@ def test_each_sentence_of_pages_of_workloads_is_recomputed(release: Release) -> 
         found = numbered(release.page(f"/workloads/{name}"))
         assert found == split(expected_of(name, own, answered))
         counts[name] = len(found)
-    assert sum(counts.values()) >= 100
+    # Three fewer on most pages than when key figures said the regimes again.
+    assert sum(counts.values()) >= 90
 
 
 @pytest.mark.slow
