@@ -16,6 +16,7 @@ from losslake_service.web.page import PageKind
 from losslake_service.web.paths import PAGES as KINDS
 from tests.browser.hostile import ADDRESS, ERROR, IMAGE, SCRIPT, TRAPS, WORKLOAD, Trap, hostile_lake
 from tests.browser.test_own_run import give
+from tests.browser.test_your_run import give as give_in_box
 from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served
 
@@ -200,16 +201,17 @@ def open_as_page(hostile: Visit, path: str) -> None:
 def test_no_text_of_an_own_run_is_interpreted(hostile: Visit) -> None:
     rows = "".join(f"{step},{1 / (step + 1)},{TEXT}\n" for step in range(9))
     header = TEXT.replace(",", "").replace('"', '""')
-    for path in (
-        f"/studies/{quote(str(WORKLOAD))}/8",
-        f"/workloads/{quote(str(WORKLOAD))}",
-        f"/viewer?study={quote(str(WORKLOAD))}/8",
+    for path, give_run in (
+        (f"/studies/{quote(str(WORKLOAD))}/8", give),
+        (f"/workloads/{quote(str(WORKLOAD))}", give),
+        (f"/viewer?study={quote(str(WORKLOAD))}/8", give),
+        ("/", lambda page, text, name: give_in_box(page, text.encode(), name)),
     ):
         hostile.faults.clear()
         hostile.expected_statuses = set()
         page = hostile.open(path)
         for text in (f'step,"{ERROR}","{header}"\n{rows}', f'step,"{header}"\n{rows}', TEXT, f'{{"{TEXT}": "{TEXT}"'):
-            said = give(page, text, "<img src=x onerror=alert('own')>.csv")
+            said = give_run(page, text, "<img src=x onerror=alert('own')>.csv")
             expect(said).not_to_be_empty()
             hostile.settle()
         assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []

@@ -63,11 +63,13 @@ def test_sentence_is_that_by_hand(visit: Visit) -> None:
     nearest = min(reached, key=lambda trial: (abs(reached[trial] - own), trial))
     trials = page.evaluate("(study) => fetch(`/v1/trials?study=${study}`).then((found) => found.json())", STUDY)["rows"]
     rate = next(row for row in trials if row["trial"] == f"{STUDY}/{nearest}")["parameters"]["learning_rate"]
+    best = min(reached, key=lambda trial: (reached[trial], trial))
     said = give(page, csv_of([(0, 0.9), (own - 1, 0.05), (own, 0.04), (own + 9, float("nan"))]))
     expect(said).to_contain_text(
         f"Your run needs {own / median:.2g} times the steps of the median of 64 trials to {METRIC} < 0.05 "
         f"({own} rather than {median:g}); the nearest is trial {nearest} ({reached[nearest]} steps, "
-        f"learning rate {rate:.3g}). 1 of its 4 evaluations isn't finite."
+        f"learning rate {rate:.3g}). It takes {own - reached[best]:,} steps more than the best stored trial, "
+        f"trial {best} ({reached[best]}). 1 of its 4 evaluations isn't finite."
     )
 
 
@@ -181,7 +183,11 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ('{"a": [{"step": 1}], "b": [{"step": 2}]}', "It has several lists of objects: a, b. Give one of them."),
     ('{"step": [1, 2], "loss": [1]}', "mine.csv: loss has 1 values, step has 2: columns are equally long."),
     ("PK\x03\x04\x00\x00", "mine.csv: This isn't text in UTF-8: save it as such, or as CSV."),
-    ("step,{error}\n0,90\n1,5.1\n2,1.1\n", "Its values up to 90 look like percent: {error} lies between 0 and 1."),
+    ("step,{error}\n0,190\n1,5.1\n2,1.1\n", "Its values up to 190 are too large: {error} lies between 0 and 1."),
+    (
+        "step,{error}\n0,90\n1,-5\n",
+        "look like percent: {error} lies between 0 and 1. They were divided by 100. But then: Its values down to -0.05",
+    ),
     ("step,{error}\n0,0.9\n1,-0.1\n", "Its values down to -0.1 are too small: {error} lies between 0 and 1."),
     ("<img src=x onerror=alert(1)>,step,{error}\n1,2,0.5\n", "Your run doesn't reach"),
 )

@@ -14,6 +14,7 @@ from losslake_schema import registry
 from losslake_schema.reached import COMPARATORS, hits, sign_of
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import own_run
+from tests.browser.own_run_modules import PAGE, in_modules
 from tests.browser.quiet import median_times
 from tests.browser.visit import Visit
 from tests.losslake.questions.views import WORKLOAD, view_of
@@ -22,21 +23,6 @@ from tests.oracle import Row
 pytestmark = pytest.mark.slow
 
 METRIC = "val/classification_error"
-PAGE = "/studies/bundled/digits/mlp_64/nesterov_momentum/64"
-_IN_MODULES = """async (argument) => {
-  const folder = document.querySelector('script[src*="own_run.js"]').src.replace('own_run.js', 'own_run/');
-  const { readTable } = await import(`${folder}table.js`);
-  const { batchSizesIn, guessed } = await import(`${folder}columns.js`);
-  const { compared, curveOf, stepsTo, unlike } = await import(`${folder}curve.js`);
-  const { addOwnRun, showOwnRun } = await import(`${folder}layer.js`);
-  return BODY;
-}"""
-
-
-def in_modules(page: Page, body: str, argument: Any) -> Any:
-    """Return the value of an expression of JavaScript that may use the functions of the scripts, and `argument`."""
-    return page.evaluate(_IN_MODULES.replace("BODY", body), argument)
-
 
 COLUMNS: tuple[tuple[str, str, str | None, str | None], ...] = (
     # The text, the metric, and the columns of steps and of the metric; None where the reader is asked.
@@ -67,7 +53,7 @@ COLUMNS: tuple[tuple[str, str, str | None, str | None], ...] = (
 
 def test_columns_are_taken_only_where_their_names_are_clear(visit: Visit) -> None:
     page = visit.open(PAGE)
-    columns = "Object.values(guessed(readTable(argument[0]), argument[1])).map((each) => each ?? null)"
+    columns = "(({ step, value }) => [step ?? null, value ?? null])(guessed(readTable(argument[0]), argument[1]))"
     for text, metric, step, value in COLUMNS:
         assert in_modules(page, columns, [text, metric]) == [step, value], text
 
@@ -139,12 +125,12 @@ def test_nearest_trial_and_ratio_are_looked_up_for_the_steps_of_a_run(visit: Vis
 
 
 @pytest.mark.parametrize("metric", ["val/accuracy", "val/bleu", "val/word_error_rate"])
-def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
+def test_values_in_other_units_are_converted_or_refused(visit: Visit, metric: str) -> None:
     page = visit.open(PAGE)
     view = view_of([Row(8, 1, "COMPLETE", 1, 0.5)], "maximize", metric=metric)
     about = own_run(view, WORKLOAD, None, metric, None)
     assert about is not None
-    percent, fractions = "look like percent: {}. Divide them by 100.", "look like fractions"
+    percent, fractions = "look like percent: {}. They were divided by 100.", "look like fractions"
     infinity = float("inf")
     cases: dict[str, list[tuple[list[float], str | None]]] = {
         "val/accuracy": [
@@ -158,10 +144,18 @@ def test_values_in_other_units_are_refused(visit: Visit, metric: str) -> None:
         "val/bleu": [([0, 0.2, 0.35], fractions), ([0, 0], None), ([0, 35], None), ([101, 35], "too large")],
         "val/word_error_rate": [([14.9, 0.9, 0.3], None), ([105, 60, 9, 0.9], percent)],
     }
+    body = """(([values, limits]) => {
+      try {
+        const [curve, said] = inUnits({ values: Float64Array.from(values) }, limits);
+        return [[...curve.values], said ?? null];
+      } catch (error) {
+        return [null, error.message];
+      }
+    })(argument)"""
     for values, expected in cases[metric]:
-        said = in_modules(
-            page, "unlike({ values: Float64Array.from(argument[0]) }, argument[1]) ?? null", [values, about["limits"]]
-        )
+        read, said = in_modules(page, body, [values, about["limits"]])
+        converted = {percent: [value / 100 for value in values], fractions: [value * 100 for value in values]}
+        assert read == converted.get(expected or "", None if expected else values), values
         if expected is None:
             assert said is None, values
         else:

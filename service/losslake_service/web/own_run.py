@@ -53,8 +53,8 @@ def own_run(
     the metric has no direction. where: the fact of the trials that count, NAME=VALUE, or empty for all.
 
     Its limits are what values of the metric can't be, in the order of checks. instead: the sentence where nothing is
-    compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages, and trials:
-    that of the trials of a batch size, which its script adds to the query.
+    compared; else stored: the address of `stored_beside`, which would take a tenth of the time of some pages, and
+    trials: that of the trials of a batch size, which its script adds to the query.
     """
     if metric is None:
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from losslake.analysis.comparable import Comparable
 from losslake.analysis.forecast import REQUIRED_LEVEL
 from losslake.analysis.forecast_levels import held_in_words
 from losslake.index.frontiers import COUNTED
@@ -82,7 +83,15 @@ def compared_trials(
     found = comparable_trials(open_search(view, selection, workload), Goal(goal.target, goal.comparator), study)
     trials = found.comparable
     if len(trials.steps) > _MOST_RECORDS:
-        return {"comparable": None, "instead": f"There is no forecast here: over {_MOST_RECORDS:,} values are compared."}
+        return {
+            "comparable": None,
+            "instead": f"There is no forecast here: over {_MOST_RECORDS:,} values are compared.",
+        }
+    return {"comparable": records_of(trials), "instead": ""}
+
+
+def records_of(trials: Comparable) -> dict[str, Any]:
+    """Return comparable trials as the script reads them."""
     offsets, steps, losses = trials.offsets.tolist(), trials.steps.tolist(), trials.losses.tolist()
     columns = (trials.last_steps.tolist(), trials.groups.tolist(), trials.is_stopped.tolist())
     each = [
@@ -96,5 +105,4 @@ def compared_trials(
         for begin, end, last_step, group, is_stopped in zip(offsets[:-1], offsets[1:], *columns, strict=True)
     ]
     least = trials.least_loss if np.isfinite(trials.least_loss) else None
-    comparable = {"trials": each, "sign": trials.sign, "bound": float(trials.bound), "leastLoss": least}
-    return {"comparable": comparable, "instead": ""}
+    return {"trials": each, "sign": trials.sign, "bound": float(trials.bound), "leastLoss": least}

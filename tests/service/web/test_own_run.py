@@ -32,22 +32,22 @@ def test_limits_of_a_registered_metric_are_those_of_targets(metric: str, largest
     text = registry.metrics()[metric].range_in_words
     limit, tolerance = pytest.approx(largest, abs=1e-3), pytest.approx(0, abs=1e-3)
     units = (
-        (typical, limit, 100, f"look like percent: {text}. Divide them by 100.")
+        (typical, limit, 100, f"look like percent: {text}. They were divided by 100.", "percent")
         if largest == 1
-        else ("largest", 0, 1, f"look like fractions: {text}. Multiply them by 100.")
+        else ("largest", 0, 1, f"look like fractions: {text}. They were multiplied by 100.", "fractions")
     )
     assert limits_of(metric, [0.5]) == [
         units,
-        (typical, limit, None, f"are too large: {text}. Choose another column."),
-        ("least", None, tolerance, f"are too small: {text}. Choose another column."),
+        (typical, limit, None, f"are too large: {text}. Choose another column.", None),
+        ("least", None, tolerance, f"are too small: {text}. Choose another column.", None),
     ]
 
 
 def test_metric_whose_stored_values_are_fractions_is_one() -> None:
     text = "stored values of val/mean_dice lie between 0.2 and 0.91"
     assert limits_of("val/mean_dice", [0.2, 0.91]) == [
-        ("largest", 1, 100, f"look like percent: {text}. Divide them by 100."),
-        ("largest", 1, None, f"are too large: {text}. Choose another column."),
+        ("largest", 1, 100, f"look like percent: {text}. They were divided by 100.", "percent"),
+        ("largest", 1, None, f"are too large: {text}. Choose another column.", None),
     ]
 
 

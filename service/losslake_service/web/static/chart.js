@@ -15,8 +15,8 @@ const drawings = new WeakMap();
 const specifications = new WeakMap();
 const redrawings = new Map();
 
-/** Draws a figure when it is about to scroll into view, and again whenever its width or the colour scheme changes. */
-export function liven(figure) {
+/** Draws a figure when it is within a margin of the view, and again whenever its width or the colour scheme changes. */
+export function liven(figure, margin = "300px") {
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();
@@ -24,7 +24,7 @@ export function liven(figure) {
     new ResizeObserver(() => drawIfWider(figure)).observe(figure);
     dark.addEventListener("change", () => draw(figure));
     document.addEventListener("own-run", () => takesOwnRun(figure) && redraw(figure));
-  }, { rootMargin: "300px" });
+  }, { rootMargin: margin });
   seen.observe(figure);
 }
 

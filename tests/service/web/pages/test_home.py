@@ -109,7 +109,8 @@ def test_home_embeds_json_ld(page: Page, explorer: TestClient) -> None:
     match = re.search(r'<script type="application/ld\+json">(.*?)</script>', page.text, re.DOTALL)
     assert match is not None
     assert json.loads(match[1])["version"] == "3.0.0"
-    assert page.scripts == ["module", "application/ld+json"]
+    # That of every page, the document, and that of the box for a run.
+    assert page.scripts == ["module", "application/ld+json", "module"]
 
 
 def test_empty_lake_shows_how_to_ingest(tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ export function beside(curve, goal, stored, seconds) {
   if (steps === null || !best) return [];
   const [, trial, fewest] = best;
   const difference = Math.abs(steps - fewest);
-  const time = seconds > 0 && difference ? ` (${significant(difference * seconds, 3)} s at ${significant(seconds, 3)} s per step)` : "";
-  const how = difference ? `${counted(difference, "step")} ${steps < fewest ? "fewer" : "more"} than` : "as many steps as";
-  return [`It takes ${how} the best stored trial, trial ${trial} (${whole(fewest)})${time}.`];
+  const time = seconds > 0 && difference ? `, or ${significant(difference * seconds, 3)} s at ${significant(seconds, 3)} s per step,` : "";
+  const how = difference ? `${counted(difference, "step")} ${steps < fewest ? "fewer" : "more"}${time} than` : "as many steps as";
+  return [`It takes ${how} the best stored trial, trial ${trial} (${whole(fewest)}).`];
 }
 
 function bestOf({ values }, { sign }) {

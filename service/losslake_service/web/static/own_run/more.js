@@ -28,7 +28,7 @@ export async function showMore(curve, about, batchSize, sizes, seconds) {
   const address = withBatchSize(about.trials, batchSize);
   if (shown.address !== address) {
     hideMore();
-    shown = { address, said: element("p", { role: "status" }), figures: element("div"), costs: element("div") };
+    shown = { address, said: element("p", { className: "forecast", "aria-live": "polite" }), figures: element("div"), costs: element("div") };
     place.append(shown.said, shown.figures, shown.costs);
   }
   const showing = shown;
@@ -58,7 +58,8 @@ function withBatchSize(address, batchSize) {
 function addCurves(parent, { curves, title, height, study }, batchSize) {
   const figure = element("figure", { className: "chart", id: "own-curves", data: { live: curves, height, title } }, element("p", { className: "heading" }, title), element("div", { className: "plot" }), element("figcaption", {}, element("p", { className: "notes quiet", hidden: true })));
   parent.append(element("h3", {}, `Your run over the stored curves at batch size ${whole(batchSize)}`), figure, element("p", {}, element("a", { href: `${study}#own` }, `All trials at batch size ${whole(batchSize)}, with your run`)));
-  liven(figure);
+  // A reader who gave a run waits for it.
+  liven(figure, "10000px");
 }
 
 /** Returns the forecast in sentences, or why there is none. */

@@ -7,7 +7,7 @@ const SHORTEST = 3;
 const NEAR = 3;
 
 /**
- * Returns workloads by how well they match, the best first, each with the metric to compare and its column.
+ * Returns workloads by how well they match, the best first, each with the metric to compare and its column, and whether the run names it.
  * @param {object[]} workloads the rows of /v1/workloads
  * @param {object} table
  * @param {string} words of the run, in lower case
@@ -20,8 +20,9 @@ export function ranked(workloads, table, words) {
   };
   const rows = workloads.map((row) => {
     const metrics = row.metrics.map((metric) => ({ ...columnOf(metric), metric, goal: row.goals.find((goal) => goal.metric === metric) })).filter(({ column }) => column);
-    const scored = metrics.map((each) => ({ ...each, score: (each.isNamed ? 2 : 1) + (each.goal ? 2 : 0) + (isNear(each) ? 1 : 0) })).sort((one, other) => other.score - one.score);
-    return { row, match: scored[0], score: (scored[0]?.score ?? 0) + scoreOf(row, words) };
+    const scored = metrics.map((each) => ({ ...each, score: (each.isNamed ? 2 : 1) + (each.goal ? 2 : 0) + nearness(each) })).sort((one, other) => other.score - one.score);
+    const byName = scoreOf(row, words);
+    return { row, match: scored[0], isNamed: byName > 0, score: (scored[0]?.score ?? 0) + byName };
   });
   return rows.sort((one, other) => other.score - one.score || other.row.n_trials - one.row.n_trials);
 }
@@ -38,9 +39,11 @@ function found(table, metric) {
   }
 }
 
-/** Returns true if the run comes near to the goal, in fractions or percent. */
-function isNear({ goal, ends }) {
-  return Boolean(goal && ends?.some((end) => [end, end / 100].some((each) => each / goal.target < NEAR && each / goal.target > 1 / NEAR)));
+/** Returns how near the run comes to the goal, in fractions or percent: 1 if it ends there, 0 from a factor of NEAR. */
+function nearness({ goal, ends }) {
+  if (!goal || !ends) return 0;
+  const distances = ends.flatMap((end) => [end, end / 100]).map((end) => Math.abs(Math.log(end / goal.target)));
+  return Math.max(0, 1 - Math.min(...distances.filter(Number.isFinite)) / Math.log(NEAR));
 }
 
 /** Returns how much of a workload's names is in the words. */
@@ -50,8 +53,7 @@ function scoreOf({ dataset, model, optimizer }, words) {
   const share = (name) => {
     const all = name.toLowerCase().split(/[^a-z0-9]+/);
     if (all.join("").length >= SHORTEST && joined.includes(all.join(""))) return 1;
-    const tokens = all.filter((token) => token.length >= SHORTEST);
-    return tokens.length ? tokens.filter((token) => parts.has(token)).length / tokens.length : 0;
+    return all.filter((token) => token.length >= SHORTEST && parts.has(token)).length / all.length;
   };
   return 6 * share(dataset) + 5 * share(model) + 2 * share(optimizer);
 }

@@ -1,7 +1,7 @@
 // Runs that losslake.record wrote: run.json, and JSON lines of each attempt. The layout is that of docs/recording.md.
 
-import { parsed } from "./table.js";
 import { Series } from "./series.js";
+import { numberIn, parsed } from "./table.js";
 
 const SEGMENT = /(?:^|\/)(\d{4,9})(?:-from-(\d{1,16}))?\/(\d{6,9})\.jsonl$/;
 const WORKLOAD = ["collection", "dataset", "model", "optimizer", "batch_size"];
@@ -29,6 +29,7 @@ export function readRecordedRun(files) {
   let attempt;
   for (const segment of segments) {
     // A later attempt replaces what came from its first step on.
+    if (!segment.text.includes("\n")) continue;
     if (segment.attempt !== attempt && segment.from !== undefined) series.replaceFrom(segment.from);
     attempt = segment.attempt;
     addSegment(series, segment);
@@ -41,9 +42,8 @@ function addSegment(series, { name, text }) {
   const lines = text.split("\n");
   lines.pop(); // What follows the last line break is a line that was being written.
   for (const [index, line] of lines.entries()) {
-    const row = parsed(line);
-    const { step, elapsed_s: time, metrics } = row ?? {};
-    if (!Number.isInteger(step) || typeof metrics !== "object") throw new Error(`${name}, line ${index + 1}: it has no step with metrics, as losslake.record writes them.`);
-    for (const [metric, value] of Object.entries(metrics ?? {})) series.set(metric, step, value, time);
+    const { step, elapsed_s: time, ...metrics } = parsed(line) ?? {};
+    if (!Number.isInteger(step)) throw new Error(`${name}, line ${index + 1}: it has no step, as losslake.record writes it.`);
+    for (const [metric, value] of Object.entries(metrics)) if (numberIn(String(value)) !== undefined) series.set(metric, step, value, time);
   }
 }

@@ -75,13 +75,14 @@ function offer() {
 
 /** Says what was found in the run for the chosen workload, and what is left to give. */
 function say() {
-  const { row, match } = chosen() ?? {};
+  const { row, match, isNamed } = chosen() ?? {};
   if (!row) {
     status.textContent = "No workload has these words: type others.";
     return;
   }
   const { step } = guessed(run.table, match?.metric ?? row.metrics[0] ?? "val/loss");
   const sentences = [`${run.name}: ${counted(run.table.rows.length, "row")}${step ? `, steps in ${step}` : ""}${match ? `, ${match.metric} in ${match.column}` : ""}.`];
+  if (!isNamed) sentences.push("Its names don't say its workload: check the one that is proposed by the metric.");
   if (!step) sentences.push("No column is named like steps: the next page asks for it.");
   if (!match) sentences.push(`No column is named like a metric of this workload (${row.metrics.slice(0, 3).join(", ")}): the next page asks for it, or choose another workload. Columns: ${run.table.names.slice(0, 8).join(", ")}.`);
   if (!form.elements.batch_size.value) {
