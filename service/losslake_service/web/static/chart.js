@@ -2,7 +2,6 @@
 
 import { jsonOf } from "./answers.js";
 import { offerKeys } from "./chart_keys.js";
-import { applyZoom, offerZoom } from "./chart_zoom.js";
 import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
 import { embed, loadVega } from "./vega.js";
 
@@ -83,7 +82,7 @@ async function show(figure, specification, drawing) {
   drawing.view?.finalize();
   drawings.set(figure, { ...drawing, view });
   offerKeys(plot, view, specification.description ?? figure.dataset.title);
-  offerZoom(figure, view, () => redraw(figure));
+  (await zoomOf(figure))?.offerZoom(figure, view, () => redraw(figure));
   delete figure.dataset.trouble;
   figure.dataset.drawn = figure.dataset.live;
 }
@@ -105,9 +104,14 @@ export function prefetch(figure, live) {
 
 async function fetched(figure, width) {
   const specification = structuredClone(await kept(figure, figure.dataset.live, width));
-  applyZoom(figure, specification);
+  (await zoomOf(figure))?.applyZoom(figure, specification);
   if ("unlinked" in figure.dataset) for (const { layer } of specification.concat) for (const { encoding } of layer) delete encoding?.href;
   return specification;
+}
+
+/** Returns the module that zooms into charts of this kind; undefined if there is none. */
+async function zoomOf({ dataset }) {
+  return dataset.live.startsWith("/v1/figures/scaling.") ? import("./chart_zoom.js") : undefined;
 }
 
 /** Returns a specification, which is fetched once: a figure changes less often than its zoom, or a run over it. */
