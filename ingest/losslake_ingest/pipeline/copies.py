@@ -174,6 +174,11 @@ class Copies:
         if first.listed:
             self.gone.add((first.trial, first.listed, facts.source_sha256))
             facts = replace(facts, source=first.listed)
+        self.gone.update(
+            (each.trial, each.run, each.sha256)
+            for each in self._listed_at.get(run.run, ())
+            if (each.trial, each.sha256) == (first.trial, facts.source_sha256)
+        )
         collection = run.study.workload.collection
         if collection != first.trial.study.workload.collection:
             facts = replace(facts, attributes={**facts.attributes, "collection": json.dumps(collection)})
@@ -181,11 +186,22 @@ class Copies:
         self.add_listed(run, first.trial)
 
     def add_listed(self, run: PlacedRun, to: Trial) -> None:
-        """Record the copies that a run of a bundle lists, unless the trial does; trials that are these logs move."""
+        """Record the copies that a run of a bundle lists, unless the trial does; trials that are these logs move.
+
+        Copies of trials that only bundles have get the facts that this bundle states of them.
+        """
+        is_of_bundles = set(self._sources_of(to.study)) == {BUNDLE}
         for copy in run.copies:
             key = copy.source_sha256, within_file(copy.source)
-            if any(each.trial == to and is_same_path(each.run, copy.source) for each in self._listed.get(key, ())):
+            stored_copies = [
+                each for each in self._listed.get(key, ()) if each.trial == to and is_same_path(each.run, copy.source)
+            ]
+            facts = copy.parameters, copy.attributes
+            if stored_copies and not (
+                is_of_bundles and any((each.parameters, each.attributes) != facts for each in stored_copies)
+            ):
                 continue
+            self.gone.update((to, each.run, each.sha256) for each in stored_copies)
             self.offered.setdefault(to, []).append(copy)
             for stored in self._stored.get(key, ()):
                 if stored.run == copy.source and stored.trial != to and stored.trial.study == to.study:

@@ -357,6 +357,17 @@ def test_a_bundle_keeps_copies(lake: Lake, tmp_path: Path) -> None:
     assert listed(other) == BOTH
 
 
+def test_a_new_bundle_states_facts_of_copies_anew(lake: Lake, tmp_path: Path) -> None:
+    of_bundles = Lake.create(tmp_path / "of_bundles")
+    for mapping in (MAPPING, MAPPING + '\n[attributes]\nentry = "{org}"\n'):
+        offer(lake, tmp_path / "logs", OLD | NEW, mapping)
+        write_bundle(lake, lake.release(), tmp_path / "c.tar", "somewhere")
+        assert ingest(of_bundles, [tmp_path / "c.tar"]).published
+        assert rows_of_copies(of_bundles) == rows_of_copies(lake)
+    assert [dict(row["attributes"])["entry"] for row in rows_of_copies(of_bundles)] == ['"bob"']
+    assert listed(of_bundles) == BOTH
+
+
 def test_a_new_bundle_merges_the_trials_of_an_old_one(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
