@@ -20,7 +20,7 @@ from bench.scaling import askable
 from bench.servers import Server, get
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.web.own_run import stored_path
+from losslake_service.web.own_run import stored_path, trials_path
 from losslake_service.web.templates import page_path, with_query
 from losslake_service.web.workload.slider import stops_path
 
@@ -73,6 +73,12 @@ class Draw:
         query = [*self.goal(study.workload), ("batch_size", study.batch_size)]
         return with_query(stored_path(study.workload), query)
 
+    def stored_curves(self) -> str:
+        """Return the address of the stored trials of a batch size, with which a forecast compares a run."""
+        study = self.study()
+        query = [*self.goal(study.workload), ("batch_size", study.batch_size)]
+        return with_query(trials_path(study.workload), query)
+
     def rivals(self) -> list[tuple[str, object]]:
         """Two workloads on the same data set and model if there are, with a goal of the first."""
         one = self.workload()
@@ -92,6 +98,9 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("workload", lambda draw: _with_goal(draw, draw.workload())),
     ("target stops", lambda draw: draw.stops()),
     ("stored trials", lambda draw: draw.stored_trials()),
+    ("stored curves", lambda draw: draw.stored_curves()),
+    ("suggestions", lambda draw: with_query("/suggestions", [("q", draw.workload().dataset)])),
+    ("embedded figure", lambda draw: with_query("/embed/batch-size", [("workload", draw.workload())])),
     ("study", lambda draw: _with_goal(draw, draw.study())),
     ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),

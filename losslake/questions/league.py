@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
+from losslake.analysis.measured_levels import measured
 from losslake.analysis.performance_profile import LARGEST_RATIO, staircase
 from losslake.analysis.resampled_scores import DRAWS, LEVEL, compared_pairs, intervals, median_times
 from losslake.analysis.resampled_scores import resampled_scores as resampled
@@ -309,6 +310,10 @@ def _warnings(studies: LeagueStudies) -> Iterator[str]:
         yield f"there is nothing to compare {studies.submissions[0]} with: its ratios are to itself"
     if studies.league.n_studies < _FEW_STUDIES:
         yield (
-            f"{studies.league.n_studies} studies say little about how much times vary: in simulations, such 90% "
-            "intervals hold about 85% of the time"
+            f"{studies.league.n_studies} studies say little about how much times vary: in simulations, such intervals "
+            f"held {measured('league few')} of the time"
         )
+    yield (
+        "intervals are for submissions that differ by three times as much as their studies do, as those of AlgoPerf's "
+        f"first competition: of closer ones they held {measured('league close')} of the time in simulations"
+    )

@@ -43,7 +43,10 @@ def named_workload(view: ReleaseView, text: str) -> Workload:
 
 
 def no_match(view: ReleaseView, text: str) -> UnknownName:
-    """Return that no workload matches these words, with similar searches, or similar names."""
-    searches = islice(view.words.near_searches(parts_of(text)), MOST_NEAR_MATCHES)
-    near = [f"'{' '.join(each)}'" for each in searches] or near_workloads(text, view.workloads)
+    """Return that no workload matches these words, with similar searches, or similar names, or all if there are few."""
+    near: list[str] = []
+    if len(view.workloads) > MOST_NEAR_MATCHES:
+        searches = islice(view.words.near_searches(parts_of(text)), MOST_NEAR_MATCHES)
+        near = [f"'{' '.join(each)}'" for each in searches]
+    near = near or near_workloads(text, view.workloads)
     return UnknownName("workload", text, near, f"release {view.number}")

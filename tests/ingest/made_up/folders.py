@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from tests.ingest.made_up.logs import METRIC_LINES, METRICS, RUN, Content, MadeUp, Rows, Unusual, Values, curves, whole
@@ -44,14 +45,18 @@ def _mllog(runs: Sequence[Rows]) -> Files:
 
 def _read_mllog(data: bytes) -> tuple[Mapping[str, object], Values]:
     entries: list[tuple[str, dict[str, Any]]] = []
+    times: dict[str, Decimal] = {}
     head, *lines, end = data.decode().split("\n")
     for line in lines:
-        old = re.fullmatch(r":::MLL [0-9.]+ ([\w.-]+): (.*)", line)
+        old = re.fullmatch(r":::MLL ([0-9.]+) ([\w.-]+): (.*)", line)
         new = re.fullmatch(r":::MLLOG (.*)", line)
         if old:
-            entries.append((old[1], json_object(old[2])))
+            entries.append((old[2], json_object(old[3])))
+            times.setdefault(old[2], Decimal(old[1]))
         elif new:
-            entries.append((json_object(new[1])["key"], json_object(new[1])))
+            entry = json_object(new[1])
+            entries.append((entry["key"], entry))
+            times.setdefault(entry["key"], Decimal(str(entry["time_ms"])) / 1000)
         else:
             raise Unusual(line)
     if end or ":::" in head or [key for key, _ in entries].count("run_stop") != 1:
@@ -68,6 +73,8 @@ def _read_mllog(data: bytes) -> tuple[Mapping[str, object], Values]:
         elif entry["value"] is not None and not key.endswith(("_start", "_stop")):
             facts[key] = entry["value"]
     facts["batch_size"] = facts.pop("global_batch_size")
+    if "run_start" in times and times["run_stop"] > times["run_start"]:
+        facts["run_seconds"] = f"{times['run_stop'] - times['run_start']:f}"
     return facts, curves(points)
 
 

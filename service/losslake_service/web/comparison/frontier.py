@@ -76,7 +76,7 @@ def frontier_page(request: PageRequest) -> Page:
             "facts": answer.facts if answer is not None else None,
         },
         picture=chart or first_chart(request),
-        above=(("Workloads", request.url("/workloads", dataset=dataset)),),
+        above=(("Curves", request.url("/workloads", dataset=dataset)),),
         styles=("atlas.css",),
         data=chart.data("json") if chart else None,
     )

@@ -159,7 +159,7 @@ def compare_page(page: PageRequest) -> Page:
     common, labels = labels_of(workloads)
     title = f"Compare {joined(labels)}" + (f": {common}" if common and len(labels) > 1 else "")
     title = title if len(title) <= _LONGEST_TITLE else f"Compare {len(workloads)} workloads"
-    above = (("Workloads", page.url("/workloads")),)
+    above = (("Curves", page.url("/workloads")),)
     metrics = metrics_of(page.view, *facts)
     if not metrics:
         sentences = no_common_metric(facts, labels, page.view)

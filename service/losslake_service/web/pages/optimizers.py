@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.analysis.resampled_scores import ERROR
 from losslake.questions import league, records
 from losslake.questions.release.errors import BadParameter
@@ -18,6 +19,7 @@ from losslake_service.web.starting_example import first_chart
 
 PATH = "/optimizers"
 _BASELINE = "baseline"
+_INTERVAL = f"{stated('league interval')} interval"
 # px of the bars of scores.
 _BAR = 160
 _MOST_NAMED = 4
@@ -54,6 +56,7 @@ def optimizers_page(request: PageRequest) -> Page:
         chart = request.chart("league", chosen, title, heading="Performance profiles")
         content |= {
             "leader": leader_in_words(facts, names),
+            "interval": _INTERVAL,
             "scores": [_score(each, facts, names) for each in facts["scores"]],
             "differences": _differences(facts, names),
             "verdict": verdict_in_words(first, second, facts, names) if second else None,
@@ -111,7 +114,7 @@ def leader_in_words(facts: Facts, names: Mapping[str, str]) -> str:
 
 
 def _interval(row: Facts) -> str:
-    return f"90% interval {row['lower']:.3f} to {row['upper']:.3f}"
+    return f"{_INTERVAL} {row['lower']:.3f} to {row['upper']:.3f}"
 
 
 def _score(row: Facts, facts: Facts, names: Mapping[str, str]) -> dict[str, Any]:

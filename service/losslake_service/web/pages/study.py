@@ -90,7 +90,7 @@ def study_page(request: PageRequest) -> Page:
             **_sizes(request, facts, index),
         },
         picture=curves,
-        above=(("Workloads", request.url("/workloads")), (name, workload_url)),
+        above=(("Curves", request.url("/workloads")), (name, workload_url)),
         styles=("study.css",),
         scripts=("study.js",),
         withdrawn=request.withdrawn(study),

@@ -104,7 +104,7 @@ def trial_page(request: PageRequest) -> Page:
         },
         picture=charts[0] if charts else None,
         above=(
-            ("Workloads", request.url("/workloads")),
+            ("Curves", request.url("/workloads")),
             (name, request.page_url(workload, **state.goal)),
             (f"Batch size {study.batch_size:,}", study_url),
         ),

@@ -179,7 +179,7 @@ def viewer_page(request: PageRequest) -> Page:
         },
         picture=fallback,
         above=(
-            ("Workloads", request.url("/workloads")),
+            ("Curves", request.url("/workloads")),
             *((heading_of(each), request.page_url(each, **state.goal)) for each in workloads[:1]),
         ),
         styles=("viewer.css",),

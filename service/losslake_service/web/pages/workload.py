@@ -88,7 +88,7 @@ def workload_page(page: PageRequest) -> Page:
             "cited": cite(page.view, [workload], page.address),
         },
         picture=main,
-        above=(("Workloads", page.url("/workloads")),),
+        above=(("Curves", page.url("/workloads")),),
         styles=("workload.css",),
         scripts=("workload.js",) if answer else (),
         json_ld=_json_ld(request, main, title, description) if request and main else "",
