@@ -16,7 +16,7 @@ from losslake.lake.lake import Lake
 from losslake_cli.main import main
 from losslake_ingest.run import ingest
 from tests.applications import without_sql
-from tests.conformance.corpora import sample
+from tests.conformance.corpora import ROOT, sample
 from tests.ingest.offers import unpacked
 from tests.losslake.questions.results.raw_logs import logs_in, score, with_mapping
 
@@ -95,3 +95,17 @@ def test_an_unknown_value_is_one_line_with_advice(lake: Lake) -> None:
         answer = client.get("/v1/results?organisation=Gogle")
     assert answer.status_code == 422
     assert "no submission of this release has organisation 'Gogle': did you mean Google" in answer.text
+
+
+@pytest.mark.slow
+def test_scored_times_are_the_published_ones_to_all_their_digits(tmp_path: Path) -> None:
+    made = Lake.create(tmp_path / "lake")
+    bundles = [ROOT / "published" / name / f"{name}.tar" for name in ("mlperf-training", "mlperf-rcp")]
+    for bundle in bundles:
+        assert not ingest(made, [bundle]).broken
+    with (Path(__file__).parent / "published_times.csv").open(newline="", encoding="utf-8") as file:
+        published = {row["submission"]: row["minutes"] for row in csv.DictReader(file)}
+    rows = library.open(made.folder).results(submission=list(published)).to_dicts()
+    digits = {name: len(minutes.partition(".")[2]) for name, minutes in published.items()}
+    scored = {row["submission"]: f"{row['scored_s'] / 60:.{digits[row['submission']]}f}" for row in rows}
+    assert scored == published

@@ -104,7 +104,7 @@ class ResultRow(Row):
     """Runs that did not reach the quality target, as their logs say."""
     time_s: Annotated[float | None, shown(283.6, "seconds")]
     """MLPerf's time to train: the mean from run_start to run_stop, without the fastest and slowest runs that its rules
-    drop (one each; four each for unet3d), not scaled by rcp_factor; null where it isn't known: time_reason says why."""
+    drop (one each; four each for unet3d), not scaled; null where it isn't known: time_reason says why."""
     time_reason: Annotated[str | None, shown("4 of the 10 runs that the rules require are stored")]
     """The reason for no time_s; null if there is one."""
     fastest_s: Annotated[float | None, shown(271.2, "seconds")]
@@ -131,6 +131,9 @@ class ResultRow(Row):
     rcp_factor: Annotated[float | None, shown(1.013)]
     """Factor by which MLPerf multiplies the time of a submission that passes, but converges sooner than the reference;
     1 for others that pass; null without a verdict."""
+    scored_s: Annotated[float | None, shown(286.6, "seconds")]
+    """time_s times rcp_factor in the closed division of MLPerf Training since round 2.1, else time_s: what MLPerf's
+    tables state, in minutes; null where either is."""
     rcp_in_words: Annotated[str, shown("at batch size 64 the submission's mean is 172032, compared with …")]
     """The check in words."""
     flags: Annotated[list[str], shown(["copy"])]

@@ -17,6 +17,7 @@ from losslake.questions.results.runs import Run, SubmissionKey, read_runs
 
 T = TypeVar("T")
 _HOUR = 3600
+_NORMALIZED_SINCE = (2, 1)
 # What the logs of trials can't be right in, in words of the runs concerned.
 _FLAGGED = {
     "too_few_examples": "less than a quarter of the examples that neighbouring batch sizes allow",
@@ -124,6 +125,7 @@ def _row(
         "rcp_ground": checked.ground,
         "rcp_by": checked.by,
         "rcp_factor": checked.factor,
+        "scored_s": _scored(key, seconds, checked),
         "rcp_in_words": checked.in_words,
         "flags": list(flags),
         "flags_in_words": list(flags.values()),
@@ -163,6 +165,22 @@ def _time(key: SubmissionKey, runs: Sequence[Run], rules: SubmissionRules | None
         lack = "1 run lacks" if n == 1 else f"{n} runs lack"
         return None, f"{lack} the time of run_start or of run_stop, or it falls"
     return exact_olympic_mean(times, n_without, rules.trimmed), None
+
+
+def _scored(key: SubmissionKey, seconds: Fraction | None, checked: Check) -> float | None:
+    """Return the time as MLPerf's tables state it; None where it isn't known.
+
+    Source: mlcommons/training_policies at a5abbf5 (2022-08), training_rules.adoc: times of submissions that converge
+    sooner than the reference are normalized to it.
+    """
+    numbers = key.round.split(".")
+    is_normalized = (
+        (key.suite, key.division) == ("mlperf-training", "closed")
+        and all(number.isdecimal() for number in numbers)
+        and tuple(map(int, numbers)) >= _NORMALIZED_SINCE
+    )
+    factor = checked.factor if is_normalized else 1.0
+    return None if seconds is None or factor is None else float(seconds * Fraction(factor))
 
 
 def _counted(runs: Sequence[Run], rules: SubmissionRules) -> list[Run]:

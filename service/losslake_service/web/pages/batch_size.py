@@ -72,7 +72,7 @@ def batch_size_page(request: PageRequest) -> Page:
             "facts": answer.facts,
         },
         picture=figure.chart if figure is not None else first_chart(request),
-        styles=("atlas.css",),
+        styles=("atlas.css", "live_figure.css"),
         scripts=("live_figure.js",) if figure is not None else (),
         data=request.url("/v1/analysis/atlas.json", **filters),
     )

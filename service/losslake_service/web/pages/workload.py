@@ -89,7 +89,7 @@ def workload_page(page: PageRequest) -> Page:
         },
         picture=main,
         above=(("Curves", page.url("/workloads")),),
-        styles=("workload.css",),
+        styles=("workload.css", "live_figure.css"),
         scripts=("workload.js",) if answer else (),
         json_ld=_json_ld(request, main, title, description) if request and main else "",
         withdrawn=page.withdrawn(workload),

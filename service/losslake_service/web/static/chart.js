@@ -2,6 +2,7 @@
 
 import { jsonOf } from "./answers.js";
 import { offerKeys } from "./chart_keys.js";
+import { element } from "./elements.js";
 import { addOwnRun, takesOwnRun } from "./own_run/layer.js";
 import { embed, loadVega } from "./vega.js";
 
@@ -93,7 +94,8 @@ function tell(figure, { heading, notes, results }) {
   const place = figure.querySelector(".notes");
   // Where the page has an answer in words, that says the results.
   const sentences = "answered" in figure.dataset ? notes : [...notes, ...results];
-  place.textContent = sentences.join(" ");
+  // Lines break between sentences where they can.
+  place.replaceChildren(...sentences.flatMap((sentence) => [element("span", {}, sentence), " "]));
   place.hidden = !sentences.length;
 }
 

@@ -19,6 +19,8 @@ export function offerSuggestions(input) {
   input.addEventListener("keydown", (event) => press(field, event));
   input.addEventListener("blur", () => setTimeout(() => show(field, []), 200));
   list.addEventListener("click", (event) => open(event.target.closest("[role=option]")));
+  // Words that were typed before this script was there.
+  if (document.activeElement === input) follow(field);
 }
 
 function follow(field) {

@@ -3,7 +3,6 @@
 const section = document.getElementById("your-run");
 const form = section.querySelector("form");
 
-section.hidden = false;
 for (const name of ["file", "folder"]) form.elements[name].addEventListener("change", ({ target }) => target.files.length && bring([...target.files]));
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());

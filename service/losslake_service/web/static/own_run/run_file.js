@@ -33,11 +33,6 @@ export async function readRun(files) {
   return named(first.name, () => ({ name: first.name, text, facts: {}, table: readTable(text) }));
 }
 
-/** Returns the files that were dropped; of folders, those in them. */
-export function droppedFiles({ items, files }) {
-  return filesIn([...items].map((item) => item.webkitGetAsEntry?.()), [...files]);
-}
-
 /** Returns the files of what was dropped. entries: with their folders, where the browser gives them. */
 export async function filesIn(entries, files) {
   if (!entries.some((entry) => entry?.isDirectory)) return files;
