@@ -37,6 +37,12 @@ PAGES = (
         ready=".live canvas",
     ),
     Shown("atlas", "/batch-size", "11 of 11 workloads", ready=".live canvas"),
+    Shown(
+        "embedded",
+        "/embed/batch-size?workload=bundled/digits/mlp_64/sgd",
+        "Critical batch size",
+        ready=".live canvas",
+    ),
     Shown("optimizers", "/optimizers", "This release has no competition of AlgoPerf."),
     Shown(
         "frontier",

@@ -13,7 +13,7 @@ SGD, MOMENTUM = "bundled/digits/mlp_64/sgd", "bundled/digits/mlp_64/momentum"
 
 
 def test_home_answer_links_to_its_page(visit: Visit) -> None:
-    page = visit.open("/", ".live canvas")
+    page = visit.open("/")
     expect(page.locator("main")).to_contain_text("Beyond batch size 512 larger ones, up to ")
     page.get_by_role("link", name="How far does Nesterov momentum scale for mlp_64 on Digits?").click()
     visit.settle(".live canvas")

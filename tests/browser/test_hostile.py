@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 
 # Elements that no template writes.
 INJECTED = (
-    "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base, iframe, object, "
-    "script:not([src]):not([type='application/ld+json'], [type='application/json'])"
+    "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base[href], "
+    "body base, iframe, object, script:not([src]):not([type='application/ld+json'], [type='application/json'])"
 )
 # A fragment has no icon of its own: opened as a page, it would have the browser look for one in vain.
 _SHOW = "async (path) => { document.body.innerHTML = await (await fetch(path)).text(); }"

@@ -127,13 +127,14 @@ def test_figure_works_in_the_page_of_another_site(explorer: Site) -> None:
         assert visit.context.cookies() == []
 
 
-def test_figure_in_a_frame_chooses_a_workload_without_scripts(explorer: Site) -> None:
+def test_figure_alone_chooses_a_workload_without_scripts(explorer: Site) -> None:
+    # Not in a frame: scripts of a frame of another site are switched off only once it is being loaded.
     with explorer.visiting(javascript=False) as visit:
-        frame = framed(visit, explorer.url, f"/embed/batch-size?workload={SGD}&{GOAL}")
-        frame.locator(".picker input").fill("bundled/digits/softmax/sgd")
-        frame.get_by_role("button", name="Show").click()
-        expect(frame.locator(".picker input")).to_have_value("softmax on Digits, SGD \u00b7 Bundled studies")
-        assert frame.locator("img").evaluate("(img) => img.alt").startswith("Steps to")
+        page = visit.open(f"/embed/batch-size?workload={SGD}&{GOAL}")
+        page.locator(".picker input").fill("bundled/digits/softmax/sgd")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator(".picker input")).to_have_value("softmax on Digits, SGD \u00b7 Bundled studies")
+        assert str(page.locator("img").evaluate("(img) => img.alt")).startswith("Steps to")
         assert visit.faults == []
 
 

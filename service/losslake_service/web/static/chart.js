@@ -89,7 +89,7 @@ async function show(figure, specification, drawing) {
 }
 
 /** Shows the heading and the notes of a figure as text of the page. */
-function tell(figure, { heading, notes, results }) {
+function tell(figure, { heading, notes, results = [] }) {
   if (heading) figure.querySelector(".heading").textContent = heading;
   const place = figure.querySelector(".notes");
   // Where the page has an answer in words, that says the results.
