@@ -130,7 +130,8 @@ def test_figure_works_in_the_page_of_another_site(explorer: Site) -> None:
 def test_figure_alone_chooses_a_workload_without_scripts(explorer: Site) -> None:
     # Not in a frame: scripts of a frame of another site are switched off only once it is being loaded.
     with explorer.visiting(javascript=False) as visit:
-        page = visit.open(f"/embed/batch-size?workload={SGD}&{GOAL}")
+        page = visit.page
+        page.goto(f"{explorer.address}/embed/batch-size?workload={SGD}&{GOAL}")
         page.locator(".picker input").fill("bundled/digits/softmax/sgd")
         page.get_by_role("button", name="Show").click()
         expect(page.locator(".picker input")).to_have_value("softmax on Digits, SGD \u00b7 Bundled studies")
