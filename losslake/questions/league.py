@@ -115,14 +115,14 @@ class LeagueSummary(ReleaseSummary, Finding):
     n_draws: Annotated[int, shown(DRAWS, "draws")]
     """Draws of studies."""
     scores: list[SubmissionScore]
-    """By score: AlgoPerf's score; the interval from lower to upper; the workloads that count, and on which it is the
-    fastest; the published score, null for none; and the score by the rule of AlgoPerf's code, which takes the trial
-    with the fewest evaluations instead of the fewest seconds."""
+    """The submissions, highest score first. lower, upper: the interval of the score. n_counted, n_best: workloads that
+    count for it, and on which it is the fastest. published: the published score; null for none. The score by AlgoPerf's
+    code takes the trial with the fewest evaluations instead of the fewest seconds."""
     pairs: list[SubmissionPair]
     """All pairs: the difference of scores with its interval, its p-value before the correction for the number of pairs,
     and the verdict: before, or no clear difference."""
     profiles: list[ProfilePoint]
-    """By submission, the share of workloads on which it takes at most `factor` times the least time."""
+    """Performance profiles: the share of workloads on which a submission takes at most `factor` times the least."""
 
 
 def _answer(view: ReleaseView, parameters: LeagueParameters) -> Answer:

@@ -81,8 +81,8 @@ class RecordsRow(Row):
     mean: Annotated[float | None, shown(3.2785, "unit of the metric")]
     """Mean loss over the runs at `steps`; in track 3, if it never holds, at the last evaluation of all runs."""
     p_value: Annotated[float | None, shown(0.003, "none: a probability")]
-    """Of a one-sided t test that the mean at `steps` is above the target; null for one run. Track 1 asks for less than
-    0.01, except of records that only make the same training faster."""
+    """The p-value of a one-sided t-test of the mean at `steps` against the target; null for one run. Track 1 requires
+    less than 0.01, except of records that only make the same training faster."""
     holds: Annotated[bool, shown(True)]
     """True if the mean passes: in track 3 by its rule, else if it is at most the target."""
     seconds: Annotated[float | None, shown(1339.067, "seconds")]

@@ -198,7 +198,7 @@ def test_box_is_hidden_without_scripts(explorer: Site) -> None:
 
 
 def test_run_of_earlier_form_is_still_read(visit: Visit) -> None:
-    """What a tab kept before the box existed has no facts."""
+    """A run that an earlier version of the page stored in the tab has no facts."""
     page = visit.open(f"/workloads/{WORKLOAD}")
     kept = {"name": "mine.csv", "text": csv_of().decode(), "values": {}, "step": "global_step"}
     page.evaluate("(text) => sessionStorage.setItem('losslake-own-run', text)", json.dumps(kept))

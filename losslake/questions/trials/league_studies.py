@@ -40,7 +40,7 @@ class League:
 
     @property
     def base_of(self) -> Integers:
-        """By variant, the number of its workload."""
+        """The index of the workload of each variant, in the order of the variants."""
         return np.array([number for number, variant in enumerate(self.workloads.values()) if variant], np.int64)
 
     def scores(self, times: Floats) -> Scores:
