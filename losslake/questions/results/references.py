@@ -18,10 +18,9 @@ import numpy as np
 
 from losslake.analysis.rcp import ReferencePoint, Rules, Verdict, check, pruned, reference_point
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.results.rules import SubmissionRules
+from losslake.questions.results.rules import SUITES, SubmissionRules
 from losslake_schema.package_files import read_text
 
-_PREFIXES = {"mlperf-training": "training", "mlperf-hpc": "hpc"}
 _ROUND = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){1,2}")
 _LEAST_RUNS = 3
 
@@ -55,12 +54,10 @@ class References:
         """Return all points that a round has for a benchmark, by batch size; none without references."""
         key = (suite, round_, benchmark)
         if key not in self._points:
-            self._points[key] = self._found_points(suite, round_, benchmark, rules)
+            self._points[key] = self._points_of(suite, round_, benchmark, rules)
         return self._points[key]
 
-    def _found_points(
-        self, suite: str, round_: str, benchmark: str, rules: SubmissionRules
-    ) -> tuple[ReferencePoint, ...]:
+    def _points_of(self, suite: str, round_: str, benchmark: str, rules: SubmissionRules) -> tuple[ReferencePoint, ...]:
         wanted = folder_of(suite, round_)
         points = []
         for (folder, file, record), (batch_size, runs) in self._lists.items():
@@ -82,11 +79,12 @@ class References:
         batch_size: int,
         examples: Sequence[float],
     ) -> Check:
-        """Compare a submission with the points of its round. examples: to the target by run; inf for never."""
+        """Compare a submission with the points of its round, which has some.
+
+        examples: to the target by run; inf for never.
+        """
         folder = folder_of(suite, round_)
         points = self.points(suite, round_, benchmark, rules)
-        if not points:
-            return Check(None, "no_reference", f"there are no reference points for {benchmark} in round {round_}")
         kept = pruned(points)
         try:
             verdict = check(kept, batch_size, np.array(examples), _rules(rules))
@@ -136,9 +134,9 @@ def _rules(rules: SubmissionRules) -> Rules:
 
 def folder_of(suite: str, round_: str) -> str | None:
     """Return the folder of a round in mlcommons/logging, such as training_5.1.0; None for what is no round."""
-    if suite not in _PREFIXES or not _ROUND.fullmatch(round_):
+    if suite not in SUITES or not _ROUND.fullmatch(round_):
         return None
-    return f"{_PREFIXES[suite]}_{round_}{'.0' if round_.count('.') == 1 else ''}"
+    return f"{suite.removeprefix('mlperf-')}_{round_}{'.0' if round_.count('.') == 1 else ''}"
 
 
 def _is_in(folder: str, first: str, last: str | None) -> bool:

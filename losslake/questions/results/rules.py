@@ -7,6 +7,8 @@ from functools import cache
 
 from losslake_schema.package_files import read_toml
 
+SUITES = ("mlperf-training", "mlperf-hpc")
+
 
 @dataclass(frozen=True)
 class SubmissionRules:
@@ -18,6 +20,11 @@ class SubmissionRules:
     first_converged: int | None = None
     allowance: float = 0.0
     reference: str | None = None
+
+
+def round_key(name: str) -> tuple[int, ...]:
+    """Return the sort key of a round such as 5.1; a part that isn't a number is -1, so before all numbers."""
+    return tuple(int(part) if part.isdecimal() else -1 for part in name.split("."))
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from losslake.analysis.rcp import exact_olympic_mean
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.results.references import Check, References
-from losslake.questions.results.rules import SubmissionRules, rules_of
+from losslake.questions.results.rules import SubmissionRules, round_key, rules_of
 from losslake.questions.results.runs import Run, SubmissionKey, read_runs
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ def _submissions(view: ReleaseView) -> Submissions:
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the place of a row: training first, the newest round first, by benchmark, division and time."""
-    newest = [-int(part) if part.isdecimal() else 0 for part in row["round"].split(".")]
+    newest = [-part for part in round_key(row["round"])]
     time = row["time_s"]
     return (
         row["suite"] != "mlperf-training", row["suite"], newest, row["round"], row["benchmark"], row["division"] or "",
@@ -173,12 +173,9 @@ def _scored(key: SubmissionKey, seconds: Fraction | None, checked: Check) -> flo
     Source: mlcommons/training_policies at a5abbf5 (2022-08), training_rules.adoc: times of submissions that converge
     sooner than the reference are normalized to it.
     """
-    numbers = key.round.split(".")
-    is_normalized = (
-        (key.suite, key.division) == ("mlperf-training", "closed")
-        and all(number.isdecimal() for number in numbers)
-        and tuple(map(int, numbers)) >= _NORMALIZED_SINCE
-    )
+    numbers = round_key(key.round)
+    is_of_division = (key.suite, key.division) == ("mlperf-training", "closed")
+    is_normalized = is_of_division and min(numbers) >= 0 and numbers >= _NORMALIZED_SINCE
     factor = checked.factor if is_normalized else 1.0
     return None if seconds is None or factor is None else float(seconds * Fraction(factor))
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from losslake.questions.release.known_names import display_name
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.results import results
+from losslake.questions.results.rules import round_key
 from losslake_schema.names import Workload
 from losslake_schema.package_files import read_toml
 from losslake_service.web.per_release import once_per_release
@@ -107,11 +108,6 @@ def everything(view: ReleaseView) -> Everything:
     namesakes = Counter(names.values())
     models = {each: f"{name} ({each})" if namesakes[name] > 1 else name for each, name in names.items()}
     return Everything(counts_of(answer.facts), models)
-
-
-def round_key(name: str) -> tuple[int, ...]:
-    """Return the sort key of a round such as 5.1; what isn't a number is before all others."""
-    return tuple(int(part) if part.isdecimal() else -1 for part in name.split("."))
 
 
 def _facets(view: ReleaseView, answer: Counts, chosen: Mapping[str, Sequence[str]]) -> Iterator[Facet]:

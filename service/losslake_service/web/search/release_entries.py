@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from losslake.questions.release.known_names import collection_name, display_name, heading_of, other_names
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_words import batch_sizes_of
+from losslake.questions.results.rules import SUITES
 from losslake_schema.names import Study, Workload
 from losslake_schema.quantities import counted
 from losslake_service.web.per_release import once_per_release
@@ -16,7 +17,6 @@ from losslake_service.web.search.matching import Entry, Query, folded
 from losslake_service.web.templates import page_path
 
 RESULTS = "/results"
-_SUITES = ("mlperf-training", "mlperf-hpc")
 _RESULTS, _COLLECTION, _WORKLOAD = 0.3, 0.2, 0.2
 # The facts of trials by which the page of results filters: the kind of entry, and the parameter.
 _FACTS = {
@@ -112,7 +112,7 @@ def _collections(view: ReleaseView) -> Iterator[Entry]:
 def _results(view: ReleaseView) -> Iterator[Entry]:
     n_trials: dict[tuple[str, str], dict[Workload, int]] = defaultdict(lambda: defaultdict(int))
     for workload, fact, text, n in _facts(view):
-        if fact in _FACTS and workload.collection.partition("/")[0] in _SUITES:
+        if fact in _FACTS and workload.collection.partition("/")[0] in SUITES:
             n_trials[fact, text][workload] += n
     for (fact, text), by_workload in n_trials.items():
         kind, parameter = _FACTS[fact]
