@@ -10,6 +10,7 @@ from pathlib import Path
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
+from tests.conformance.corpora import sample
 from tests.repository.checkout import ROOT
 
 TARGET = 0.5
@@ -70,4 +71,12 @@ def made_up_league(folder: Path, seed: int = 4) -> Lake:
                         _trial(logs / place / f"trial_{trial}", chance, seconds * speed, reaches_at)
     lake = Lake.create(folder / "lake")
     ingest(lake, [logs], Request(mapping=_MAPPING))
+    return lake
+
+
+def league_with_records(folder: Path) -> Lake:
+    """Create the lake of a made-up league, with real runs of modded-nanogpt besides."""
+    lake = made_up_league(folder)
+    mapping = ROOT / "published" / "modded-nanogpt" / "losslake.toml"
+    ingest(lake, [sample("modded_nanogpt") / "modded_steps"], Request(mapping=mapping))
     return lake

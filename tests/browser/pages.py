@@ -10,12 +10,14 @@ class Shown:
     """A page. path: with bundled data; says: a text of its main element, with and without JavaScript.
 
     ready: a selector of an element that is visible once the page is rendered.
+    of: of a page that other sites frame, the path of the page it is a part of, to which link previews belong.
     """
 
     name: str
     path: str
     says: str
     ready: str = "main"
+    of: str = ""
 
 
 PAGES = (
@@ -42,6 +44,7 @@ PAGES = (
         "/embed/batch-size?workload=bundled/digits/mlp_64/sgd",
         "Critical batch size",
         ready=".live canvas",
+        of="/batch-size?workload=bundled/digits/mlp_64/sgd",
     ),
     Shown("optimizers", "/optimizers", "This release has no competition of AlgoPerf."),
     Shown(

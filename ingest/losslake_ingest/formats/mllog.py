@@ -108,6 +108,8 @@ class _Log:
     def add(self, line: LogLine) -> None:
         """Add a line."""
         key = line.key
+        if math.isnan(line.time):
+            self.remarks["MLPerf line without a time: the seconds to it aren't known"] += 1
         if key.endswith(("_start", "_stop")) and key not in (_START, _STOP):
             return
         if key == _STOP:

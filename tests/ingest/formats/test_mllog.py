@@ -85,6 +85,14 @@ def test_the_time_to_train_is_exact_and_only_of_runs_that_reached_the_target(
     assert run.fields.get("run_seconds") == run.parameters.get("run_seconds") == seconds
 
 
+def test_lines_without_a_time_are_counted(tmp_path: Path) -> None:
+    untimed = [each.replace('"time_ms"', '"time_mr"') for each in (EVALUATIONS[0], START[-1])]
+    run = one(tmp_path, *START[:-1], *untimed, EVALUATIONS[1], *STOP)
+    assert (cells(run.rows[0], "eval_accuracy"), run.status) == ([0.5, 0.75], "success")
+    assert run.remarks == {"MLPerf line without a time: the seconds to it aren't known": 2}
+    assert "run_seconds" not in run.fields
+
+
 def test_placeholders_of_scripts_are_no_organisation_and_no_system(tmp_path: Path) -> None:
     org, platform = "SUBMISSION_ORG_PLACEHOLDER", "16xSUBMISSION_PLATFORM_PLACEHOLDER"
     run = one(tmp_path, line("submission_org", org), line("submission_platform", platform), *START, *EVALUATIONS, *STOP)

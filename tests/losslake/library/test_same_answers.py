@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import losslake
 from losslake.library.lake import Lake
 from losslake.library.result import Result
 from losslake.questions.questions import QUESTIONS
 from losslake_schema.errors import LossLakeError
+from tests.made_up_league import league_with_records
+from tests.service.running import served
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +30,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "advice": {"step_time": ["16=0.01", "1024=0.03"]},
     "target_sweep": {"n_targets": 3, "target_min": 0.03, "target_max": 0.1},
 }
-# Nobody contributed the bundled studies or submitted them to MLPerf, and none was withdrawn.
-WITHOUT_ROWS = ("contributors", "results", "withdrawn")
+OF_COMPETITIONS = ("league", "records")
+# Nobody contributed the bundled studies or submitted them to a competition, and none was withdrawn.
+WITHOUT_ROWS = ("contributors", "results", "withdrawn", *OF_COMPETITIONS)
 METHODS = sorted(
     name
     for name, method in inspect.getmembers(Lake, inspect.isfunction)
@@ -58,6 +63,16 @@ def test_a_folder_and_its_service_give_the_same_table(folder: Lake, service: Lak
     local, remote = (getattr(lake, name)(**given) for lake in (folder, service))
     assert_same(local, remote)
     assert (len(local) > 0) == (name not in WITHOUT_ROWS)
+
+
+def test_answers_about_competitions_are_the_same(tmp_path: Path) -> None:
+    lake = str(league_with_records(tmp_path).folder)
+    with served(lake, lake=lake, sql_enabled=False) as running:
+        folder, service = losslake.open(lake), losslake.open(running.url)
+        for name in OF_COMPETITIONS:
+            local, remote = (getattr(each, name)() for each in (folder, service))
+            assert_same(local, remote)
+            assert len(local) > 0
 
 
 @pytest.mark.parametrize("measure", ["steps", "examples"])

@@ -22,6 +22,7 @@ from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.losslake.figures.drawing import SVG, colours_of, marks, sizes_of_type, texts, width_of
 from tests.made_up_lake import ERROR
+from tests.made_up_league import league_with_records
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
@@ -36,11 +37,15 @@ PARAMETERS: dict[str, Mapping[str, object]] = {
     "target-sweep": SELECTION,
     "ratio": OF_TWO,
     "profile": OF_TWO,
+    "league": {"collection": "algoperf/v05/external_tuning"},
+    "records": {},
 }
 """By kind, where it isn't a goal of one workload."""
+OF_COMPETITIONS = ("league", "records")
 SCALING = f"/v1/figures/scaling.svg?{urlencode(GOAL)}"
 
 
+KINDS = [kind.name for kind in kinds() if kind.name not in OF_COMPETITIONS]
 DRAWN_IN_FULL = ("scaling", "curves", "learning-rate-momentum")
 """Kinds of one plot, of lines and of several plots: pixels and pages come from the SVG of any kind alike."""
 LINK = re.compile(r'href="([^"]*)"')
@@ -62,27 +67,43 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
     if ending == "vl.json":
         return bool(json.loads(body)["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6"))
     if ending == "csv":
-        return body.startswith((b"batch_size,", b"workload,", b"competitor,"))
+        return body.startswith((b"batch_size,", b"workload,", b"competitor,", b"submission,", b"track,"))
     return body.startswith({"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}[ending])
 
 
+@pytest.fixture(scope="module")
+def of_competitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    lake = league_with_records(tmp_path_factory.mktemp("competitions"))
+    with TestClient(without_sql(lake), raise_server_exceptions=False) as client:
+        yield client
+
+
 @pytest.mark.parametrize(
-    "kind",
-    ["scaling", *(pytest.param(kind.name, marks=pytest.mark.slow) for kind in kinds() if kind.name != "scaling")],
+    "kind", ["scaling", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "scaling")]
 )
 def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(
     client: TestClient, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    check_endings(client, kind, capfd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OF_COMPETITIONS)
+def test_so_do_those_of_competitions(of_competitions: TestClient, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+    check_endings(of_competitions, kind, capfd, release="2")
+
+
+def check_endings(client: TestClient, kind: str, capfd: pytest.CaptureFixture[str], release: str = "1") -> None:
     for ending, media_type in MEDIA_TYPES.items():
         if ending in ("png", "pdf") and kind not in DRAWN_IN_FULL:
             continue
         response = client.get(path(kind, ending, width=400, scale=1))
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == media_type
-        assert response.headers["losslake-release"] == "1"
+        assert response.headers["losslake-release"] == release
         assert is_what_it_says(ending, response.content)
         if ending == "svg":
-            check_svg(client, kind, ET.fromstring(response.content))
+            check_svg(client, kind, ET.fromstring(response.content), release)
         if ending == "vl.json":
             check_specification(response.json())
             assert response.json()["description"].endswith(".")
@@ -99,12 +120,12 @@ def check_specification(specification: Document) -> None:
     vl_convert.vegalite_to_vega(bare, show_warnings=True)
 
 
-def check_svg(client: TestClient, kind: str, svg: ET.Element) -> None:
+def check_svg(client: TestClient, kind: str, svg: ET.Element, release: str) -> None:
     assert abs(width_of(svg) - 400) <= 8
     assert min(sizes_of_type(svg)) >= 9
     found = re.search(r"release (\d+)\. Query: (/v1/\S+)", "".join(texts(svg)))
     assert found is not None
-    assert dict(parse_qsl(urlsplit(found[2]).query))["release"] == found[1] == "1"
+    assert dict(parse_qsl(urlsplit(found[2]).query))["release"] == found[1] == release
     assert client.get(found[2] + "&format=csv").content == client.get(path(kind, "csv")).content
 
 

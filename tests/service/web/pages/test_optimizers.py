@@ -10,23 +10,16 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake_ingest.pipeline.reading import Request
-from losslake_ingest.run import ingest
 from losslake_service.web.pages.optimizers import PATH, leader_in_words, verdict_in_words
 from tests.applications import without_sql
-from tests.conformance.corpora import sample
-from tests.made_up_league import made_up_league
-from tests.repository.checkout import ROOT
+from tests.made_up_league import league_with_records
 
 EXTERNAL, SELF = "algoperf/v05/external_tuning", "algoperf/v06/self_tuning"
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    lake = made_up_league(tmp_path_factory.mktemp("optimizers"))
-    mapping = ROOT / "published" / "modded-nanogpt" / "losslake.toml"
-    ingest(lake, [sample("modded_nanogpt") / "modded_steps"], Request(mapping=mapping))
-    with TestClient(without_sql(lake)) as client:
+    with TestClient(without_sql(league_with_records(tmp_path_factory.mktemp("optimizers")))) as client:
         yield client
 
 
